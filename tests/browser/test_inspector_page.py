@@ -80,6 +80,20 @@ def test_a_kernel_is_found_opened_edited_and_timed(made, shown):
     wanted = text.splitlines().index(end) + 1
     assert page.text_content("#told .wrong button") == f"line {wanted}"
     assert page.evaluate("getSelection().toString()") == end.replace(";", " * ;")
+    page.select_option("#edit-of", "lib/elementwise.wgsl")
+    template = page.input_value("#wgsl-edit")
+    macro = next(line for line in template.splitlines() if line.startswith("{% macro sigmoid(T"))
+    page.fill("#wgsl-edit", template.replace(macro, macro.replace("%}", "%}3 * ", 1)))
+    page.click("#run")
+    page.wait_for_selector("#told >> text=Keep as patch")
+    assert "12 of 12 elements differ" in page.text_content("#told")
+    with page.expect_download() as download:
+        page.click("#told >> text=Keep as patch")
+    assert "+++ b/wgsl/lib/elementwise.wgsl" in download.value.path().read_text()
+    page.fill("#wgsl-edit", template.replace(macro, f"{macro}{{{{ none_such }}}}"))
+    page.click("#run")
+    place = f"lib/elementwise.wgsl line {template.splitlines().index(macro) + 1}"
+    page.wait_for_selector(f"#told .wrong button >> text={place}")
     with page.expect_download() as download:
         page.locator("#detail >> text=As a script").click()
     assert "import wgpu" in download.value.path().read_text()

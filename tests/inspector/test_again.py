@@ -82,6 +82,70 @@ def test_errors_are_told_on_their_line(product, name):
     assert found.error and found.error.startswith(says) and not found.outputs
 
 
+TEMPLATE = "contract/registers.wgsl"
+BROKEN = {  # what is put behind the head of the template, or changed in it: what is said begins with
+    "syntax": ("{% if %}", "TemplateSyntaxError: Expected an expression, got 'end of statement block'"),
+    "statement": ("//% if", "TemplateSyntaxError: Expected an expression, got 'end of statement block'"),
+    "undefined": ("{{ tile_size }}", "UndefinedError: 'tile_size' is undefined"),
+    "arithmetic": ("{{ 1 // 0 }}", "ZeroDivisionError: "),
+    "python": ("{{ wgsl.__class__ }}", "SecurityError: access to attribute '__class__' of 'partial'"),
+    "macros": ("{{ range(999999999) }}", "OverflowError: Range too big"),
+    "WGSL": ("fn broken() -> f32 { return 1u; }", ""),
+}
+
+
+def test_an_edited_template_runs_beside_the_original(product):
+    made, (x, w, b) = product
+    own = made.session.templates(0)
+    assert next(iter(own)) == TEMPLATE and {"kernel.wgsl", "lib/elementwise.wgsl"} <= set(own)
+    same = made.session.run_templates(0, {TEMPLATE: own[TEMPLATE]})
+    assert same.wgsl == edited(made) and same.outputs[0].different == 0 and same.seconds > 0
+    relu = own["lib/elementwise.wgsl"].replace("{% macro relu(T, x) %}", "{% macro relu(T, x) %}-")
+    negative = made.session.run_templates(0, {"lib/elementwise.wgsl": relu})
+    wanted = np.maximum(x.numpy() @ w.numpy() + b.numpy(), 0)
+    assert negative.outputs[0].different == np.count_nonzero(wanted)
+    np.testing.assert_allclose(negative.outputs[0].largest, 2 * wanted.max(), rtol=1e-5)
+    assert made.session.run_templates(0, {}).outputs[0].different == 0  # nothing of it is left
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_errors_are_told_on_the_line_of_the_template(product, name):
+    made, _ = product
+    text, says = BROKEN[name]
+    lines = made.session.templates(0)[TEMPLATE].splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("//% block")) + 1
+    found = made.session.run_templates(0, {TEMPLATE: "\n".join([*lines[:at], text, *lines[at:]])})
+    assert (found.file, found.line) == (TEMPLATE, at + 1), found.error
+    assert found.error.startswith(says) and found.error and not found.outputs
+
+
+def test_templates_of_other_kernels(product):
+    made, _ = product
+    for name in ("sort/bitonic.wgsl", "../pyproject.toml"):
+        with pytest.raises(FlambeauError) as e:
+            made.session.run_templates(0, {name: ""})
+        told = f"inspect: matmul+add+relu: {name!r} is no template of it: it is made of {TEMPLATE}, "
+        assert str(e.value).startswith(told)
+
+
+def test_templates_as_a_patch(product, tmp_path):
+    """A diff that git applies."""
+    made, _ = product
+    own = made.session.templates(0)
+    changed = {name: text.replace("\n", "  //# changed\n", 2) for name, text in list(own.items())[:2]}
+    for name in changed:
+        path = tmp_path / "wgsl" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(own[name])
+    text = send.patch(changed)
+    subprocess.run(["git", "apply", "-"], input=text, text=True, cwd=tmp_path, check=True)
+    assert {name: (tmp_path / "wgsl" / name).read_text() for name in changed} == changed
+    with pytest.raises(FlambeauError) as e:
+        send.patch({"mine.wgsl": ""})
+    told = "mine.wgsl: is a custom op's own text: change it where the op is made"
+    assert str(e.value) == f"inspect: {told}"
+
+
 def test_what_can_not_run_again_says_why(gpu):
     with gpu:
         made = fb.inspect(lambda: fb.ones(4).exp(), target="exp")

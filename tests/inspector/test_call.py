@@ -201,3 +201,27 @@ def test_what_is_refused(gpu):
         )
     with fb.profile():
         assert refused(lambda: fb.ones(2)) == "inspect: a profile is running: end it first"
+
+
+def test_of_many_runs_some_are_timed(gpu):
+    """A thousand of them take no more room than one, and all are counted."""
+    with gpu:
+        x, total = fb.ones(8).realize(), fb.zeros(8).realize()
+
+        @fb.jit
+        def step(x):
+            total.add_(x * 2)
+            return total.sum()
+
+        once = fb.inspect(step, x, runs=3)
+        made = fb.inspect(step, x, runs=1000)
+    assert total.tolist() == [2.0 * 1003] * 8
+    assert {k.runs for k in made.kernels} == {1000} and {k.timed for k in once.kernels} == {3}
+    assert all(8 <= k.timed <= 40 for k in made.kernels), [k.timed for k in made.kernels]
+    assert len(made.kernels) == len(once.kernels)
+    assert abs(len(made.to_json()) - len(once.to_json())) < 1000
+    for k in made.kernels:
+        assert 0 < k.least <= k.seconds / k.runs
+    assert 0 <= made.overhead <= made.wall
+    timed = made.kernels[0].timed
+    assert f"; {timed} of 1,000 runs were timed\n" in str(made) and "were timed" not in str(once)

@@ -60,6 +60,24 @@ def test_an_edit_is_run(server):
     assert status == 200 and "fb.custom_op(" in found["text"]
 
 
+def test_a_template_is_edited(server):
+    status, found = post(server, "/templates", {"kernel": 0})
+    texts = found["templates"]
+    assert status == 200 and next(iter(texts)) == "contract/registers.wgsl"
+    file = "lib/math.wgsl"
+    own = texts[file]
+    assert "rectified(T)" in own
+    status, found = post(server, "/run", {"kernel": 0, "templates": {file: own}})
+    assert status == 200 and found["outputs"][0]["different"] == 0
+    status, found = post(server, "/run", {"kernel": 0, "templates": {file: own + "//% if\n"}})
+    assert status == 200 and (found["file"], found["line"]) == (file, own.count("\n") + 1)
+    edit = {"kernel": 0, "templates": {file: f"//# mine\n{own}"}}
+    status, found = post(server, "/export", edit | {"what": "patch"})
+    assert status == 200 and f"+++ b/wgsl/{file}\n@@ -1,3 +1,4 @@\n+//# mine\n" in found["text"]
+    status, found = post(server, "/export", edit | {"what": "custom_op"})
+    assert status == 200 and "fb.custom_op(" in found["text"]
+
+
 HOSTS = [
     {"Host": "evil.example"},
     {"Host": "127.0.0.1:1"},
@@ -91,7 +109,20 @@ WRONG = {
         {"kernel": "0", "wgsl": ""},
         {},
         400,
-        "inspect: a request has a kernel, a number, and its wgsl",
+        "inspect: a request's kernel is a number: '0' is given",
+    ),
+    "wgsl": ({"kernel": 0, "wgsl": 3}, {}, 400, "inspect: a request's wgsl is a text: 3 is given"),
+    "templates": (
+        {"kernel": 0, "templates": {"a": 1}},
+        {},
+        400,
+        "inspect: a request's templates is texts by name: {'a': 1} is given",
+    ),
+    "template": (
+        {"kernel": 0, "templates": {"../a": ""}},
+        {},
+        400,
+        "inspect: matmul+add+relu: '../a' is no template of it: it is made of contract/registers.wgsl, ",
     ),
     "number": ({"kernel": 4, "wgsl": ""}, {}, 400, "inspect: there is no kernel 4: there are 1"),
     "size": ({}, {"Content_Length": str(MOST + 1)}, 413, "a request has at most 1,048,576 bytes"),
@@ -116,7 +147,7 @@ def test_what_nobody_foresaw_is_told(server, monkeypatch):
 
 
 def test_unknown_requests(server):
-    assert post(server, "/stop", {}) == (404, {"error": "there are /run and /export"})
+    assert post(server, "/stop", {}) == (404, {"error": "there are /run, /templates, /export, /emit"})
     given = {"kernel": 0, "wgsl": "", "what": "virus"}
-    told = {"error": "inspect: export as one of script, page, custom_op"}
+    told = {"error": "inspect: export as one of script, page, custom_op, patch"}
     assert post(server, "/export", given) == (400, told)

@@ -9,6 +9,7 @@ from helpers import faulty
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.core.op import OPS
+from flambeau.errors import FlambeauError
 
 F = nn.functional
 
@@ -102,7 +103,7 @@ def test_a_report_as_text_and_json(gpu):
 
 
 def test_nothing_on_a_gpu():
-    with pytest.raises(ValueError) as e:
+    with pytest.raises(FlambeauError) as e:
         fb.check(lambda x: x * 2, fb.ones(3, device="cpu"))
     told = "check(<lambda>): it ran nothing on a GPU: give it tensors of one, or return what it makes"
     assert str(e.value) == told

@@ -1,6 +1,7 @@
 """Kernels that do nothing wrong raise no alarm; what can't be watched is said in words; reports."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from helpers.kernels import planned_for
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.errors import KernelError
+from flambeau.errors import FlambeauError, KernelError
 from flambeau.sanitizer.memory import MemoryProbes
 from flambeau.sanitizer.parser import parsed
 
@@ -191,7 +192,7 @@ def test_races_beyond_what_is_kept(gpu, monkeypatch):
 
 
 def test_nothing_on_a_gpu():
-    with pytest.raises(ValueError) as e:
+    with pytest.raises(FlambeauError) as e:
         fb.sanitize(lambda x: x * 2, fb.ones(3, device="cpu"))
     assert str(e.value) == (
         "sanitize(<lambda>): it ran nothing on a GPU: give it tensors of one, or return what it makes"
@@ -209,12 +210,14 @@ def test_an_error_of_the_function_is_its_own(gpu):
 
 def test_a_report_as_text_and_json(gpu):
     op = faulty.whole("told_beyond", f"{AT}out[i] = in0[i + 1u];")
-    found = fb.sanitize(op, fb.ones(128, device=gpu).realize())
+    found = fb.sanitize(lambda x: op(x), fb.ones(128, device=gpu).realize())
+    line = sys._getframe().f_lineno - 1
     assert str(found).replace(found.faults[0].template, "FILE") == (
         "1 kernel, 1 run: 1 fault\n"
         "out of bounds read: told_beyond: in0[128] of 128 elements\n"
         "  FILE:7, line 12 of the kernel: out[i] = in0[i + 1u];\n"
-        "  workgroup (1, 0, 0), thread (63, 0, 0)"
+        "  workgroup (1, 0, 0), thread (63, 0, 0)\n"
+        f"  {__file__}:{line}"
     )
     rows = json.loads(json.dumps(found.as_dict()))
     assert rows["faults"][0]["thread"] == [63, 0, 0] and rows["runs"] == 1

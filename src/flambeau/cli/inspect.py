@@ -1,5 +1,7 @@
-"""`flambeau inspect`: what runs for a call: as a table, a page, JSON, or a page that runs edits."""
+"""`flambeau inspect`: what runs for a call: as a table, a page, JSON, or a page that runs edits; or
+what is wrong with it."""
 
+import sys
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +12,13 @@ import click
 
 from ..core.dtype import DTYPES
 from ..errors import FlambeauError
+from . import looks
 from .load_model import model_of, named
 
 SIZES = "f32[64, 64]"  # of names that nobody described
 WIDE = 150  # letters of a line of the table where no terminal says how many it has
 PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
+EVENTS = "events.jsonl"  # what a run has
 
 
 @click.command(short_help="See what runs: layers, ops, kernels, WGSL, times, memory.")
@@ -52,23 +56,48 @@ PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
     metavar="KERNEL FILE",
     help="Write kernel number KERNEL to a FILE of its own: a .py or a .html.",
 )
+@click.option(
+    "--emit",
+    nargs=2,
+    type=(int, click.Path(dir_okay=False, path_type=Path)),
+    metavar="KERNEL FILE",
+    help="Write what the driver is given: a .spvasm, .metal, .hlsl or .glsl.",
+)
 @click.option("--compare", is_flag=True, help="TARGET and the next are two JSON files: what changed.")
+@click.option("--sanitize", is_flag=True, help="Watch memory, barriers and numbers of each kernel: faults.")
+@click.option("--check", is_flag=True, help="Compare every value with the CPU's: the first wrong op.")
+@click.option("--watch", metavar="KERNEL.NAME", help="A WGSL value of a kernel, in all its invocations.")
+@click.option(
+    "--turn", type=int, help="Which time, where the value is set several times: from 0; else the last."
+)
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 def inspect(**options: Any):
     """See what runs for TARGET: its layers, ops and kernels, with their WGSL, times and memory.
 
     TARGET is a function of a script (`train.py::step`: the script runs until it calls it; what follows -- are
-    its arguments), a script, a model or function as `flambeau export` takes it, a saved program's folder, an
-    .onnx file, or a file of --json.
+    its arguments), a step of the Learner that a script trains with (`train.py::Learner.step`), a script, a
+    model or function as `flambeau export` takes it, a saved program's folder, an .onnx file, or a file of
+    --json.
+
+    --sanitize, --check and --watch look at the same call in other ways; the first two exit with 1 where
+    something is wrong.
 
     \b
     Example: flambeau inspect train.py::step --html step.html
     Example: flambeau inspect -e "(x @ w).relu()" --input "x=f32[64, 784]" --input "w=f32[784, 128]"
+    Example: flambeau inspect step.json --emit 0 kernel.spvasm
+    Example: flambeau inspect train.py::step --sanitize
+    Example: flambeau inspect train.py::step --check --json wrong.json
+    Example: flambeau inspect -e "x.softmax(1)" --watch softmax.row_max
     """
     wanted = Asked(**options)
+    way = looks.way_of(wanted)
+    if way is not None:
+        made = looked_at(wanted, way.look)
+        sys.exit(looks.show(way, made, wanted.called, wanted.rows, wanted.data) > 0)
     if wanted.compare:
         return compared(wanted)
-    made = inspection(wanted)
+    made = looked_at(wanted, wanted.inspecting())
     for act in ACTIONS:
         act(made, wanted)
 
@@ -93,62 +122,72 @@ class Asked:
     opens: bool
     keep: int
     send: tuple[int, Path] | None
+    emit: tuple[int, Path] | None
     compare: bool
+    sanitize: bool
+    check: bool
+    watch: str | None
+    turn: int | None
     device: str | None
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What every inspection is asked for."""
-        keep = self.keep << 20 if self.serve or self.send else 0
-        return {"runs": self.runs, "keep": keep}
+    def called(self) -> str:
+        """What is looked at, as it was written."""
+        return self.expression or self.target or ""
+
+    def inspecting(self) -> Any:
+        """What makes an inspection of a call."""
+        from ..inspector.call import inspecting
+
+        return inspecting(self.runs, self.keep << 20 if self.serve or self.send else 0)
 
 
 # --- what is inspected ---
 
 
-def inspection(wanted: Asked) -> Any:
-    """The inspection of what the words name; FlambeauError where they name nothing."""
+def looked_at(wanted: Asked, look: Any) -> Any:
+    """What `look` makes of the call that the words name; FlambeauError where they name none."""
     from ..device import device, set_default_device
 
     if wanted.device:
         set_default_device(device(wanted.device))
     if wanted.expression is not None:
-        return _of_expression(wanted)
+        return _of_expression(wanted, look)
     target = wanted.target
     if not target:
         raise FlambeauError("inspect: nothing is named: write `train.py::step`, or -e '(x @ w + b).relu()'")
     for fits, make in KINDS:
         if fits(target):
-            return make(wanted, target)
-    return _of_model(wanted, target)
+            return make(wanted, target, look)
+    return _of_model(wanted, target, look)
 
 
-def _of_file(wanted: Asked, target: str) -> Any:
+def _of_file(wanted: Asked, target: str, look: Any) -> Any:
     from ..inspector.model import read
 
     return read(Path(target))
 
 
-def _of_script(wanted: Asked, target: str) -> Any:
+def _of_script(wanted: Asked, target: str, look: Any) -> Any:
     from ..inspector.target import of_script
 
     path, _, function = target.partition("::")
-    return of_script(Path(path), function, wanted.arguments, wanted.number, **wanted.options)
+    return of_script(Path(path), function, wanted.arguments, wanted.number, look)
 
 
-def _of_program(wanted: Asked, target: str) -> Any:
+def _of_program(wanted: Asked, target: str, look: Any) -> Any:
     from ..export import load_program
-    from ..inspector import inspect as inspected
+    from ..inspector.call import TargetCall
 
     program = load_program(target)
     least, most = program.batch
     batch = min(max(wanted.batch, least), most)
     given = [_made_up(spec, batch) for spec in program.inputs]
-    return inspected(program, *given, target=target, **wanted.options)
+    return look(TargetCall(target, program, tuple(given)))
 
 
-def _of_onnx(wanted: Asked, target: str) -> Any:
-    from ..inspector import inspect as inspected
+def _of_onnx(wanted: Asked, target: str, look: Any) -> Any:
+    from ..inspector.call import TargetCall
     from ..onnx import load
 
     model = load(target)
@@ -156,7 +195,12 @@ def _of_onnx(wanted: Asked, target: str) -> Any:
     for value in model.inputs:
         if value.name not in given:
             given[value.name] = _tensor(value.name, _described(value, wanted.batch, target), wanted.batch)
-    return inspected(model, given, target=target, **wanted.options)
+    return look(TargetCall(target, model, (given,)))
+
+
+def _of_run(wanted: Asked, target: str, look: Any) -> Any:
+    rule = "is the folder of a run, which keeps what came of it and no program"
+    raise FlambeauError(f"inspect: {target}: {rule}: name the script, as in train.py::Learner.step")
 
 
 def _described(value: Any, batch: int, target: str) -> str:
@@ -178,14 +222,14 @@ def _described(value: Any, batch: int, target: str) -> str:
     return f"{DTYPES[value.dtype].short}{sizes}"
 
 
-def _of_model(wanted: Asked, target: str) -> Any:
-    from ..inspector import inspect as inspected
+def _of_model(wanted: Asked, target: str, look: Any) -> Any:
+    from ..inspector.call import TargetCall
 
     model = model_of(target, None, "inspect")
-    return inspected(model, *_inputs(wanted, target).values(), target=target, **wanted.options)
+    return look(TargetCall(target, model, tuple(_inputs(wanted, target).values())))
 
 
-def _of_expression(wanted: Asked) -> Any:
+def _of_expression(wanted: Asked, look: Any) -> Any:
     import flambeau
 
     from ..inspector.target import of_expression
@@ -198,14 +242,15 @@ def _of_expression(wanted: Asked) -> Any:
         click.echo(f"{name} is {SIZES}: --input '{name}=...' makes it another", err=True)
         return _tensor(name, SIZES, wanted.batch)
 
-    return of_expression(wanted.expression, given, make, **wanted.options)
+    return of_expression(wanted.expression, given, make, look)
 
 
-KINDS: tuple[tuple[Callable[[str], bool], Callable[[Asked, str], Any]], ...] = (
+KINDS: tuple[tuple[Callable[[str], bool], Callable[[Asked, str, Any], Any]], ...] = (
     (lambda t: t.endswith(".json"), _of_file),
     (lambda t: ".py::" in t or t.endswith(".py"), _of_script),
     (lambda t: t.endswith(".onnx"), _of_onnx),
     (lambda t: all(Path(t, part).is_file() for part in PARTS), _of_program),
+    (lambda t: Path(t, EVENTS).is_file(), _of_run),
 )
 
 
@@ -280,6 +325,19 @@ def _send(made: Any, wanted: Asked) -> None:
     click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB")
 
 
+def _emit(made: Any, wanted: Asked) -> None:
+    if wanted.emit is None:
+        return
+    from ..inspector.emitted import SUFFIXES, of_kernel
+
+    kernel, path = wanted.emit
+    if path.suffix not in SUFFIXES:
+        raise FlambeauError(f"inspect --emit {kernel} {path}: the file is one of {', '.join(SUFFIXES)}")
+    found = of_kernel(made, kernel, SUFFIXES[path.suffix])
+    path.write_text(found.text, "utf-8")
+    click.echo(f"wrote {path}: {found.language}, {found.text.count(chr(10)):,} lines")
+
+
 def _serve(made: Any, wanted: Asked) -> None:
     if not wanted.serve:
         return
@@ -297,7 +355,7 @@ def _serve(made: Any, wanted: Asked) -> None:
         server.server_close()
 
 
-ACTIONS = (_table, _write, _send, _serve)
+ACTIONS = (_table, _write, _send, _emit, _serve)
 
 
 def compared(wanted: Asked) -> None:

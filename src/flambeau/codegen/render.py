@@ -3,7 +3,7 @@
 import pickle
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
@@ -16,9 +16,11 @@ from jinja2 import (
     Environment,
     FileSystemBytecodeCache,
     FileSystemLoader,
+    FunctionLoader,
     ModuleLoader,
     StrictUndefined,
     TemplateError,
+    TemplateSyntaxError,
 )
 from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
@@ -30,6 +32,7 @@ from ..kernels.ir import out_name
 from .wgsl_type import Wgsl, vec
 
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
+EDITED = "edited/"  # before the name of a template that is somebody's, where it is named as a file
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
     "lib/math.wgsl",
@@ -111,7 +114,26 @@ class LineMarks(Extension):
 def environment(marked: bool = False) -> Environment:
     """What templates are rendered by. marked: with LineMarks, from the templates' own text."""
     ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() and not marked else []
-    made = Environment(
+    return _made(Environment, ahead, marked, "templates")
+
+
+def edited(changed: Mapping[str, str], marked: bool = False) -> Environment:
+    """The same for templates that somebody may have sent: those that `changed` has by name are read from it,
+    at each rendering, and no template reaches Python."""
+    from jinja2.sandbox import SandboxedEnvironment
+
+    def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
+        text = changed.get(name)
+        return None if text is None else (text, EDITED + name, lambda: changed.get(name) == text)
+
+    made = _made(SandboxedEnvironment, [FunctionLoader(read)], marked, "edited-templates")
+    made.auto_reload = True
+    return made
+
+
+def _made(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) -> Environment:
+    """An environment whose templates are looked for `ahead` first, and whose bytecode is kept in a folder."""
+    made = kind(
         extensions=[LineMarks] if marked else [],
         loader=ChoiceLoader([*ahead, FileSystemLoader(template_folder()), DictLoader(ADDED)]),
         line_statement_prefix="//%",
@@ -121,7 +143,7 @@ def environment(marked: bool = False) -> Environment:
         keep_trailing_newline=True,
         cache_size=-1,
         auto_reload=False,
-        bytecode_cache=kept("marked-templates" if marked else "templates"),
+        bytecode_cache=kept(f"marked-{folder}" if marked else folder),
     )
     made.globals |= {"elementwise": partial(_elementwise, made), "product": product}
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
@@ -147,13 +169,12 @@ class WgslLine(NamedTuple):
     places: tuple[tuple[str, int], ...]
 
 
-def lines_of(shader) -> list[WgslLine]:
+def lines_of(shader, plain: Environment | None = None, by_marks: Environment | None = None) -> list[WgslLine]:
     """The text of `render` by lines, each with where in the templates it is from; with no such places where
-    marking the templates changes what they make."""
-    text = render(shader)
-    marked = [
-        (MARK.sub("", line), MARK.findall(line)) for line in _rendered(shader, environment(True)).split("\n")
-    ]
+    marking the templates changes what they make. plain, by_marks: environments of edited templates."""
+    text = tidy(_rendered(shader, plain or environment()))
+    all_marked = _rendered(shader, by_marks or environment(True))
+    marked = [(MARK.sub("", line), MARK.findall(line)) for line in all_marked.split("\n")]
     marked = [(line, marks) for line, marks in marked if _without_gaps(line).strip()]
     lines = text.splitlines()
     if tidy("\n".join(line for line, _ in marked)) != text:
@@ -166,9 +187,14 @@ def lines_of(shader) -> list[WgslLine]:
 
 def template_line(file: str, line: int) -> str:
     """A line of a template, as it stands there."""
+    return template_text(file).splitlines()[line - 1].strip()
+
+
+def template_text(file: str) -> str:
+    """A template, as it stands there."""
     loader = environment(True).loader
     assert loader is not None
-    return loader.get_source(environment(True), file)[0].splitlines()[line - 1].strip()
+    return loader.get_source(environment(True), file)[0]
 
 
 def _rendered(shader, env: Environment) -> str:
@@ -190,8 +216,23 @@ def _rendered(shader, env: Environment) -> str:
         )
         return text + _helpers(env, called)
     except TemplateError as e:
-        where = f"{getattr(e, 'name', None) or shader.template}:{getattr(e, 'lineno', '?')}"
-        raise KernelError(f"render({shader.template}): {where}: {e.message}") from e
+        file, line = place_of(e) or (shader.template, "?")
+        raise KernelError(f"render({shader.template}): {file}:{line}: {e.message}") from e
+
+
+def place_of(error: Exception) -> tuple[str, int] | None:
+    """The template and its line that an error is of: a syntax error's own, else the last one that it came
+    through."""
+    if isinstance(error, TemplateSyntaxError):
+        return error.name or "", error.lineno
+    from traceback import extract_tb
+
+    root = f"{template_folder()}/"
+    for frame in reversed(extract_tb(error.__traceback__)):
+        for prefix in (EDITED, root):
+            if frame.filename.startswith(prefix) and frame.lineno:
+                return frame.filename.removeprefix(prefix), frame.lineno
+    return None
 
 
 def _helpers(env: Environment, called: dict) -> str:

@@ -46,7 +46,9 @@ def listening(event: str, tell: Callable[..., None]) -> Iterator[None]:
     one of a graph's choices were measured. "emitted" (steps, nodes): lowering made steps of a function, of a
     node each. "planned" (plan, nodes): a graph was planned; nodes by value. "plan" (compiled, roots, order,
     dying, known): a graph is to be run by a plan, new or from the cache; known: the shaders that had
-    pipelines before. "gradient" (node): what is made next is of the gradient of this node.
+    pipelines before. "gradient" (node): what is made next is of the gradient of this node. "step" (step,
+    arguments, {}): a Learner is about to make a step. "saved" (device, steps, commands, params): who hears it
+    is to run a saved program's commands.
     """
     before = _listeners.of
     _listeners.of = before | {event: tell}

@@ -25,13 +25,13 @@ def switch_on(wgpudawn: Any) -> None:
         )
 
 
-def open_device(adapter: Any, unchecked: bool, **wanted: Any) -> Any:
+def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wanted: Any) -> Any:
     """A device of an adapter. `unchecked`: no index is checked, of any kernel; else those whose range the
-    compiler sees are not."""
+    compiler sees are not. more: switches."""
     from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
 
     known = extras.all_toggles()
-    toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else [])) if t in known]
+    toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else []), *more) if t in known]
     return extras.request_device_sync(adapter, enable_toggles=toggles, **wanted)
 
 

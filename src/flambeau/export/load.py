@@ -5,11 +5,11 @@ from array import array
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..core.commands import Dispatch, copied
 from ..core.dtype import SHORT
-from ..core.events import submit
+from ..core.events import is_heard, submit, tell
 from ..core.faults import DECLARED, doubt_of
 from ..core.files import read
 from ..core.node import Node, describe
@@ -69,7 +69,8 @@ class SavedProgram:
         if len(texts) != len(kernels):
             told = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
             self._fail(f"{told}: the files are not of one program: save it again")
-        self._kernels = [(k["name"], text) for k, text in zip(kernels, texts, strict=True)]
+        self._kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
+        self._lines = [line for line, _ in texts]
         self._weights = self._loaded(wanted)
         self._ready: Recent[int, _Ready] = Recent()
 
@@ -122,10 +123,14 @@ class SavedProgram:
             self._fail(f"{PROGRAM} is damaged ({e}): save the program again")
         return program
 
-    def _texts(self) -> list[str]:
-        """The kernels' WGSL, in order."""
-        parts = self._text(KERNELS).split(f"{MARK} ")[1:]
-        return [part.partition("\n")[2] for part in parts]
+    def _texts(self) -> list[tuple[int, str]]:
+        """The kernels' WGSL, in order, each with the line of the file that it begins on."""
+        head, *parts = self._text(KERNELS).split(f"{MARK} ")
+        line, found = head.count("\n") + 2, []
+        for part in parts:
+            found.append((line, part.partition("\n")[2]))
+            line += part.count("\n")
+        return found
 
     def _loaded(self, wanted: list) -> list[Any]:
         found, wrong = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}"), []
@@ -213,6 +218,17 @@ class SavedProgram:
         return t.shape[spec.shape.index("N")]
 
 
+class SavedDispatch(NamedTuple):
+    """A kernel of a saved program: its text and the line of the file that this begins on, how many buffers it
+    reads, and the bytes of each that it binds."""
+
+    work: Cost
+    text: str
+    line: int
+    reads: int
+    sizes: tuple[int, ...]
+
+
 class _Ready:
     """A program at one batch size: its buffers, and its commands ready to be replayed."""
 
@@ -235,8 +251,9 @@ class _Ready:
         }
         count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
         self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
-        self.works: tuple[Cost, ...] = ()
+        self.steps: tuple[list[SavedDispatch], list[SavedDispatch]] = [], []  # of the setup, and of each call
         setup, words = self._words(program, plan, n, buffers, sizes)
+        self.works = tuple([step.work for step in self.steps[1]])
         self.outputs = [
             (buffers[o["value"]], tuple(within(value_of(e, n), LARGEST, "a size") for e in o["shape"]), dtype)
             for o, (_, dtype) in zip(plan["outputs"], program.outputs, strict=True)
@@ -246,7 +263,7 @@ class _Ready:
         self.prepared = device.prepare(words)
         if count:
             device.write(self.uniform, self.params.tobytes())
-            device.submit(setup)
+            self._send(0, setup)
         self.once = self._doubted(program, plan, buffers)
 
     def _doubted(self, program: SavedProgram, plan: dict, buffers: dict) -> list:
@@ -281,9 +298,10 @@ class _Ready:
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
             command = Dispatch(pipeline, self.uniform, 4 * at, (x, y, z), handles)
             words[i >= len(plan["setup"])].extend(command.words())
-            if i >= len(plan["setup"]):
-                reads, writes = (sum(buffers[v].nbytes for v in step[k]) for k in ("reads", "writes"))
-                self.works += (Cost(name, "", reads, writes, 0),)
+            reads, writes = ([buffers[v].nbytes for v in step[k]] for k in ("reads", "writes"))
+            work, line = Cost(name, "", sum(reads), sum(writes), 0), program._lines[step["kernel"]]
+            row = SavedDispatch(work, text, line, len(reads), (*reads, *writes))
+            self.steps[i >= len(plan["setup"])].append(row)
             for v in set(step["reads"]):
                 if v[0] == "t" and last[v] == i and v not in keep:
                     del buffers[v]
@@ -301,6 +319,15 @@ class _Ready:
         if self.drawn:
             self.device.write(self.uniform, self.params.tobytes())
 
+    def _send(self, turn: int, *parts: Any) -> None:
+        """Run commands of the setup (0) or of a call (1), or have whoever looks at them do so."""
+        if is_heard("saved"):
+            tell("saved", self.device, self.steps[turn], parts, self.params)
+        elif turn:
+            submit(self.device, self.works, *parts)
+        else:
+            self.device.submit(*parts)
+
     def run(self, given: list[Node]) -> list[Tensor]:
         if self.length:
             self._draw()
@@ -313,7 +340,7 @@ class _Ready:
             node.buffer = self.device.pool.take(node.nbytes)
             after += copied(source, node.buffer)
             out.append(Tensor(node))
-        submit(self.device, self.works, before, self.prepared, after)
+        self._send(1, before, self.prepared, after)
         doubt = doubt_of(self.device, self.checks, [*self.once, *(n.buffer for n in given)])
         for t in out:
             t.node.buffer.doubt = doubt

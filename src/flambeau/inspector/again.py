@@ -3,14 +3,18 @@
 import re
 import struct
 from array import array
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
+from ..codegen.edits import TemplateEdits, TemplateFault, templates_of
+from ..codegen.render import WgslLine
 from ..core.commands import COPY
 from ..core.dtype import SHORT
 from ..device.seam import Gpu
 from ..errors import DeviceError, FlambeauError, KernelError
+from ..kernels.ir import Shader
 from ..profiling.meter import meter_of
 from .dispatches import Dispatched, Inputs
 from .model import Inspection, KernelRow
@@ -36,14 +40,17 @@ class OutputCompared:
 
 @dataclass(frozen=True)
 class EditRun:
-    """What became of an edit. error, line: why it did not run, and where (0: nobody can say); seconds,
-    original: of a run, of its text and of the kernel's own."""
+    """What became of an edit. error, line: why it did not run, and where (0: nobody can say); file: the
+    template that the line is of, "" of the text; seconds, original: of a run, of its text and of the kernel's
+    own. wgsl: what edited templates were rendered to."""
 
     error: str = ""
     line: int = 0
     seconds: float = 0.0
     original: float = 0.0
     outputs: tuple[OutputCompared, ...] = ()
+    file: str = ""
+    wgsl: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,6 +62,8 @@ class Session:
     def __init__(self, made: Inspection, dispatched: list[Dispatched], inputs: Inputs | None):
         self.made, self.dispatched, self.inputs = made, dispatched, inputs
         self._wanted: tuple[int, dict[str, bytes]] = (-1, {})  # what the kernel that ran last gives
+        self._edits = TemplateEdits()
+        self._templates: dict[Shader, dict[str, str]] = {}
 
     def close(self) -> None:
         """Give back the copies of what kernels read; they run no more."""
@@ -98,6 +107,45 @@ class Session:
                 edit.free()
                 original.free()
         return EditRun("", 0, times[1], times[0], compared)
+
+    def shader(self, kernel: int) -> Shader:
+        """What a kernel's text was rendered from."""
+        one = self.check(kernel)
+        assert one.plan is not None
+        return one.plan.compiled.plan.kernels[one.place].shader
+
+    def templates(self, kernel: int) -> dict[str, str]:
+        """The templates that a kernel's text is made of, by name, its own first."""
+        shader = self.shader(kernel)
+        if shader not in self._templates:
+            self._templates[shader] = templates_of(shader)
+        return self._templates[shader]
+
+    def rendered(self, kernel: int, templates: Mapping[str, str]) -> list[WgslLine]:
+        """A kernel's text by lines, with others in the places of templates, by name. FlambeauError where it
+        is not made of one; TemplateFault where one can't be rendered."""
+        shader = self.shader(kernel)
+        known = self.templates(kernel)
+        for name in templates:
+            if name not in known:
+                rule = f"{name!r} is no template of it: it is made of {', '.join(known)}"
+                raise FlambeauError(f"inspect: {self.made.kernels[kernel].name}: {rule}")
+        return self._edits.lines(shader, templates)
+
+    def run_templates(self, kernel: int, templates: Mapping[str, str]) -> EditRun:
+        """Run a kernel rendered by edited templates, and by its own, as `run` does; an error is told on the
+        line of the template."""
+        try:
+            lines = self.rendered(kernel, templates)
+        except TemplateFault as e:
+            return EditRun(str(e), e.line, file=e.file)
+        wgsl = "".join(f"{line.text}\n" for line in lines)
+        found = replace(self.run(kernel, wgsl), wgsl=wgsl)
+        places = lines[found.line - 1].places if found.line else ()
+        if not places:
+            return found
+        file, line = next((p for p in places if p[0] in templates), places[0])
+        return replace(found, file=file, line=line)
 
     def _compared(self, row: KernelRow, wanted: dict[str, bytes], found: dict[str, bytes]):
         shader = self.made.shaders[row.shader]

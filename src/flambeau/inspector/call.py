@@ -21,6 +21,7 @@ from .plans import PlansSeen
 from .sites import Sites, Tables
 
 KEEP = 256 << 20  # bytes of inputs that are kept at most, to run kernels again
+FIRST, MORE = 8, 24  # runs that are timed: the first, and of all others about so many
 NOTHING = "nothing ran on a GPU"
 
 
@@ -35,20 +36,29 @@ def inspect(
     FlambeauError where nothing ran on a GPU, or a profile runs already.
     """
     name = target or getattr(fn, "__qualname__", type(fn).__name__)
-    return inspected(fn, args, kw, Terms(name, runs, keep))
+    return inspecting(runs, keep)(TargetCall(name, fn, args, kw))
 
 
-class Terms(NamedTuple):
-    """What to call an inspection, how often to make the call, and how much of what kernels read to keep."""
+class TargetCall(NamedTuple):
+    """A call that is looked at, and what it is called. is_script: it is a whole script, to be run once."""
 
     target: str
-    runs: int = 1
-    keep: int | bool = False
+    fn: Callable[..., Any]
+    args: tuple = ()
+    kw: dict[str, Any] = {}
+    is_script: bool = False
 
 
-def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: Terms) -> Inspection:
-    """`inspect`, with the arguments apart from what is wanted of it."""
-    name, runs, keep = wanted
+Look = Callable[[TargetCall], Any]  # what is made of a call: an Inspection, or what else is to be known of it
+
+
+def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
+    """What makes an Inspection of a call. runs: how often it is made; keep: as in `inspect`."""
+    return lambda call: _inspected(call, runs, keep)
+
+
+def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
+    name, fn, args, kw, _ = asked
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
@@ -64,12 +74,14 @@ def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: T
     with ExitStack() as stack:
         for listening in (sites.watching(), plans.watching(), trace.listening()):
             stack.enter_context(listening)
-        for _ in range(runs):
+        for i in range(runs):
+            trace.is_timed = i < FIRST or i % -(-runs // MORE) == 0
             realize(*_tensors(call(*args, **kw)))
+            sites.keep(plans.origins())
     wall = perf_counter() - begin
     if not trace.found:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
-    return _made(name, wall, trace, sites)
+    return _made(name, (wall, trace.own + sites.own), trace, sites)
 
 
 def _tensors(result: Any) -> list[Tensor]:
@@ -86,7 +98,7 @@ def _why_nothing(device: Any) -> str:
     return f"{NOTHING}: it computes no tensor: return those that are to be computed"
 
 
-def _made(name: str, wall: float, trace: CallTrace, sites: Sites) -> Inspection:
+def _made(name: str, took: tuple[float, float], trace: CallTrace, sites: Sites) -> Inspection:
     from .again import Session
 
     dispatched = [one for one in trace.found.values() if one.times]
@@ -104,7 +116,8 @@ def _made(name: str, wall: float, trace: CallTrace, sites: Sites) -> Inspection:
         why=meter.why,
         copy=ceilings.copy,
         fma=ceilings.fma,
-        wall=wall,
+        wall=took[0],
+        overhead=took[1],
         ops=tuple(rows.ops),
         shaders=tuple(row for _, row in rows.shaders.values()),
         kernels=tuple(rows.kernels),

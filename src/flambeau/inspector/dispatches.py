@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import get_ident
+from time import perf_counter
 from typing import Any
 
 from ..core import events
@@ -29,7 +30,7 @@ class Dispatched:
     place: int = 0
     words: tuple[int, ...] = ()
     runs: int = 0
-    times: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)  # of the runs that were timed
     given: tuple[int, ...] | None = None
     why: str = "its inputs were not kept"
 
@@ -77,6 +78,15 @@ class Inputs:
         self.close()
 
 
+@dataclass
+class SubmitSeen:
+    """Kernels that are submitted together, again and again: how often more than they were timed."""
+
+    works: tuple  # kept: its id is what it is known by
+    mine: list[Dispatched]
+    more: int = 0
+
+
 class CallTrace:
     """Listens to the submits of a block, of this thread; kernels that never ran are run once before they are
     timed, with their results put aside: drivers compile some of a kernel at its first run."""
@@ -88,6 +98,9 @@ class CallTrace:
         self.times: dict[Gpu, list[Any]] = {}
         self.waiting: list[tuple[Dispatched | None, list[Command]]] = []
         self.warm: dict[Gpu, set[int]] = {}
+        self.is_timed = True  # or what was timed before is counted, and submitted as it would be
+        self.known: dict[int, SubmitSeen] = {}  # by the id of what is known of a submit's kernels
+        self.own = 0.0  # seconds that listening took
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -107,9 +120,32 @@ class CallTrace:
         return nullcontext()
 
     def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
-        """Run commands, timed."""
+        """Run commands, timed, or counted."""
         if get_ident() != self.thread:
             return device.submit(*parts)
+        seen = self.known.get(id(works))
+        if seen is not None and not self.is_timed:
+            seen.more += 1
+            if self.inputs is not None:
+                self.inputs.forget()
+            return device.submit(*parts)
+        begin = perf_counter()
+        mine = self._timed(device, works, parts)
+        if works:
+            self.known.setdefault(id(works), SubmitSeen(works, mine))
+        self.own += perf_counter() - begin - self._plain(device, mine)
+
+    def _plain(self, device: Gpu, mine: "list[Dispatched]") -> float:
+        """Seconds that a submit would have taken if nobody listened, as far as that is known."""
+        meter = meter_of(device)
+        if meter.how == "timestamps":
+            return max(self.sending - meter.each * len(mine), 0.0)
+        return 0.0
+
+    def _timed(self, device: Gpu, works: tuple, parts: tuple) -> "list[Dispatched]":
+        """Run commands, each kernel timed; what was dispatched."""
+        mine: list[Dispatched] = []
+        self.sending = 0.0
         warm = self.warm.get(device)
         if warm is None:
             warm = self.warm[device] = self._opened(device)
@@ -121,6 +157,7 @@ class CallTrace:
                 self.waiting.append((None, span))
                 continue
             one = self._one(device, work, command)
+            mine.append(one)
             if self.inputs is not None and not one.runs:
                 self._flush(device)
                 self.inputs.keep(one)
@@ -128,11 +165,14 @@ class CallTrace:
             if command.pipeline not in warm and meter_of(device).how == "timestamps":
                 warm.add(command.pipeline)
                 self._flush(device)
+                begin = perf_counter()
                 _run_aside(device, command)
+                self.sending += perf_counter() - begin  # drivers compile it, as they would
             self.waiting.append((one, span))
             if self.inputs is not None:
                 self.inputs.forget(command.buffers[-device.outputs_of(command.pipeline) :])
         self._flush(device)
+        return mine
 
     def _opened(self, device: Gpu) -> set[int]:
         """The kernels of a device that need no run before they are timed."""
@@ -165,7 +205,9 @@ class CallTrace:
         words = encoded([c for _, span in self.waiting for c in span])
         self.order[device] += [one for one, _ in self.waiting]
         self.waiting = []
+        begin = perf_counter()
         self.times[device] += meter_of(device).submit(works, (words,))
+        self.sending += perf_counter() - begin
 
     def _finish(self) -> None:
         """Give every dispatch its times."""
@@ -176,6 +218,9 @@ class CallTrace:
             for one, span in zip(order, times, strict=True):
                 if one is not None:
                     one.times.append(span.seconds)
+        for seen in self.known.values():
+            for one in seen.mine:
+                one.runs += seen.more
 
 
 def _run_aside(device: Gpu, c: Dispatch) -> None:

@@ -80,7 +80,8 @@ class ShaderRow:
 class KernelRow:
     """A dispatch of the call, and all later ones that repeat it.
 
-    runs, seconds: how often it ran, and how long all of that took; least: the shortest. reads, writes: bytes,
+    runs, seconds: how often it ran, and how long all of that took, by the `timed` of them that were timed;
+    least: the shortest. reads, writes: bytes,
     at least, of one run, as flops. is_new: whether its pipeline was not there before. ops: those that it
     computes; head: the one that its template is of. steps: names in `ShaderRow.steps` to ops. inputs,
     outputs: values, in the order of bindings. params: the 32 bits of each.
@@ -105,6 +106,7 @@ class KernelRow:
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
     params: tuple[int, ...] = ()
+    timed: int = 0
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,8 @@ class Inspection:
     target, device: what was called, and on which; software: whether that is a CPU. how: how times were taken,
     "timestamps" or "repeats", and why not by timestamps. copy, fma: what the adapter was measured to reach,
     bytes and operations a second; 0.0 where it was not. wall: seconds of the call with everything that
-    inspecting took. layers, sites, ops, shaders, kernels, values: rows, which name each other by their
-    places, and -1 is none. places: the lines of templates.
+    inspecting took, overhead: those of inspecting alone. layers, sites, ops, shaders, kernels, values:
+    rows, which name each other by their places, and -1 is none. places: the lines of templates.
     """
 
     target: str
@@ -141,6 +143,7 @@ class Inspection:
     copy: float
     fma: float
     wall: float
+    overhead: float = 0.0
     layers: tuple[ModuleRow, ...] = ()
     sites: tuple[SiteRow, ...] = ()
     ops: tuple[OpRow, ...] = ()

@@ -480,7 +480,7 @@ function drawDetail() {
     el("p", { class: "soft" }, layer && `${layer} · `, site && `${site.file}:${site.line} · `, site && el("code", {}, site.text)),
     facts(k), ...opsTable(k), el("h3", {}, "WGSL: click a line for its op, its template and its line of Python"),
     el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, wgsl) }, "Copy"), server && el("button", { id: "edit", onclick: () => edit(i) }, "Edit (e)"),
-      server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
+      server && el("button", { id: "emit", onclick: () => emit(i) }, "For the driver"), server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
     el("div", { id: "origin", hidden: true }), el("div", { id: "editor" }), code(k), el("div", {}, bindingsTable(k)));
   box.scrollTop = 0;
 }
@@ -496,35 +496,56 @@ async function ask(what, body) {
 function edit(i) {
   const k = D.kernels[i], shader = D.shaders[k.shader];
   const text = el("textarea", { id: "wgsl-edit", spellcheck: "false", "aria-label": "WGSL" }), told = el("div", { id: "told", "aria-live": "polite" });
-  text.value = server.edits?.[i] ?? shader.wgsl;
+  const own = { "": shader.wgsl }, edited = { "": shader.wgsl, ...server.edits?.[i] };  // by template; "" is the WGSL
+  const choice = el("select", { id: "edit-of", "aria-label": "What is edited", onchange: () => take(choice.value) }, el("option", { value: "" }, "WGSL"));
+  let now = "";
+  const take = (file) => { edited[now] = text.value; now = choice.value = file; text.value = edited[file]; };
+  const body = () => {
+    edited[now] = text.value;
+    const templates = Object.fromEntries(Object.keys(own).filter((file) => file && edited[file] !== own[file]).map((file) => [file, edited[file]]));
+    return !now ? { wgsl: edited[""] } : Object.keys(templates).length ? { templates } : { wgsl: own[""] };
+  };
+  text.value = edited[""];
+  ask("templates", { kernel: i }).then((found) => {
+    Object.assign(own, found.templates);
+    for (const file of Object.keys(found.templates)) { edited[file] ??= own[file]; choice.append(el("option", { value: file }, file)); }
+  }, (e) => told.replaceChildren(el("p", { class: "soft" }, e.message)));
   const run = el("button", { class: "main", id: "run", onclick: () => tryIt() }, "Run (Ctrl+Enter)");
   const tryIt = async () => {
     run.disabled = true;
     const begin = performance.now();
-    try { show(await ask("run", { kernel: i, wgsl: text.value }), performance.now() - begin); } catch (e) { told.replaceChildren(el("p", { class: "wrong" }, e.message)); }
+    try { show(await ask("run", { kernel: i, ...body() }), performance.now() - begin); } catch (e) { told.replaceChildren(el("p", { class: "wrong" }, e.message)); }
     run.disabled = false;
   };
   const show = (r, took) => {
     if (r.error) {
+      if (r.file && r.file !== now && r.file in own) take(r.file);
       const go = () => { const lines = text.value.split("\n"), from = lines.slice(0, r.line - 1).join("\n").length + (r.line > 1); text.focus(); text.setSelectionRange(from, from + (lines[r.line - 1] ?? "").length); };
-      told.replaceChildren(el("p", { class: "wrong" }, r.line ? el("button", { class: "link", onclick: go }, `line ${r.line}`) : "", r.line ? ": " : "", el("span", {}, r.error.split("\n")[0])), el("pre", {}, r.error));
+      told.replaceChildren(el("p", { class: "wrong" }, r.line ? el("button", { class: "link", onclick: go }, `${r.file ? `${r.file} ` : ""}line ${r.line}`) : "", r.line ? ": " : "", el("span", {}, r.error.split("\n")[0])), el("pre", {}, r.error));
       if (r.line) go();
       return;
     }
-    (server.edits ??= {})[i] = text.value;
+    (server.edits ??= {})[i] = { ...edited };
     const same = r.outputs.every((o) => !o.different), ratio = r.original / r.seconds;
     told.replaceChildren(
       el("p", {}, el("b", { id: "edit-time" }, time(r.seconds)), ` beside ${time(r.original)} of the original: `, el("b", { class: ratio >= 1 ? "good" : "wrong" }, `${ratio.toPrecision(3)} ×`), el("span", { class: "soft" }, ` (${Math.round(took)} ms from click to result)`)),
       el("p", { class: same ? "good" : "wrong" }, same ? "Results are the same, bit for bit or NaN for NaN." : r.outputs.filter((o) => o.different).map((o) => `${o.name}: ${o.different} of ${o.elements} elements differ, by ${Number.isFinite(o.largest) ? +o.largest.toPrecision(4) : "NaN or more"} at most, the first at ${o.first}. `)),
-      el("p", {}, el("button", { onclick: () => save(i, "custom_op", `kernel_${i}.py`, text.value) }, "Keep as custom_op")));
+      el("p", {}, el("button", { onclick: () => save(i, "custom_op", `kernel_${i}.py`, body()) }, "Keep as custom_op"),
+        body().templates && el("button", { onclick: () => save(i, "patch", `kernel_${i}.patch`, body()) }, "Keep as patch")));
   };
   text.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); tryIt(); } });
-  byId("editor").replaceChildren(text, el("div", { class: "bar" }, run, el("button", { onclick: () => { text.value = shader.wgsl; } }, "Original"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), told);
+  byId("editor").replaceChildren(text, el("div", { class: "bar" }, run, choice, el("button", { onclick: () => { text.value = own[now]; } }, "Original"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), told);
   text.focus();
 }
-async function save(i, what, name, wgsl) {
+async function emit(i) {
   try {
-    const { text } = await ask("export", { kernel: i, what, wgsl: wgsl ?? D.shaders[D.kernels[i].shader].wgsl });
+    const { language, text } = await ask("emit", { kernel: i });
+    byId("editor").replaceChildren(el("h3", {}, `${language}: what Dawn gives the driver`), el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, text) }, "Copy"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), el("pre", { id: "emitted", class: "code mono" }, text));
+  } catch (e) { byId("editor").replaceChildren(el("p", { class: "wrong" }, e.message)); }
+}
+async function save(i, what, name, body) {
+  try {
+    const { text } = await ask("export", { kernel: i, what, ...(body ?? { wgsl: D.shaders[D.kernels[i].shader].wgsl }) });
     const link = el("a", { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: name });
     link.click();
     URL.revokeObjectURL(link.href);

@@ -154,6 +154,10 @@ class PlansSeen:
         for i, cost in enumerate(compiled.plan.costs):
             self.of_cost[id(cost)] = seen, i
 
+    def origins(self) -> set[int]:
+        """The serial numbers of what the program made the nodes of all plans for."""
+        return {n.origin for seen in self.seen.values() for n in seen.nodes}
+
     def of(self, work: Cost) -> tuple[PlanSeen, int] | None:
         """The plan and the place of the kernel that a submit came with; None of what was planned before."""
         return self.of_cost.get(id(work))

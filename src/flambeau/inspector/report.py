@@ -27,10 +27,13 @@ def head(made: Inspection) -> list[str]:
     runs = sum(k.runs for k in made.kernels)
     live = made.live()
     new = len({k.shader for k in made.kernels if k.is_new})
+    runs_timed, most = max(((k.timed, k.runs) for k in made.kernels), default=(0, 0))
+    sampled = f"; {runs_timed:,} of {most:,} runs were timed" if runs_timed < most else ""
     lines = [
         f"{made.target} on {made.device}: {runs} dispatches of {len(made.kernels)} kernels,"
         f" {made.gpu * 1e3:.3f} ms of GPU",
         f"times by {made.how}" + (f" ({made.why})" if made.why else ""),
+        f"inspecting took {made.overhead * 1e3:.1f} ms of {made.wall * 1e3:.1f} ms{sampled}",
         f"{len(made.layers)} layers, {len(made.ops)} ops, {len(made.shaders)} texts of WGSL, {new} new",
     ]
     if made.copy and made.fma:

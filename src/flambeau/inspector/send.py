@@ -5,12 +5,15 @@ import json
 import re
 import zlib
 from collections.abc import Callable
+from difflib import unified_diff
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..codegen.render import template_text
 from ..core.dtype import SHORT
 from ..core.faults import BYTES
+from ..core.files import template_folder
 from ..errors import FlambeauError, KernelError
 from .again import decoded, padded
 from .model import Inspection, KernelRow
@@ -230,6 +233,18 @@ def _template(parts: Any) -> str:
         elif text:
             lines += [f"//% block {name}", "{% raw %}", text, "{% endraw %}", "//% endblock"]
     return "\n".join(lines) + "\n"
+
+
+def patch(templates: dict[str, str]) -> str:
+    """Edited templates as a unified diff of `wgsl/`, for `git apply`. FlambeauError for the text of a custom
+    op, which is in no file there."""
+    out = []
+    for name, text in templates.items():
+        if not (template_folder() / name).is_file():
+            raise FlambeauError(f"inspect: {name}: is a custom op's own text: change it where the op is made")
+        before, after = (t.splitlines(keepends=True) for t in (template_text(name), f"{text.rstrip()}\n"))
+        out += unified_diff(before, after, f"a/wgsl/{name}", f"b/wgsl/{name}")
+    return "".join(out)
 
 
 KINDS: dict[str, Callable[..., str]] = {"script": script, "page": page, "custom_op": custom_op}

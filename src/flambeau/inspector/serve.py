@@ -4,13 +4,15 @@ import json
 import secrets
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from ..errors import FlambeauError
+from .again import Session
+from .emitted import of_kernel
 from .model import Inspection
 from .page import html
-from .send import KINDS
+from .send import KINDS, patch
 
 HOST = "127.0.0.1"
 MOST = 1 << 20  # bytes of a request
@@ -43,17 +45,72 @@ class InspectionServer(ThreadingHTTPServer):
 
     def answer(self, what: str, given: dict[str, Any]) -> dict[str, Any]:
         """What a request asks for; FlambeauError where that can't be."""
-        kernel, wgsl = given.get("kernel"), given.get("wgsl")
-        if type(kernel) is not int or not isinstance(wgsl, str):
-            raise FlambeauError("inspect: a request has a kernel, a number, and its wgsl, a text")
         with self.one_at_a_time:
-            if what == "/run":
-                if self.made.session is None:
-                    raise FlambeauError("inspect: it is of a file: inspect the program to run its kernels")
-                return self.made.session.run(kernel, wgsl).to_dict()
-            if given.get("what") not in KINDS:
-                raise FlambeauError(f"inspect: export as one of {', '.join(KINDS)}")
-            return {"text": KINDS[given["what"]](self.made, kernel, wgsl)}
+            return REQUESTS[what](self.made, edit_of(given))
+
+
+class EditRequest(NamedTuple):
+    """What a request is about: a kernel, and its text, or templates of it, as they were edited."""
+
+    kernel: int
+    wgsl: str = ""
+    templates: dict[str, str] = {}
+    what: str = ""
+
+
+PARTS = {
+    "kernel": (int, "a number"),
+    "wgsl": (str, "a text"),
+    "templates": (dict, "texts by name"),
+    "what": (str, "a text"),
+}
+
+
+def edit_of(given: dict[str, Any]) -> EditRequest:
+    """What a request says; FlambeauError where a part is missing, or of another kind."""
+    for name, (kind, told) in PARTS.items():
+        value: Any = given.get(name, None if name == "kernel" else kind())
+        is_right = type(value) is kind
+        if kind is dict and is_right:
+            is_right = all(isinstance(text, str) for text in value.values())
+        if not is_right:
+            raise FlambeauError(f"inspect: a request's {name} is {told}: {value!r} is given")
+    return EditRequest(**{name: given[name] for name in PARTS if name in given})
+
+
+def _session(made: Inspection) -> Session:
+    if made.session is None:
+        raise FlambeauError("inspect: it is of a file: inspect the program to run its kernels")
+    return made.session
+
+
+def _run(made: Inspection, edit: EditRequest) -> dict[str, Any]:
+    session = _session(made)
+    if edit.templates:
+        return session.run_templates(edit.kernel, edit.templates).to_dict()
+    return session.run(edit.kernel, edit.wgsl).to_dict()
+
+
+def _templates(made: Inspection, edit: EditRequest) -> dict[str, Any]:
+    return {"templates": _session(made).templates(edit.kernel)}
+
+
+def _export(made: Inspection, edit: EditRequest) -> dict[str, Any]:
+    if edit.what == "patch":
+        return {"text": patch(edit.templates)}
+    if edit.what not in KINDS:
+        raise FlambeauError(f"inspect: export as one of {', '.join([*KINDS, 'patch'])}")
+    wgsl = edit.wgsl
+    if edit.templates:
+        wgsl = "".join(f"{line.text}\n" for line in _session(made).rendered(edit.kernel, edit.templates))
+    return {"text": KINDS[edit.what](made, edit.kernel, wgsl)}
+
+
+def _emit(made: Inspection, edit: EditRequest) -> dict[str, Any]:
+    return of_kernel(made, edit.kernel, edit.what, edit.wgsl or None)._asdict()
+
+
+REQUESTS = {"/run": _run, "/templates": _templates, "/export": _export, "/emit": _emit}
 
 
 class _Requests(BaseHTTPRequestHandler):
@@ -81,8 +138,8 @@ class _Requests(BaseHTTPRequestHandler):
             return self._refuse(403, "another host asks")
         if not secrets.compare_digest(token.encode(), self.server.token.encode()):
             return self._refuse(403, "the token is missing or another one")
-        if self.path not in ("/run", "/export"):
-            return self._refuse(404, "there are /run and /export")
+        if self.path not in REQUESTS:
+            return self._refuse(404, f"there are {', '.join(REQUESTS)}")
         if not length.isdecimal() or int(length) > MOST:
             return self._refuse(413, f"a request has at most {MOST:,} bytes")
         try:

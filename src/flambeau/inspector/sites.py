@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import get_ident
+from time import perf_counter
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -53,6 +54,7 @@ class Sites:
         self.thread, self.outside = get_ident(), sys._getframe(1)
         self.roles: dict[CodeType, str] = dict(ROLES)
         self.slope = -1  # the node whose gradient is being made
+        self.own = 0.0  # seconds that this took
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -71,9 +73,15 @@ class Sites:
 
     def _tell(self, serial: int) -> None:
         if get_ident() == self.thread:
+            begin = perf_counter()
             found = self._found(sys._getframe(3))  # __next__, Node.__init__, who makes it
             if found is not None:
                 self.made[serial] = found
+            self.own += perf_counter() - begin
+
+    def keep(self, origins: set[int]) -> None:
+        """Forget what made all other nodes."""
+        self.made = {serial: found for serial, found in self.made.items() if serial in origins}
 
     def _role(self, code: CodeType) -> str:
         role = self.roles.get(code)
@@ -106,10 +114,10 @@ class Sites:
                     call = _called(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
-        if at is None and not modules:
+        if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
             return None
         slope = self.slope if "walk" in inside else -1
-        place = ("", 0, "")  # a model of a file, called by a command: there is no program
+        place = ("", 0, "")  # a model of a file, called by a command, or what a Learner calls: no program
         if at is not None:
             place = at.f_code.co_filename, at.f_lineno, at.f_code.co_name
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)

@@ -1,68 +1,79 @@
-"""A script's function into a call of it that is inspected: when it is first called, with what it is given."""
+"""A script's function into a call of it that is looked at: when it is called, with what it is given."""
 
 import ast
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from ..core.events import listening
 from ..errors import FlambeauError, suggest
-from .call import Terms, inspected
-from .model import Inspection
+from ..tensor import Tensor
+from .call import Look, TargetCall, inspecting
 
 HOOK = "__flambeau_inspected__"
+STEP = "Learner.step"
 
 
 class _Reached(BaseException):
     """Ends a script, whatever it catches: what was to be seen was seen."""
 
-    def __init__(self, made: Inspection):
+    def __init__(self, made: Any):
         self.made = made
 
 
 class _Hook:
-    """Takes the place of a function: the call of the number that is asked for is inspected, and ends the
+    """Takes the place of a function: the call of the number that is asked for is looked at, and ends the
     script."""
 
-    def __init__(self, wanted: Terms, number: int):
-        self.wanted, self.number, self.calls = wanted, number, 0
+    def __init__(self, target: str, number: int, look: Look):
+        self.target, self.number, self.look, self.calls = target, number, look, 0
 
     def __call__(self, fn: Any) -> Any:
         if not callable(fn):
-            raise FlambeauError(
-                f"inspect: {self.wanted.target}: it is {type(fn).__name__}, which can't be called"
-            )
+            raise FlambeauError(f"inspect: {self.target}: it is {type(fn).__name__}, which can't be called")
 
         def call(*args: Any, **kw: Any) -> Any:
-            self.calls += 1
-            if self.calls != self.number:
-                return fn(*args, **kw)
-            raise _Reached(inspected(fn, args, kw, self.wanted))
+            self.count(fn, args, kw)
+            return fn(*args, **kw)
 
         return call
 
+    def count(self, fn: Any, args: tuple, kw: dict[str, Any]) -> None:
+        """A call is about to be made."""
+        self.calls += 1
+        if self.calls == self.number:
+            raise _Reached(self.look(TargetCall(self.target, fn, args, kw)))
+
 
 def of_script(
-    path: Path, function: str, arguments: tuple[str, ...], number: int, **options: Any
-) -> Inspection:
-    """Run a script until it calls a function for the `number`th time, and inspect that call; all of the
-    script where none is named. FlambeauError where it has no such function, never calls it, or raises."""
-    name = f"{path}::{function}" if function else str(path)
-    tree = _tree(path)
+    path: Path, function: str, arguments: tuple[str, ...], number: int, look: Look | None = None
+) -> Any:
+    """Run a script until it calls a function for the `number`th time, and look at that call; at all of the
+    script where none is named. FlambeauError where it has no such function, never calls it, or raises.
+
+    function: of the script, or Learner.step: a step of the Learner that it trains with. look: what makes an
+    Inspection, without it.
+    """
+    look, tree = look or inspecting(), _tree(path)
     if not function:
-        return inspected(_run, (path, tree, {}, arguments), {}, Terms(name, **options))
-    hook = _Hook(Terms(name, **options), number)
-    _hook_in(tree, function.split("."), path)
+        return look(TargetCall(str(path), _run, (path, tree, {}, arguments), {}, True))
+    hook = _Hook(f"{path}::{function}", number, look)
+    is_step = function == STEP and "Learner" not in dict(_defined(tree.body))
+    if not is_step:
+        _hook_in(tree, function.split("."), path)
     try:
-        _run(path, tree, {HOOK: hook}, arguments)
+        with listening("step", hook.count) if is_step else nullcontext():
+            _run(path, tree, {HOOK: hook}, arguments)
     except _Reached as e:
         return e.made
     called = f"called {function} {hook.calls} time{'s' * (hook.calls > 1)}, not {number}"
     if not hook.calls:
         called = f"never called {function}"
-    raise FlambeauError(f"inspect: {path}: it ran to its end and {called}: call it there")
+    advice = "train with a Learner there" if is_step else "call it there"
+    raise FlambeauError(f"inspect: {path}: it ran to its end and {called}: {advice}")
 
 
 def _tree(path: Path) -> ast.Module:
@@ -160,20 +171,24 @@ def _line(error: Exception, path: Path) -> str:
     return f":{found[-1].lineno} ({found[-1].line})" if found else ""
 
 
-def of_expression(text: str, given: dict[str, Any], make: Callable[[str], Any], **options: Any) -> Inspection:
-    """Inspect an expression over tensors: `given` by name, and what `make` gives for names that are not
+def of_expression(
+    text: str, given: dict[str, Any], make: Callable[[str], Any], look: Look | None = None
+) -> Any:
+    """Look at an expression over tensors: `given` by name, and what `make` gives for names that are not
     there. FlambeauError where it is none, or raises."""
     try:
         tree = ast.parse(text.strip(), "<expression>", "eval")
     except SyntaxError as e:
         raise FlambeauError(f"inspect -e {text!r}: is no expression: {e.args[0]}") from None
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    space = dict(given)
     builtins = __builtins__ if isinstance(__builtins__, dict) else vars(__builtins__)
-    space |= {n: make(n) for n in sorted(names) if n not in space and n not in builtins}
-    code = compile(tree, "<expression>", "eval")
+    space = given | {n: make(n) for n in sorted(names) if n not in given and n not in builtins}
+    tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}
+    arguments = ast.arguments([], [ast.arg(n) for n in tensors], None, [], [], None, [])
+    body = ast.copy_location(ast.Lambda(arguments, tree.body), tree.body)  # a function: it can be recorded
+    code = compile(ast.fix_missing_locations(ast.Expression(body)), "<expression>", "eval")
     try:
-        return inspected(eval, (code, space), {}, Terms(text, **options))
+        return (look or inspecting())(TargetCall(text, eval(code, space), tuple(tensors.values())))
     except FlambeauError:
         raise
     except Exception as e:

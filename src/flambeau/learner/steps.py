@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
+from ..core.events import tell
 from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
@@ -185,6 +186,7 @@ class Steps:
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """The loss of a step; None where it takes more batches."""
+        tell("step", self.step, (batch.inputs, batch.target), {})
         loss, output, *met = self.step(batch.inputs, batch.target)
         self.met.update(*met)
         count_beside(self.tally, output, batch.target, batch.items)

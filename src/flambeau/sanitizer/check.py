@@ -7,18 +7,21 @@ from typing import Any
 import numpy as np
 
 from ..core.docstrings import explained
+from ..core.events import listening
 from ..core.host import to_numpy
 from ..core.node import Node, describe, toposort
 from ..debug import made_at
 from ..device.seam import Gpu
+from ..errors import FlambeauError
+from ..inspector.call import TargetCall
 from ..runtime import run
 from ..runtime.state import compute_with
 from .compare import Apart, apart
-from .mirror import call_of, copied, has_value, leaf, loosely, name_of, reference
+from .mirror import call_of, copied, has_value, leaf, loosely, op_name_of, reference
 from .probing import Launched, compute
 from .replay import Replay
 from .report import Checked, Wrong
-from .sanitize import tensors_of
+from .sanitize import NOTHING, name_of, tensors_of
 from .slopes import wrong_slope
 
 MOST = 20  # rows of a report
@@ -36,20 +39,27 @@ def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) ->
     with the slope of its reference, and the function recorded by `jit` with the plain call.
 
     With replay it is called three times more, and what it assigns to is put back to what the first call left.
-    ValueError where nothing runs on a GPU.
+    FlambeauError where nothing runs on a GPU.
     """
+    return checked(TargetCall(name_of(fn), fn, args, kw), replay)
+
+
+def checked(call: TargetCall, replay: bool = True) -> Checked:
+    """`check` of a call; a whole script is not replayed."""
     session = Checking()
-    again = Replay(fn, args, kw) if replay else None
-    with made_at() as session.lines, compute_with(session.compute):
-        result = again.first() if again is not None else fn(*args, **kw)
+    again = Replay(call.fn, call.args, call.kw) if replay and not call.is_script else None
+
+    def refuse(*_: Any) -> None:
+        rule = "a saved program has kernels and no ops: check the function that it was saved of"
+        raise FlambeauError(f"check({call.target}): {rule}")
+
+    with made_at() as session.lines, compute_with(session.compute), listening("saved", refuse):
+        result = again.first() if again is not None else call.fn(*call.args, **call.kw)
         run.realize(*tensors_of(result))
     report = session.report
     report.result = result
     if not report.values:
-        name = getattr(fn, "__name__", type(fn).__name__)
-        raise ValueError(
-            f"check({name}): it ran nothing on a GPU: give it tensors of one, or return what it makes"
-        )
+        raise FlambeauError(f"check({call.target}): {NOTHING}")
     if again is not None and not report.wrong:
         again.compare(report)
     return report
@@ -221,7 +231,7 @@ class Checking:
         kernel = launched.kernel.name if launched is not None else ""
         template = launched.shader.template if launched is not None else ""
         row = Wrong(
-            stage, name_of(n), f"{call_of(n)} -> {describe(n)}", told, self.lines.get(n),
+            stage, op_name_of(n), f"{call_of(n)} -> {describe(n)}", told, self.lines.get(n),
             self.lines.gradient_of(n), kernel, template, found, n.serial,
         )  # fmt: skip
         self.report.wrong.append(row)

@@ -21,14 +21,14 @@ def has_value(node: Node) -> bool:
     return node.op.kind not in AS_STORED and node.buffer is None
 
 
-def name_of(node: Node) -> str:
+def op_name_of(node: Node) -> str:
     """What an op is called where it is told of."""
     return str(node.attrs.get("label") or node.op.name).lstrip("_")
 
 
 def call_of(node: Node) -> str:
     """An op and what it was given: `matmul(f32[2, 3], f32[3, 4])`."""
-    return f"{name_of(node)}({', '.join(map(describe, node.inputs))})"
+    return f"{op_name_of(node)}({', '.join(map(describe, node.inputs))})"
 
 
 def leaf(node: Node, buffer: Any) -> Node:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codegen.render import render
+from ..codegen.render import WgslLine, lines_of, render
 from ..core import dtype as dt
 from ..core.commands import Dispatch, dispatches
 from ..core.events import has_run
@@ -69,6 +69,10 @@ class Launched:
         """How many workgroups it has."""
         x, y, z = self.command.grid
         return x * y * z
+
+    def line(self, number: int) -> WgslLine:
+        """A line of its WGSL, from 1 on, with its places in the templates."""
+        return lines_of(self.shader)[number - 1]
 
     def plainly(self) -> None:
         """Run it as it is."""

@@ -22,7 +22,8 @@ class Replay:
     """A call, and what it assigns to."""
 
     def __init__(self, fn: Callable[..., Any], args: tuple, kw: dict[str, Any]):
-        self.fn, self.args, self.kw = fn, args, kw
+        self.fn = getattr(fn, "__wrapped__", fn) if hasattr(fn, "programs") else fn  # recorded anew
+        self.args, self.kw = args, kw
         self.start = next_serial()
         self.before: dict[int, tuple[Tensor, Node]] = {}
 

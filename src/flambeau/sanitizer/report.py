@@ -12,7 +12,7 @@ class KernelFault:
     "float16 overflow", "nan", "inf". kernel: its name. template, template_line: the place in the templates,
     or in a custom op's text; line: of the kernel's WGSL; text: what stands there. group, thread: the
     workgroup and the thread in it (x, y, z) that came upon it first, None where it was seen without running.
-    threads: how many did. told: the sentence."""
+    threads: how many did. told: the sentence. python: the file and line that made what the kernel stores."""
 
     kind: str
     kernel: str
@@ -21,6 +21,7 @@ class KernelFault:
     line: int
     text: str
     told: str
+    python: str = ""
     group: tuple[int, int, int] | None = None
     thread: tuple[int, int, int] | None = None
     threads: int = 0
@@ -32,6 +33,7 @@ class KernelFault:
         if self.group is not None:
             many = f", the first of {self.threads:,} threads" if self.threads > 1 else ""
             lines.append(f"  workgroup {self.group}, thread {self.thread}{many}")
+        lines += [f"  {self.python}"] if self.python else []
         return "\n".join(lines)
 
 

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.backward import Gradients
-from ..codegen.render import lines_of
 from ..core import dtype as dt
 from ..core.docstrings import explained
+from ..core.events import listening
 from ..core.node import Node
 from ..core.tree import leaves
+from ..debug import made_at
 from ..device.seam import Gpu
-from ..errors import KernelError
+from ..errors import FlambeauError, KernelError
+from ..inspector.call import TargetCall
 from ..kernels.ir import Shader
 from ..runtime import run
 from ..runtime.state import compute_with
@@ -24,14 +26,16 @@ from .parser import line_of
 from .probing import Launched, Record, compute, is_not_finite, records_of
 from .report import KernelFault, Sanitized
 from .rewriter import Probed, Site
+from .saved import looking_at
 from .uniformity import strays
 
 BLANK = "uninitialised"
+NOTHING = "it ran nothing on a GPU: give it tensors of one, or return what it makes"
 BITS = {"nan": "NaN", "inf": "infinite"}
 
 
-class Stopped(Exception):
-    """A kernel can't be run: what comes after it would have no values."""
+class Stopped(BaseException):
+    """A kernel can't be run: what comes after it would have no values. No program is to catch it."""
 
 
 @explained
@@ -40,22 +44,30 @@ def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
     beyond arrays, workgroup memory read before it is written, missing and non-uniform barriers, values that
     become NaN, infinite, or too large for float16.
 
-    Gradients, optimisers' steps and recorded functions inside count as well. Kernels run one by one, and
-    slower. ValueError where nothing runs on a GPU.
+    Gradients, optimisers' steps, recorded functions inside and saved programs count as well. Kernels run one
+    by one, and slower. FlambeauError where nothing runs on a GPU.
     """
+    return sanitized(TargetCall(name_of(fn), fn, args, kw))
+
+
+def sanitized(call: TargetCall) -> Sanitized:
+    """`sanitize` of a call."""
     session = Sanitizing()
-    with compute_with(session.compute):
+    heard = listening("saved", looking_at(session.look))
+    with made_at() as session.lines, compute_with(session.compute), heard:
         try:
-            session.report.result = fn(*args, **kw)
+            session.report.result = call.fn(*call.args, **call.kw)
             run.realize(*tensors_of(session.report.result))
         except Stopped:
             pass
     if not session.report.runs and not session.report.faults:
-        name = getattr(fn, "__name__", type(fn).__name__)
-        raise ValueError(
-            f"sanitize({name}): it ran nothing on a GPU: give it tensors of one, or return what it makes"
-        )
+        raise FlambeauError(f"sanitize({call.target}): {NOTHING}")
     return session.report
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """What a function is called in errors."""
+    return getattr(fn, "__name__", type(fn).__name__)
 
 
 def tensors_of(result: Any) -> list[Tensor]:
@@ -90,8 +102,11 @@ class Watched:
 class Sanitizing:
     """What is known of the kernels of one call."""
 
+    lines: made_at
+
     def __init__(self) -> None:
         self.report = Sanitized()
+        self.line = ""  # of Python, that made what the kernel stores
         self.watched: dict[Shader, Watched] = {}
         self.pipelines: dict[Any, int] = {}
         self.told: set[tuple] = set()
@@ -103,6 +118,7 @@ class Sanitizing:
     def look(self, launched: Launched, order: list[Node]) -> None:
         """Run a kernel and look at what it does."""
         self.report.runs += 1
+        self.line = next((self.lines.get(order[v]) for v in launched.kernel.outputs if v < len(order)), "")
         s, device = launched.shader, launched.device
         watched = self.watched.get(s)
         if watched is None:
@@ -174,7 +190,7 @@ class Sanitizing:
         if key in self.told:
             return
         self.told.add(key)
-        row = lines_of(launched.shader)[line - 1]
+        row = launched.line(line)
         place = row.places[0] if row.places else (launched.shader.template, 0)
         where: dict[str, Any] = {}
         if record is not None:
@@ -184,7 +200,8 @@ class Sanitizing:
                 "threads": record.count,
             }
         text = row.text.strip()
-        self.report.faults.append(KernelFault(kind, launched.kernel.name, *place, line, text, told, **where))
+        row = KernelFault(kind, launched.kernel.name, *place, line, text, told, self.line, **where)
+        self.report.faults.append(row)
 
     # --- numbers ---
 

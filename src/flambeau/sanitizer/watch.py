@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.render import lines_of
 from ..core.docstrings import explained
+from ..core.events import listening
 from ..core.node import Node
 from ..device.seam import Gpu
 from ..errors import KernelError
+from ..inspector.call import TargetCall
 from ..runtime import run
 from ..runtime.state import compute_with
 from . import syntax as s
 from .parser import line_of
 from .probing import Launched, compute
 from .rewriter import HEADER, Rewriter
-from .sanitize import tensors_of
+from .sanitize import name_of, tensors_of
+from .saved import looking_at
 from .types import concrete, element_of, width_of
 
 STORED = {"f32": "f4", "i32": "i4", "u32": "u4", "bool": "?"}
@@ -46,8 +48,38 @@ class WatchedValue:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        arrays = {"values": self.values.tolist(), "counts": self.counts.tolist()}
+        arrays = {"values": in_json(self.values), "counts": self.counts.tolist()}
         return {k: v for k, v in vars(self).items() if k not in arrays} | arrays
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What is to be known of the values, as names and texts: extremes, where they are, what is not
+        finite."""
+        groups, threads = self.counts.shape
+        came = int(np.count_nonzero(self.counts))
+        of = f"{self.counts.size:,} threads ({groups:,} workgroups of {threads})"
+        facts = [("came by", f"{came:,} of {of}")]
+        if came and (most := int(self.counts.max())) > 1:
+            facts.append(("times", f"{int(self.counts[self.counts > 0].min()):,} to {most:,}"))
+        there = self.values[self.counts > 0]
+        if self.values.dtype.kind == "f":
+            for name, bad in (("NaN", np.isnan), ("infinite", np.isinf)):
+                if count := int(np.count_nonzero(bad(there))):
+                    place = self._place(bad(self.values))
+                    facts.append((name, f"{count:,} of {there.size:,}, first {place}"))
+            there = there[np.isfinite(there)]
+        if there.size and there.dtype.kind != "b":
+            for name, value in (("least", there.min()), ("largest", there.max())):
+                facts.append((name, f"{value:.7g} {self._place(self.values == value)}"))
+            facts.append(("mean", f"{there.mean(dtype='f8'):.7g}"))
+        elif there.size:
+            facts.append(("true", f"{int(there.sum()):,} of {there.size:,}"))
+        return facts
+
+    def _place(self, where: Any) -> str:
+        """The first thread that came by of those whose value is one of these."""
+        found = where.reshape(*self.counts.shape, -1).any(-1) & (self.counts > 0)
+        group, thread = np.argwhere(found)[0]
+        return f"in workgroup {group}, thread {thread}"
 
     def __str__(self) -> str:
         place = f"{self.template}:{self.template_line}, line {self.line} of the kernel"
@@ -58,6 +90,15 @@ class WatchedValue:
     __repr__ = __str__
 
 
+def in_json(values: Any) -> Any:
+    """An array as lists; JSON has no NaN and no infinity: they are texts."""
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return values.tolist()
+    if values.ndim:
+        return [in_json(part) for part in values]
+    return str(values.item())
+
+
 @explained
 def watch(
     fn: Callable[..., Any], *args: Any, name: str, turn: int | None = None, **kw: Any
@@ -66,19 +107,30 @@ def watch(
     `turn`-th time (from 0 on), for every run of the kernel.
 
     name: KERNEL.NAME; KERNEL is a kernel's name, an op in it, or its template's (rows for reduce/rows.wgsl),
-    NAME a let, a var, or else a parameter. KernelError where there is no such kernel or value; ValueError
-    where NAME has more than one type.
+    NAME a let, a var, or else a parameter. ValueError where it is written otherwise; KernelError where there
+    is no such kernel or value, or it is no number and no vector of one type.
     """
+    return watching(name, turn)(TargetCall(name_of(fn), fn, args, kw))
+
+
+def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[WatchedValue]]:
+    """What watches a value of a call."""
     kernel, _, value = name.rpartition(".")
     if not kernel or not value.isidentifier():
-        raise ValueError(f"watch(name={name!r}): is no KERNEL.NAME: see the names by sanitize or .wgsl()")
-    session = _Watching(kernel, value, turn)
-    with compute_with(session.compute):
-        run.realize(*tensors_of(fn(*args, **kw)))
-    if not session.found:
-        known = ", ".join(dict.fromkeys(session.names)) or "none ran"
-        raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
-    return session.found
+        raise ValueError(f"watch(name={name!r}): is no KERNEL.NAME: see the names by inspect or .wgsl()")
+    if turn is not None and turn < 0:
+        raise ValueError(f"watch(turn={turn}): turns are counted from 0 on: give 0 or more")
+
+    def look(call: TargetCall) -> list[WatchedValue]:
+        session = _Watching(kernel, value, turn)
+        with compute_with(session.compute), listening("saved", looking_at(session.look)):
+            run.realize(*tensors_of(call.fn(*call.args, **call.kw)))
+        if not session.found:
+            known = ", ".join(dict.fromkeys(session.names)) or "none ran"
+            raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
+        return session.found
+
+    return look
 
 
 class _Watching:
@@ -114,7 +166,7 @@ class _Watching:
         values = rows[..., 1:].copy()
         values = values.astype(bool) if element == "?" else values.view(element)
         line = line_of(launched.text, probes.places[0].start)
-        place = lines_of(shader)[line - 1].places or ((shader.template, 0),)
+        place = launched.line(line).places or ((shader.template, 0),)
         self.found.append(
             WatchedValue(
                 kernel.name,
@@ -144,7 +196,7 @@ class WatchProbe(Rewriter):
         self.type = found.pop()
         if found or element_of(self.type) not in STORED or self.type.startswith(("array", "mat")):
             types = ", ".join(sorted({self.type, *found}))
-            raise ValueError(f"{called}: is of type {types}: watch a number or a vector, of one type")
+            raise KernelError(f"{called}: is of type {types}: watch a number or a vector, of one type")
         self.helpers = self._helpers(turn)
 
     def _type(self, d: s.Declare | s.WgslParameter) -> str:

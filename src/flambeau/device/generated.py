@@ -1,0 +1,97 @@
+"""WGSL into what Dawn gives an adapter's driver for it: SPIR-V, MSL or HLSL, which it writes into its log."""
+
+import ctypes
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..errors import DeviceError, KernelError
+from . import dawn
+
+DUMPED = re.compile(r"\s*(?:/\*|//) Dumped (?:generated )?(SPIRV|MSL|HLSL)\b[^\n]*\n")
+NAMES = {"SPIRV": "SPIR-V", "MSL": "MSL", "HLSL": "HLSL"}
+FEATURES = ("shader-f16", "subgroups", dawn.MATRICES)
+SETTER = b"wgpuDeviceSetLoggingCallback"
+
+
+class Generated(NamedTuple):
+    """A kernel in the language of an adapter's driver."""
+
+    language: str
+    text: str
+
+
+class _Message(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+class _Callback(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("chain", "callback", "first", "second"))
+
+
+_Log = ctypes.CFUNCTYPE(None, ctypes.c_uint32, _Message, ctypes.c_void_p, ctypes.c_void_p)
+_Set = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _Callback)
+
+
+class DawnCompiler:
+    """A device of Dawn that writes down what it compiles; nothing runs on it."""
+
+    def __init__(self, adapter: Any):
+        limits = {name: value for name, value in adapter.limits.items() if "compute" in name}
+        features = [f for f in FEATURES if f in adapter.features]
+        wanted = {"required_features": features, "required_limits": limits}
+        self.device = dawn.open_device(adapter, False, ("dump_shaders",), **wanted)
+        self.texts: list[str] = []
+        self.made: dict[str, Generated] = {}
+        self._log = _Log(self._heard)  # kept: Dawn calls it as long as the device is there
+        self._listen()
+
+    def _heard(self, kind: int, message: Any, *_: Any) -> None:
+        self.texts.append(ctypes.string_at(message.data, message.length).decode("utf-8", "replace"))
+
+    def _listen(self) -> None:
+        from wgpudawn.backends.dawn._ffi import ffi, lib  # type: ignore[import-not-found]
+
+        name = ffi.new("WGPUStringView *")
+        letters = ffi.from_buffer(SETTER)
+        name.data, name.length = ffi.cast("char *", letters), len(SETTER)
+        found = lib.wgpuGetProcAddress(name[0])
+        if found == ffi.NULL:
+            raise DeviceError("this Dawn has no log", "install another version of wgpudawn")
+        tell = _Set(int(ffi.cast("uintptr_t", found)))
+        tell(
+            int(ffi.cast("uintptr_t", self.device._internal)),
+            _Callback(None, ctypes.cast(self._log, ctypes.c_void_p)),
+        )
+
+    def compile(self, wgsl: str) -> Generated:
+        """What the driver is given; KernelError where it does not compile."""
+        if wgsl not in self.made:
+            self.texts.clear()
+            try:
+                module = self.device.create_shader_module(code=wgsl)
+                self.device.create_compute_pipeline(
+                    layout="auto", compute={"module": module, "entry_point": "main"}
+                )
+            except Exception as e:
+                raise KernelError(f"Dawn does not compile it: {e}") from None
+            found = [(m[1], text[m.end() :]) for text in self.texts if (m := DUMPED.match(text))]
+            if not found:
+                raise KernelError("Dawn wrote nothing down of what it compiled")
+            self.made[wgsl] = Generated(NAMES[found[-1][0]], found[-1][1].rstrip("\n\0 ") + "\n")
+        return self.made[wgsl]
+
+
+@cache
+def dawn_compiler(name: str) -> DawnCompiler:
+    """That of the adapter of a name, else of the best. DeviceError where wgpudawn is not installed, or shows
+    none."""
+    try:
+        import wgpudawn  # type: ignore[import-not-found]
+    except (ImportError, OSError):
+        raise DeviceError("wgpudawn is not installed", "pip install wgpudawn") from None
+    dawn.switch_on(wgpudawn)
+    there = wgpudawn.gpu.enumerate_adapters_sync()
+    if not there:
+        raise DeviceError("Dawn shows no adapter: flambeau doctor says why")
+    return DawnCompiler(next((a for a in there if a.info.get("device") == name), there[0]))

@@ -1,0 +1,69 @@
+"""The kernels of a saved program, which has texts and no graph, into launched ones that are looked at."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..codegen.render import WgslLine
+from ..core.commands import Dispatch, decoded, flat
+from ..device.seam import Gpu
+from ..export.load import SavedDispatch
+from ..export.save import KERNELS
+from ..inspector.wgsl_text import parsed, split
+from ..kernels.ir import Kernel, Shader
+from .probing import Launched
+from .types import VECTOR, arguments_of, element_of, width_of
+
+
+class SavedLaunched(Launched):
+    """A kernel of a saved program that is about to run. first: the line of kernels.wgsl that its text begins
+    on."""
+
+    text: str
+
+    def __init__(self, device: Gpu, command: Dispatch, step: SavedDispatch, params: bytes):
+        reads, sizes = step.reads, dict(enumerate(step.sizes))
+        inputs, outputs = tuple(range(reads)), tuple(range(reads, len(sizes)))
+        shader = _shader(step.text)
+        numbers = (0,) * len(shader.params)
+        kernel = Kernel(step.work.name, shader, inputs, outputs, numbers, command.grid)
+        super().__init__(device, kernel, command, sizes, params)
+        self.text, self.first = step.text, step.line
+
+    def plainly(self) -> None:
+        self.device.submit(self.command.words())
+
+    def line(self, number: int) -> WgslLine:
+        return WgslLine(self.text.splitlines()[number - 1], ((KERNELS, self.first + number - 1),))
+
+
+def _shader(text: str) -> Shader:
+    """What a text says of the kernel that it is of."""
+    declared = parsed(text)
+    x, y, z = (*split(text).workgroup, 1, 1)[:3]
+    kinds = [(_element(b.type), b.writes) for b in declared.buffers if b.name != "faults"]
+    bindings = tuple(kind for kind, writes in kinds if not writes)
+    outs = tuple(kind for kind, writes in kinds if writes)
+    return Shader(KERNELS, declared.params, bindings, outs, (x, y, z), (), (("text", text),))
+
+
+def _element(wgsl: str) -> tuple[str, int]:
+    """The scalar of an array's elements, and how many an element has."""
+    element = arguments_of(wgsl)[0]
+    return (element_of(element), width_of(element)) if VECTOR.match(element) else (element, 1)
+
+
+def looking_at(look: Callable[[Launched, list], None]) -> Callable[..., None]:
+    """What hears of a saved program's commands ("saved"), and looks at each of their kernels."""
+
+    def heard(device: Gpu, steps: list[SavedDispatch], parts: tuple, params: Any) -> None:
+        todo = iter(steps)
+        for command in decoded(flat(parts)):
+            if not isinstance(command, Dispatch):
+                device.submit(command.words())
+                continue
+            step = next(todo)
+            first = command.offset // 4
+            own = params[first : first + len(parsed(step.text).params)].tobytes()
+            look(SavedLaunched(device, command, step, own), [])
+
+    return heard
