@@ -16,6 +16,7 @@ MODULES = {
     "autocast": "",
     "attention.kv_cache": "Cache",
     "bessel": "",
+    "bits": "Bits",
     "complex": "Complex",
     "contract": "Contract",
     "conv.adaptive": "",
