@@ -41,6 +41,7 @@ MODULES = {
     "inplace": "InPlace",
     "join": "Join",
     "linalg.eig": "",
+    "linalg.ldl": "",
     "linalg.lu": "",
     "linalg.products": "Linalg",
     "loss": "",
