@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
-from flambeau import config, debug, export, functions, hub, io, ops  # noqa: E402
+from flambeau import config, debug, distributions, export, functions, hub, io, learner, models, ops  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 
@@ -208,6 +208,7 @@ MODULES = {
     "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
     "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics, "flambeau.onnx": fb.onnx,
     "flambeau.metrics.functional": fb.metrics.functional,
+    "flambeau.distributions": distributions, "flambeau.learner": learner, "flambeau.models": models,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,
     "flambeau.hub": hub,
 }  # fmt: skip

@@ -30,7 +30,6 @@ from .core.dtype import (
     int32,
     int64,
     promote_types,
-    set_default_dtype,
     set_default_integer,
     uint8,
     uint16,
@@ -58,7 +57,7 @@ from .core.modes import (
 )
 from .core.op import Launch
 from .custom import custom_op
-from .device import device, get_default_device, open_device, set_default_device
+from .device import device, get_default_device, open_device, set_default_device, set_default_dtype
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions

@@ -6,6 +6,7 @@ from typing import Any
 from .autodiff.backward import Gradients
 from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, kind_of
 from .core.docstrings import explained
+from .core.dtype import float32
 from .core.modes import no_grad
 from .core.node import describe
 from .device import get_device
@@ -52,9 +53,9 @@ class GradScaler:
             _check(name, value)
         if self._enabled:
             to = get_device(device)
-            self._scale = Tensor.full((), float(init_scale), device=to)
-            self._tracker = Tensor.full((), 0.0, device=to)  # steps in a row that were made
-            self._found = Tensor.full((), float(UNSEEN), device=to)
+            self._scale = Tensor.full((), float(init_scale), float32, device=to)
+            self._tracker = Tensor.full((), 0.0, float32, device=to)  # steps in a row that were made
+            self._found = Tensor.full((), float(UNSEEN), float32, device=to)
             realize(self._scale, self._tracker, self._found)
 
     def scale(self, outputs: Any) -> Any:
@@ -122,7 +123,7 @@ class GradScaler:
                 self._set(new_scale)
             else:
                 self._update()
-            self._found.assign_(Tensor.full((), float(UNSEEN), device=self._scale.device))
+            self._found.assign_(Tensor.full((), float(UNSEEN), float32, device=self._scale.device))
         realize(self._scale, self._tracker, self._found)
 
     def _update(self) -> None:
@@ -137,7 +138,7 @@ class GradScaler:
     def _set(self, scale: Any) -> None:
         if not isinstance(scale, Tensor):
             _check("new_scale", scale)
-            scale = Tensor.full((), float(scale), device=self._scale.device)
+            scale = Tensor.full((), float(scale), float32, device=self._scale.device)
         if scale.numel() != 1:
             raise ValueError(f"GradScaler.update({describe(scale)}): a scale is one number: give a tensor []")
         self._scale.assign_(scale.detach().float().reshape(()))
@@ -207,7 +208,7 @@ class GradScaler:
         for name in OPTIONS:
             self._give(name, state_dict[name])
         for t, name in ((self._scale, "scale"), (self._tracker, "_growth_tracker")):
-            t.assign_(Tensor.full((), float(state_dict[name]), device=t.device))
+            t.assign_(Tensor.full((), float(state_dict[name]), float32, device=t.device))
         realize(self._scale, self._tracker)
 
 

@@ -119,7 +119,7 @@ class HostFormula(HostScalar):
 class Tensor(Protocols, Exchange, ops.Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does.
 
-    Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in float32.
+    Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in the default float.
     """
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
@@ -133,7 +133,7 @@ class Tensor(Protocols, Exchange, ops.Table):
         self.node = node
         self.link = None
         if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
-            made = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.float32)
+            made = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.default_float())
             self.node = made.node
 
     # --- what is known without running ---
@@ -542,7 +542,7 @@ def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> T
     """A tensor of numbers, nested lists or an array, copied to the device.
 
     Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
-    `dtype` asks for another: float64 and complex128 are not on GPUs.
+    `dtype` (or `set_default_dtype`) asks for another: float64 and complex128 are not on GPUs.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))

@@ -141,13 +141,6 @@ def test_settings_of_other_libraries():
         fb.backends.cuda.matmul.allow_tf32 = True
     with pytest.raises(AttributeError, match=rule):
         fb.backends.cudnn.allow_tf32 = True
-    fb.set_default_dtype(fb.get_default_dtype())
-    with pytest.raises(ValueError) as told:
-        fb.set_default_dtype(fb.float16)
-    assert str(told.value) == (
-        "set_default_dtype(flambeau.float16): the default is float32: give dtype= where tensors and layers"
-        " are made, or model.half()"
-    )
 
 
 def test_one_note_a_process(gpu):

@@ -213,7 +213,17 @@ def lu_solve(d):
     return call(lu, pivots, d.array((*a.shape[:-1], d.int(1, 4))), adjoint=d.maybe())
 
 
+@GRIDS("ormqr", **{**OPTIONS, "slopes": False})
+def product_with_reflectors(d):
+    m, k, n = d.int(2, 6), d.int(1, 2), d.int(1, 4)
+    left = d.maybe()
+    other = d.array((m, n) if left else (n, m))
+    return call(d.array((m, k)), d.array((k,)), other, left=left, transpose=d.maybe())
+
+
 WITHOUT = {
+    "linalg_ldl_factor": "of a definite matrix, and indefinite ones: tests/ops/test_ldl.py",
+    "linalg_ldl_factor_ex": "the same", "linalg_ldl_solve": "the same",
     "linalg_cholesky_ex": "linalg.cholesky with a flag: tests/ops/test_linalg.py",
     "linalg_householder_product": "of geqrf's factors, whose signs are their own: tests/ops/test_linalg.py",
     "geqrf": "its reflectors have signs of their own: tests/ops/test_linalg.py",

@@ -8,6 +8,7 @@ GRIDS = Table()
 WITHOUT = {
     "atleast_1d": "views: test_ops and test_shape compare with NumPy",
     "detach": "a view", "view_as": "reshape, which is compared",
+    "view": "the same; of another dtype: tests/ops/test_bits.py compares with PyTorch",
     "real": "a view: tests/ops/test_complex.py compares with PyTorch", "imag": "the same",
     "view_as_complex": "the same", "view_as_real": "the same",
     "slice_assign": "x[key] = value of torch, which writes: tests/ops/test_index.py compares with NumPy",

@@ -87,6 +87,13 @@ def histogram(d):
     return call(x, d.int(1, 8), range=(-2.0, 2.0), density=d.maybe(), **more)
 
 
+@GRIDS("histogramdd", slopes=False, half=False)
+def histogramdd(d):
+    x = d.steps((d.int(1, 30), 2))
+    more = {"weight": still(d.array(x.shape[:1]))} if d.maybe() else {}
+    return call(x, [d.int(1, 5), d.int(1, 4)], range=(-2.0, 2.0, -1.0, 2.0), density=d.maybe(), **more)
+
+
 @GRIDS("unique", slopes=False, half=False)
 def unique(d):
     shape = d.shape(1, 2, large=False, empty=False)

@@ -19,7 +19,16 @@ BESSEL += [f"{scaled}modified_bessel_k{n}" for scaled in ("", "scaled_") for n i
 
 
 @GRIDS(
-    *BESSEL, "zeta", "spherical_bessel_j0", "igamma", "igammac", fixed=1, half=False, slopes=False, tol=2e-5
+    *BESSEL,
+    "airy_ai",
+    "zeta",
+    "spherical_bessel_j0",
+    "igamma",
+    "igammac",
+    fixed=1,
+    half=False,
+    slopes=False,
+    tol=2e-5,
 )  # torch has no gradients of them
 def without_gradient(d, name):
     return call(*drawn(d, name))

@@ -131,7 +131,6 @@ m.LongTensor([1, 2])
 m.distributed
 m.sparse_coo_tensor
 m.set_num_threads(1)
-m.set_default_dtype(m.float16)
 T.saved(model)
 """
 

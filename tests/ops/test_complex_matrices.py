@@ -100,12 +100,44 @@ def test_what_has_none_is_nan_and_empty_ones_stay_empty():
     assert fb.linalg.cholesky(none).shape == (2, 0, 0)
 
 
-@pytest.mark.parametrize("name", ["lu", "lu_factor", "lu_factor_ex", "cholesky_ex", "inv_ex", "matrix_exp"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_lu(shape):
+    a = matrix(shape).astype("c8")
+    x, (m, n) = fb.tensor(a, device="cpu"), shape[-2:]
+    p, low, up = fb.linalg.lu(x)
+    near(p @ low @ up, a)
+    assert p.dtype is low.dtype is fb.complex64 and (up.tril(-1) == 0).all().item()
+    near(low.triu(), np.broadcast_to(np.eye(m, min(m, n)), low.shape))
+    factors = fb.linalg.lu_factor(x)
+    for one, other in zip(fb.lu_unpack(*factors), (p, low, up), strict=True):
+        near(one, other.numpy())
+    assert factors.pivots.dtype is fb.int32 and (fb.linalg.lu_factor_ex(x).info == 0).all().item()
+    if m == n:
+        b = matrix((*shape[:-1], 2), 1).astype("c8")
+        y = fb.tensor(b, device="cpu")
+        near(x @ fb.linalg.lu_solve(*factors, y), b, 1e-4)
+        near(x.mH @ fb.linalg.lu_solve(*factors, y, adjoint=True), b, 1e-4)
+        near(fb.linalg.lu_solve(*factors, y.mT, left=False) @ x, np.swapaxes(b, -1, -2), 1e-4)
+
+
+def test_singular_ones_have_a_place_and_powers_and_exponentials_are_of_the_eigenvalues():
+    flat = fb.tensor([[1 + 1j, 2], [2 + 2j, 4]], device="cpu")
+    assert fb.linalg.lu_factor_ex(flat).info.item() == 2
+    a = matrix((2, 3, 3)) * 0.7
+    values, vectors = np.linalg.eig(a)
+    x = fb.tensor(a.astype("c8"), device="cpu")
+    made = (vectors * np.exp(values)[..., None, :]) @ np.linalg.inv(vectors)
+    near(fb.linalg.matrix_exp(x), made, 1e-4)
+    near(fb.linalg.matrix_power(x, 3), a @ a @ a, 1e-4)
+    near(fb.linalg.matrix_power(x, 0), np.broadcast_to(np.eye(3), a.shape))
+
+
+@pytest.mark.parametrize("name", ["cholesky_ex", "inv_ex"])
 def test_others_say_what_there_is(name):
     x = fb.ones(2, 2, dtype=fb.complex64, device="cpu")
     with pytest.raises(TypeError) as e:
         getattr(fb.linalg, name)(x)
-    rule = "takes no complex matrices: use solve, inv, det, cholesky, qr, svd, eigh, eig, pinv or lstsq"
+    rule = "takes no complex matrices: use solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or lstsq"
     assert str(e.value) == f"linalg_{name}(c64[2, 2]): {rule}, which the host computes of them"
 
 
@@ -119,6 +151,11 @@ CASES = {
     "lower triangle": (lambda L, a, b: L.solve_triangular(a, b, upper=False, unitriangular=True), "batch"),
     "det": (lambda L, a, b: L.det(a), "batch"),
     "slogdet": (lambda L, a, b: L.slogdet(a)[0] * L.slogdet(a)[1], "batch"),
+    "lower": (lambda L, a, b: L.lu(a)[1], "batch"),
+    "upper": (lambda L, a, b: L.lu(a)[2], "square"),
+    "tall lu": (lambda L, a, b: L.lu(a)[1] @ L.lu(a)[2] ** 2, "tall"),
+    "wide lu": (lambda L, a, b: L.lu(a)[1] @ L.lu(a)[2] ** 2, "wide"),
+    "exponential": (lambda L, a, b: L.matrix_exp(a * 0.5), "batch"),
     "cholesky": (lambda L, a, b: L.cholesky(a @ a.mH), "batch"),
     "upper cholesky": (lambda L, a, b: L.cholesky(a @ a.mH, upper=True), "square"),
     "qr": (lambda L, a, b: L.qr(a)[0] * 1j + L.qr(a)[1], "square"),

@@ -329,7 +329,7 @@ ERRORS = [
     (
         lambda: path(ours.OneCycleLR(o := optimizer(), 1, 5), o, 7),
         ValueError,
-        "OneCycleLR.step(): number 7: the cycle has 5 steps: make it longer",
+        "OneCycleLR.step(): tried to step 6 times: the total number of steps is 5: give more total_steps",
     ),
     (
         lambda: ours.SequentialLR(o := optimizer(), [ours.StepLR(o, 2)], [3]),

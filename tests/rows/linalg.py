@@ -154,6 +154,19 @@ FACTORS = {
     "geqrf": linalg(
         lambda x: together(packed_qr(x)[:, :5], packed_qr(x)[:, 5]), "plain", (TALL,), then=flat, grads=0
     ),
+    "ormqr": lambda name: Row(
+        lambda a, tau, b: np.stack(
+            [
+                np.linalg.multi_dot(
+                    [np.eye(5) - t * np.outer(v, v) for t, v in zip(taus, (np.tril(m, -1) + np.eye(5, 3)).T)]
+                    + [c]
+                )
+                for m, taus, c in zip(a, tau, b)
+            ]
+        ),
+        (TALL, In((2, 3)), In((2, 5, 2))),
+        tol=1e-5,
+    ),
     "linalg_householder_product": lambda name: Row(
         lambda a, tau: np.stack(
             [
@@ -292,6 +305,13 @@ EIGEN = {
 }
 
 
+def scaled_cholesky(a):
+    """L of L D L^T below D."""
+    low = np.linalg.cholesky(a)
+    main = np.diagonal(low, axis1=-2, axis2=-1)
+    return np.tril(low / main[..., None, :], -1) + main[..., None] ** 2 * np.eye(low.shape[-1])
+
+
 def on_host(ref, made, count=1, attrs=None, then=lambda y: y.real):
     """A factorisation of complex matrices, of real ones: tests/ops/test_complex_matrices.py has others."""
 
@@ -312,6 +332,34 @@ def on_host(ref, made, count=1, attrs=None, then=lambda y: y.real):
 ON_HOST = {
     "_solve_on_host": on_host(np.linalg.solve, "regular", 2),
     "_cholesky_on_host": on_host(np.linalg.cholesky, "definite"),
+    "_lu_on_host": on_host(packed_lu, "regular"),
+    "_ldl_on_host": lambda name: Row(  # of blocks of 1: LDL^T of a definite matrix is Cholesky's, scaled
+        lambda a, **_: scaled_cholesky(PREPARED["definite"](a)),
+        (A,),
+        {"hermitian": False},
+        0,
+        1e-5,
+        call=lambda a, **kw: OPS[name](MADE["definite"](a).to("cpu"), **kw)[..., : a.shape[-1]].to(a.device),
+    ),
+    "_ldl_solve_on_host": lambda name: Row(
+        lambda a, b, **_: np.linalg.solve(PREPARED["definite"](a), b),
+        (A, B),
+        {"hermitian": False},
+        0,
+        1e-4,
+        call=lambda a, b, **kw: OPS[name](
+            OPS["_ldl_on_host"](MADE["definite"](a).to("cpu"), **kw), b.to("cpu"), **kw
+        ).to(a.device),
+    ),
+    "linalg_ldl_factor": linalg(scaled_cholesky, "definite", then=lambda y: y.LD.tril(), grads=0),
+    "linalg_ldl_factor_ex": linalg(scaled_cholesky, "definite", then=lambda y: y.LD.tril(), grads=0),
+    "linalg_ldl_solve": lambda name: Row(
+        lambda a, b: np.linalg.solve(PREPARED["symmetric"](a), b),
+        (A, B),
+        grads=0,
+        tol=1e-4,
+        call=lambda a, b: COMPOSED[name](*COMPOSED["linalg_ldl_factor"](MADE["symmetric"](a)), b),
+    ),
     "_qr_on_host": on_host(
         lambda a: np.abs(np.linalg.qr(a)[0]),
         "regular",

@@ -44,6 +44,7 @@ MOVEMENT: dict[str, Row] = {
     "broadcast_to": Row(np.broadcast_to, (In((3, 1)),), {"shape": (2, 3, 5)}),
     "expand_as": Row(lambda x, y: np.broadcast_to(x, y.shape), (In((3, 1)), X)),
     "view_as": Row(lambda x, y: x.reshape(y.shape), (X, In((6, 4)))),
+    "view": Row(lambda x: x.reshape(6, 4), (X,), call=lambda x: x.view(6, 4)),
     "ravel": Row(np.ravel, (X,)),
     "fliplr": Row(np.fliplr, (X,)),
     "flipud": Row(np.flipud, (X,)),

@@ -1,6 +1,7 @@
 """Transforms against NumPy and the standard library; how many kernels they take; what they refuse."""
 
 import colorsys
+import re
 
 import numpy as np
 import pytest
@@ -144,6 +145,25 @@ def test_one_channel_has_no_hue_and_no_saturation():
     x = fb.rand(2, 1, 3, 3, device="cpu")
     assert (T.ColorJitter(saturation=0.5, hue=0.3)(x).numpy() == x.numpy()).all()
     assert T.Grayscale()(x).shape == (2, 1, 3, 3)
+    for given in (x, (x * 255).to(fb.uint8)):
+        y = T.Compose([T.Grayscale(3), T.Normalize([0.0, 0.5, 1.0], [1, 1, 2])])(given.float()).numpy()
+        assert np.allclose(y[:, 1], given.float().numpy()[:, 0] - 0.5) and y.shape == (2, 3, 3, 3)
+        same = T.Grayscale(3)(given)
+        assert same.dtype is given.dtype and (same.numpy() == given.numpy().repeat(3, 1)).all()
+
+
+def test_no_gradients_are_lost_without_a_word():
+    x = fb.rand(1, 3, 2, 2, device="cpu", requires_grad=True)
+    rule = (
+        "f32[1, 3, 2, 2] requires gradients: transforms have no gradients: give images.detach(), or transform"
+        " inside no_grad()"
+    )
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        T.Grayscale()(x)
+    with fb.no_grad():
+        assert T.Grayscale()(x).shape == (1, 1, 2, 2)
+    blurred = T.GaussianBlur(3, 1.0)(x)  # made of operations that have gradients
+    assert blurred.sum().backward()[x].shape == x.shape
 
 
 def test_erased_boxes():
@@ -202,7 +222,7 @@ ERRORS = {
     "colours": (lambda: T.ColorJitter(1)(fb.zeros(1, 2, 3, 3, device="cpu")),
                 "ColorJitter: the images have 2 channels: colours have 3 channels, or 1"),
     "gray of": (lambda: T.Grayscale()(fb.zeros(1, 2, 3, 3, device="cpu")),
-                "Grayscale: the images have 2 channels, not 3"),
+                "Grayscale: the images have 2 channels, not 3 or 1"),
     "blur": (lambda: T.GaussianBlur(9)(fb.zeros(1, 3, 3, 9, device="cpu")),
              "GaussianBlur: kernel_size (9, 9) reflects 4 pixels of a height of 3: use a smaller one"),
     "one image": (lambda: T.CenterCrop(2)(fb.zeros(3, 4, 4, device="cpu")),

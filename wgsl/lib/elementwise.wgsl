@@ -73,6 +73,8 @@
 {% macro cast(T, x) %}{{ T }}({{ "%s(%s)" % (T.i, x) if T.dtype.short in ("u8", "u16") else x }}){% endmacro %}
 
 {% macro copysign(T, x, y) %}bitcast<{{ T }}>((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) | (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(0x80000000u))){% endmacro %}
+{% macro float_bits(T, x) %}bitcast<{{ T }}>({{ x }}){% endmacro %}
+{% macro float_of_bits(T, x) %}bitcast<{{ T }}>({{ x }}){% endmacro %}
 {% macro signbit(T, x) %}((bitcast<{{ T.u }}>({{ x }}) >> {{ T.u }}(31u)) == {{ T.u }}(1u)){% endmacro %}
 {% macro nextafter(T, x, y) %}{{ T.call("next_float") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro hypot(T, x, y) %}{{ T.call("hypotenuse") }}({{ x }}, {{ y }}){% endmacro %}

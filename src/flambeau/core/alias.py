@@ -153,6 +153,18 @@ def _wholes(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | N
     return tuple(s // 2 for s in strides[:-1])
 
 
+def _seen(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
+    """In elements of another size, where those before are in whole ones of theirs."""
+    if shape == made:
+        return strides
+    if 0 in shape or strides[-1] != 1:
+        return contiguous_strides(made) if 0 in shape else None
+    n, m = shape[-1], made[-1]
+    if m > n:
+        return (*(s * (m // n) for s in strides[:-1]), 1)
+    return None if any(s % (n // m) for s in strides[:-1]) else (*(s // (n // m) for s in strides[:-1]), 1)
+
+
 # a movement op -> (shape, strides, the shape it makes, its attributes) to strides; None where it copies
 STRIDES: dict[str, Any] = {
     "reshape": _reshaped,
@@ -164,6 +176,7 @@ STRIDES: dict[str, Any] = {
     "diagonal": _diagonal,
     "view_as_real": _halves,
     "view_as_complex": _wholes,
+    "view": _seen,
 }
 
 

@@ -1,13 +1,15 @@
 """What a `with autocast` block says into the dtypes that operations are given their tensors in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from . import dtype as dt
 from .docstrings import explained
-from .dtype import DType, as_dtype, bfloat16, float16, float32
-from .modes import Switch
+from .dtype import DTYPES, DType, as_dtype, bfloat16, float16, float32, float64
+from .modes import Switch, depend_on
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +28,24 @@ class Lower(NamedTuple):
 
 NONE = Lower()
 lower: ContextVar[Lower] = ContextVar("autocast", default=NONE)
+
+
+class _Plain:
+    """What `lower` is where operations take tensors as they are. With a default dtype but float32 it is
+    another object than what a user's calls find: so the outermost operation is known, and its result becomes
+    of that dtype."""
+
+    __slots__ = ("lower",)
+
+    def __init__(self) -> None:
+        self.lower = NONE
+
+    def get(self) -> DType:
+        return dt.get_default_dtype()
+
+
+plain = _Plain()
+depend_on(plain)
 heard: ContextVar[Callable[[str, Any], None] | None] = ContextVar("heard", default=None)  # operation, result
 
 
@@ -85,14 +105,25 @@ class in_full(Switch):
         super().__init__(Lower(float32, float32))
 
 
-class as_given(Switch):
-    """Inside this context (or decorated function) operations take tensors as they are: what autocast was for
-    is over."""
+@contextmanager
+def as_given() -> Iterator[None]:
+    """Inside this context operations take tensors as they are, and make float32: what autocast was for is
+    over, and so is another default dtype."""
+    before, floats = lower.set(plain.lower), dt.inside.set(float32)
+    try:
+        yield
+    finally:
+        lower.reset(before)
+        dt.inside.reset(floats)
 
-    switch = lower
 
-    def __init__(self):
-        super().__init__(NONE)
+def set_default(dtype: DType) -> None:
+    """Another default dtype; TypeError for what is no float."""
+    if not dtype.is_float:
+        rule = "takes a float dtype: set_default_integer is for integers"
+        raise TypeError(f"set_default_dtype({dtype!r}): {rule}")
+    dt.set_default_float(dtype)
+    plain.lower = NONE if dtype is float32 else Lower()
 
 
 def kind_of(device_type: Any, call: str) -> str:
@@ -124,16 +155,49 @@ def get_autocast_dtype(device_type: str = "gpu") -> DType:
 def called(f: Callable[..., Any], name: str, args: tuple, kw: dict[str, Any]) -> Any:
     """An operation's result by the rule of its name. What it is made of takes its tensors as they come."""
     rule, given = RULES.get(name), lower.get()
-    before = lower.set(NONE)
+    before = lower.set(plain.lower)
     try:
         if rule is not None and kw.get("out") is None:
             args, kw = _operands(rule, given, args, kw)
-        made = f(args, kw)
+        made = f(args, kw) if plain.lower is NONE else _in_default(f, args, kw)
     finally:
         lower.reset(before)
     if (listener := heard.get()) is not None:
         listener(name, made)
     return made
+
+
+def _in_default(f: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:
+    """A result in the default dtype, where no operand and no argument says another one. What makes it
+    computes in float32 where that is wider: its places and sums would be lost in 16 bits."""
+    default, is_free = dt.get_default_dtype(), not any(map(_says_dtype, [*args, *kw.items()]))
+    before = dt.inside.set(float64 if is_free and default is float64 else float32)
+    try:
+        made = f(args, kw)
+        return _settled(made, default) if is_free else made
+    finally:
+        dt.inside.reset(before)
+
+
+def _says_dtype(x: Any) -> bool:
+    """Whether an argument is a dtype, or floats of one."""
+    if isinstance(x, list | tuple):
+        return any(map(_says_dtype, x))
+    if isinstance(x, DType) or getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c"):
+        return True
+    return isinstance(x, str) and x in DTYPES
+
+
+def _settled(made: Any, to: DType) -> Any:
+    """Results of float32 in another dtype; a leaf that gradients are taken by stays one."""
+    if isinstance(made, list | tuple):
+        parts = [_settled(part, to) for part in made]
+        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
+    if getattr(made, "dtype", None) is not float32:
+        return made
+    if made.requires_grad and made.is_leaf:
+        return made.detach().to(to).requires_grad_()
+    return made.to(to)
 
 
 def ruled(f: Callable[P, R]) -> Callable[P, R]:
@@ -144,7 +208,7 @@ def ruled(f: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(f)
     def call(*args: P.args, **kw: P.kwargs) -> R:
-        return f(*args, **kw) if lower.get() is NONE else called(made, f.__name__, args, kw)
+        return f(*args, **kw) if lower.get() is plain.lower else called(made, f.__name__, args, kw)
 
     return call
 

@@ -5,7 +5,7 @@ from functools import wraps
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
-from .autocast import NONE, called, lower
+from .autocast import called, lower, plain
 from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
@@ -31,7 +31,7 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
 
     @wraps(f)
     def call(*args, **kw):
-        if lower.get() is not NONE:
+        if lower.get() is not plain.lower:
             return called(made_of, f.__name__, args, kw)
         return made_of(args, kw)
 
@@ -89,7 +89,7 @@ def composite(grad: Callable, holomorphic: bool = True) -> Callable:
 
         @wraps(f)
         def call(*inputs, **attrs):
-            if lower.get() is not NONE:
+            if lower.get() is not plain.lower:
                 return called(made_of, f.__name__, inputs, attrs)
             return made_of(inputs, attrs)
 

@@ -1,6 +1,7 @@
 """The element types of tensors: their names, their WGSL forms, their ranges and how two of them promote."""
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -82,6 +83,10 @@ class DType:
     def as_float(self) -> "DType":
         """What ops that need floats compute this one in: float32, or itself where that is as exact."""
         return self if self.is_complex or self.name == "float64" else float32
+
+    def float_of(self) -> "DType":
+        """Itself of a float or a complex dtype; of others the default."""
+        return self if self.has_gradients else default_float()
 
     @cached_property
     def real(self) -> "DType":
@@ -170,21 +175,6 @@ def as_dtype(given: Any) -> DType:
     return dtype
 
 
-def get_default_dtype() -> DType:
-    """float32, which numbers with a point become."""
-    return float32
-
-
-def set_default_dtype(d: Any) -> None:
-    """Taken for float32, which is the default; ValueError for others.
-
-    d: a dtype or its name.
-    """
-    if as_dtype(d) is not float32:
-        rule = "is float32: give dtype= where tensors and layers are made, or model.half()"
-        raise ValueError(f"set_default_dtype({d!r}): the default {rule}")
-
-
 def promote(*dtypes: DType) -> DType:
     """The dtype that holds every given one, as PyTorch has it: `PROMOTED`, else the one of higher rank."""
     first = dtypes[0]
@@ -224,11 +214,33 @@ def dtype_of_scalar(value: Any) -> DType:
         return bool_
     if isinstance(value, int):
         return default_integer()
-    return complex64 if isinstance(value, complex) else float32
+    return default_float().complex if isinstance(value, complex) else default_float()
 
 
 class _Defaults:
     integer = int64
+    floats = float32
+
+
+# what operations are made of takes float32, or float64 where that is the default and nothing says otherwise:
+# their results become the default dtype behind them (core/autocast.py)
+inside: ContextVar[DType | None] = ContextVar("inside", default=None)
+
+
+def default_float() -> DType:
+    """What numbers with a point become: the default dtype, but in what operations are made of."""
+    return inside.get() or _Defaults.floats
+
+
+def set_default_float(dtype: DType) -> None:
+    """Let numbers with a point become such floats in all of the process: `fb.set_default_dtype` without its
+    checks."""
+    _Defaults.floats = dtype
+
+
+def get_default_dtype() -> DType:
+    """What numbers with a point become: float32 unless `set_default_dtype` said otherwise."""
+    return _Defaults.floats
 
 
 CHANGED: list[Callable[[], None]] = []  # what is to be called when a default is another one

@@ -41,15 +41,20 @@ def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     return _packed(flat, shape, dtype or _dtype_of(flat))
 
 
-# The default dtypes of arrays of doubles: those that Python's numbers have. Others are asked for.
-DEFAULT = {"float64": "float32", "complex128": "complex64"}
+# The dtypes of arrays of doubles, where float64 is neither the default nor asked for.
+NARROWED = {"float64": "float32", "complex128": "complex64"}
+
+
+def _default_of(name: str) -> str:
+    """The dtype of another library's array of such elements."""
+    return name if dt.default_float() is dt.float64 else NARROWED.get(name, name)
 
 
 def _from_buffer(buffer: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     """An array.array or memoryview, which is how a browser's typed arrays come."""
     shape = tuple(buffer.shape or ())
     found = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
-    dtype = dtype or dt.settled(dt.as_dtype(DEFAULT.get(found, found)))
+    dtype = dtype or dt.settled(dt.as_dtype(_default_of(found)))
     if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
         return bytes(buffer), shape, dtype  # a copy: its owner may change it before the next run
     flat = buffer.cast("B").cast(buffer.format).tolist()  # type: ignore[call-overload]
@@ -114,7 +119,7 @@ def _flatten(data: Any, shape: Shape, out: list) -> None:
 
 
 def _dtype_of(flat: list) -> dt.DType:
-    return dt.promote(*{dt.dtype_of_scalar(v) for v in flat}) if flat else dt.float32
+    return dt.promote(*{dt.dtype_of_scalar(v) for v in flat}) if flat else dt.default_float()
 
 
 def _half(value: float) -> bytes:
@@ -148,7 +153,7 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
     import numpy as np
 
     values = np.asarray(data)
-    dtype = dtype or dt.settled(dt.as_dtype(DEFAULT.get(values.dtype.name, values.dtype)))
+    dtype = dtype or dt.settled(dt.as_dtype(_default_of(values.dtype.name)))
     if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
     if values.dtype.kind == "c" and not dtype.is_complex:

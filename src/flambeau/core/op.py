@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import dtype as dt
 from . import events
 from .alias import link
-from .autocast import NONE, called, lower
+from .autocast import NONE, called, lower, plain
 from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, in_place, into
@@ -130,7 +130,7 @@ class Op:
         return MethodType(self, tensor)
 
     def __call__(self, *args, **kw):
-        if lower.get() is not NONE:
+        if lower.get() is not plain.lower:
             return called(self._staged, self.name, args, kw)
         if events.listener is None:
             return self._made(args, kw)
@@ -283,7 +283,8 @@ def check_held(dtype: dt.DType, device: Any) -> None:
 
 def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Bring the inputs of an elementwise op to the dtypes that it computes in."""
-    wanted = _computed_in(op, *operand_dtypes(nodes))
+    known = _computed_in if plain.lower is NONE else _computed_in.__wrapped__  # of the default dtype, too
+    wanted = known(op, *operand_dtypes(nodes))
     return tuple([n if n.dtype is w else _cast(n, w) for n, w in zip(nodes, wanted, strict=True)])
 
 
@@ -320,7 +321,7 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
     dtype = dtype or (beside if beside.category >= own.category else own)
-    if dtype.is_complex and own is not dt.complex64:  # what is real is known to be
+    if dtype.is_complex and not own.is_complex:  # what is real is known to be
         return _cast(constant(value, dtype=dtype.real), dtype)
     attrs = _sized(value) if dtype.is_pair and type(value) is int else {}
     return Node(OPS["constant"], (), attrs, (), dtype, None, (value,))

@@ -6,6 +6,8 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
+from ..core.autocast import set_default
+from ..core.dtype import as_dtype, float64
 from ..core.modes import depend_on
 from ..errors import DeviceError, suggest
 from .seam import Caches, Device
@@ -97,6 +99,20 @@ def set_default_device(device: Any) -> None:
     """Make tensors that name no device on this one from now on: in the innermost `with device`, or in all of
     the process; None is the choice of FLAMBEAU_DEVICE again."""
     default.set(None if device is None else get_device(device))
+
+
+def set_default_dtype(d: Any) -> None:
+    """What numbers with a point become from now on, and what is made of sizes, numbers and integers alone
+    (zeros, rand, layers, 1 / 2 of integers), in all of the process: float32, float16, bfloat16 or float64.
+
+    d: a dtype or its name. Random numbers are those of float32, rounded. TypeError for what is no float, and
+    ValueError for float64 where the default device is a GPU.
+    """
+    dtype = as_dtype(d)
+    if dtype is float64 and (device := get_device()).kind == "gpu":
+        rule = f"{device.name} is the default device, and GPUs have no floats of 64 bits"
+        raise ValueError(f"set_default_dtype({d!r}): {rule}: set_default_device('cpu') first")
+    set_default(dtype)
 
 
 async def open_device(spec: Any = None) -> Device:

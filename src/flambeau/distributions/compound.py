@@ -41,7 +41,8 @@ class _Wrapping(Distribution):
 class Independent(_Wrapping):
     """The last dims of a batch as one event.
 
-    base_distribution: the distribution. reinterpreted_batch_ndims: how many dims of its batch become event.
+    base_distribution: the distribution. reinterpreted_batch_ndims: how many dims of its batch become event;
+    ValueError where it has fewer.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class MixtureSameFamily(_Wrapping):
     """One of several components, which are the last dim of a batch.
 
     mixture_distribution: a Categorical that says which. component_distribution: the components.
+    ValueError where the mixture is none, or has another number of weights.
     """
 
     def __init__(
@@ -179,7 +181,10 @@ class MixtureSameFamily(_Wrapping):
 
 
 class TransformedDistribution(_Wrapping):
-    """What draws of a distribution are mapped to. base_distribution: its draws; transforms: the maps."""
+    """What draws of a distribution are mapped to. base_distribution: its draws; transforms: the maps.
+
+    ValueError where a map takes events of more dims than the draws have.
+    """
 
     def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None):
         self.transforms = list(transforms) if isinstance(transforms, list | tuple) else [transforms]

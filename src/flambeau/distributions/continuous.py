@@ -181,7 +181,7 @@ class Gumbel(Distribution):
 
 
 class Uniform(Distribution):
-    """Even in [low, high). low, high: the ends."""
+    """Even in [low, high). low, high: the ends; ValueError where low is not below high."""
 
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True

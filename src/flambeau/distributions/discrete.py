@@ -380,7 +380,10 @@ class OneHotCategorical(_Classes):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose draws have the gradient of the probabilities (Bengio et al., 2013)."""
+    """OneHotCategorical whose draws have the gradient of the probabilities (Bengio et al., 2013).
+
+    probs or logits: of each class. [..., n]
+    """
 
     has_rsample = True
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.shape import broadcast
@@ -37,6 +38,10 @@ class Distribution:
     _params: tuple[str, ...] = ()
     batch_shape: tuple[int, ...] = ()
     event_shape: tuple[int, ...] = ()
+
+    def __init_subclass__(cls, **given: Any):
+        super().__init_subclass__(**given)
+        explained(cls)
 
     if TYPE_CHECKING:  # parameters are attributes, set by name
 

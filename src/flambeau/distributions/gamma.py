@@ -181,7 +181,7 @@ class InverseGamma(Distribution):
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to 1. concentration: one for each share. [..., n]"""
+    """Shares that add up to 1. concentration: one for each share, ValueError for a 0-d one. [..., n]"""
 
     arg_constraints = {"concentration": constraints.independent(positive, 1)}
     support, has_rsample = constraints.simplex, True

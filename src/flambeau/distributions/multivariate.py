@@ -41,7 +41,7 @@ def squared_distance(factor: Any, d: Any) -> Any:
 
 class MultivariateNormal(Distribution):
     """Normal vectors. loc: the mean. covariance_matrix, precision_matrix or scale_tril (a lower factor of the
-    covariance): one of them."""
+    covariance): one of them, ValueError for none or several, or where a vector or a matrix has fewer dims."""
 
     arg_constraints = {
         "loc": real_vector,
@@ -192,7 +192,10 @@ class LowRankMultivariateNormal(Distribution):
 
 class Wishart(ExponentialFamily):
     """Sums of squares of normal vectors, as matrices. df: how many vectors; one of covariance_matrix,
-    precision_matrix and scale_tril (a lower factor of the covariance): theirs."""
+    precision_matrix and scale_tril (a lower factor of the covariance): theirs.
+
+    ValueError for none or several of these, or a df up to the size less 1.
+    """
 
     arg_constraints = {
         "df": constraints.positive,
@@ -280,6 +283,7 @@ class LKJCholesky(Distribution):
     """Cholesky factors of random correlation matrices (Lewandowski et al., 2009).
 
     dim: how many rows. concentration: 1 for even ones, above it nearer to the identity.
+    ValueError for a dim below 2.
     """
 
     arg_constraints = {"concentration": constraints.positive}

@@ -12,7 +12,7 @@ MAPS: dict[str, Callable[[Any], Any]] = {}
 
 
 class ConstraintRegistry:
-    """Constraints and the maps onto them: `biject_to(c)`; more by `register`."""
+    """The map onto a constraint; more by `register`. constraint: one of distributions.constraints."""
 
     def __init__(self, name: str, table: dict[str, Callable[[Any], Any]]):
         self.name, self._table = name, table

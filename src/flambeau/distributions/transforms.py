@@ -5,6 +5,7 @@ from math import log, prod
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.docstrings import explained
 from ..core.op import COMPOSED
 from ..core.shape import broadcast
 from ..tensor import Tensor, tensor
@@ -43,12 +44,17 @@ class Transform:
     """A map of tensors. `t(x)` maps, `t.inv(y)` maps back, and log_abs_det_jacobian says how volumes change.
 
     domain, codomain: where it maps from and to. bijective: whether it has an inverse. cache_size: 1 keeps the
-    last pair, so that the inverse of what was just mapped is what it was mapped from.
+    last pair, so that the inverse of what was just mapped is what it was mapped from; ValueError for other
+    numbers than 0 and 1.
     """
 
     bijective = False
     domain: Any = constraints.real
     codomain: Any = constraints.real
+
+    def __init_subclass__(cls, **given: Any):
+        super().__init_subclass__(**given)
+        explained(cls)
 
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
@@ -285,7 +291,10 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dims in another shape. in_shape, out_shape: of an event, of equal sizes."""
+    """The last dims in another shape. in_shape, out_shape: of an event.
+
+    ValueError where their sizes differ.
+    """
 
     bijective = True
     sign = 1  # type: ignore[override]

@@ -19,7 +19,7 @@ class NotFinite(FlambeauError):
     """A loss is not finite; training stopped.
 
     message: the text. step, epoch, index: of the batch; loss: its loss; cause: the first op; batch: what was
-    computed with, (inputs, target); path: the file that holds it, None where no directory was given.
+    computed with, (inputs, target); path: the file that holds it, None without a directory. facts: these.
     """
 
     step: int

@@ -49,7 +49,11 @@ class Event:
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """A run begins, or goes on at `step`: `parameters` is how many numbers it trains, `config` is to read."""
+    """A run begins, or goes on at `step`: `parameters` is how many numbers it trains, `config` is to read.
+
+    run: its name; directory: where it is kept; epochs: how many there are to be; resumed: whether it goes on;
+    at: seconds since 1970.
+    """
 
     run: str
     directory: str
@@ -63,7 +67,10 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class EpochStarted(Event):
-    """An epoch of `of` begins, of `steps` batches where that is known."""
+    """An epoch of `of` begins, of `steps` batches where that is known.
+
+    split: "train", "valid" or "test"; at: seconds since 1970.
+    """
 
     split: Split
     epoch: int
@@ -73,10 +80,11 @@ class EpochStarted(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """PlacedBatch `index` of `of` was given to the device; at most ten of these a second.
+    """Batch `index` of `of` was given to the device; at most ten of these a second.
 
     `items` and `seconds` count from where the epoch began, or was gone on with; `waits` are seconds of those
-    by cause ("data", "host", "gpu", "read"), `memory` bytes on the device.
+    by cause ("data", "host", "gpu", "read"), `memory` bytes on the device. split: "train", "valid" or "test";
+    step: of the run; at: seconds since 1970.
     """
 
     split: Split
@@ -92,7 +100,10 @@ class Progress(Event):
 
 @dataclass(frozen=True)
 class Values(Event):
-    """Losses, learning rates, ... of many steps, when they were read: lists as long as `steps`."""
+    """Losses, learning rates, ... of many steps, when they were read: lists as long as `steps`.
+
+    values: these, by name; split: "train", "valid" or "test"; epoch: of all of them; at: seconds since 1970.
+    """
 
     split: Split
     epoch: int
@@ -102,7 +113,10 @@ class Values(Event):
 
 @dataclass(frozen=True)
 class EpochEnded(Event):
-    """An epoch ended after `seconds`, with its metrics."""
+    """An epoch ended after `seconds`, with its metrics.
+
+    split: "train", "valid" or "test"; step: of the run; at: seconds since 1970.
+    """
 
     split: Split
     epoch: int
@@ -113,7 +127,10 @@ class EpochEnded(Event):
 
 @dataclass(frozen=True)
 class Saved(Event):
-    """A checkpoint is whole: it took `seconds`, of which the step waited `waited`."""
+    """A checkpoint is whole: it took `seconds`, of which the step waited `waited`.
+
+    path: its folder; step: of the run; at: seconds since 1970.
+    """
 
     path: str
     step: int
@@ -123,7 +140,7 @@ class Saved(Event):
 
 @dataclass(frozen=True)
 class Message(Event):
-    """A line for the log."""
+    """A line for the log. level: "info", "warning" or "error"; text: the line; at: seconds since 1970."""
 
     level: Level
     text: str
@@ -131,7 +148,11 @@ class Message(Event):
 
 @dataclass(frozen=True)
 class RunEnded(Event):
-    """The run ended at `step`, and why."""
+    """The run ended at `step`, and why.
+
+    reason: "done", "stopped", "killed", "early", "nan" or "error"; text: the same in words; at: seconds since
+    1970.
+    """
 
     reason: Reason
     step: int

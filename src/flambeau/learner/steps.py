@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
+from ..core.dtype import float32
 from ..core.events import tell
 from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
@@ -146,7 +147,7 @@ def applying(
                 grads.replace(p, s * share)
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
-                s.assign_(Tensor.zeros(s.shape, device=s.device))  # of what is not finite, too
+                s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))  # of what is not finite, too
         realize(loss, total, *(s for _, s in sums))
         return loss
 
@@ -178,8 +179,8 @@ class Steps:
         if accumulate == 1:
             self.step = jit(training(trained, tally.recorded))
             return
-        sums = [(p, Tensor.zeros(p.shape, device=p.device)) for p in trained.optimizer.params]
-        total = Tensor.zeros((), device=device)
+        sums = [(p, Tensor.zeros(p.shape, dtype=float32, device=p.device)) for p in trained.optimizer.params]
+        total = Tensor.zeros((), dtype=float32, device=device)
         self.sums = [total, *(s for _, s in sums)]
         self.step = jit(adding(trained, tally.recorded, sums, total))
         self.move = jit(applying(trained, sums, total))
@@ -200,7 +201,7 @@ class Steps:
         """Make the step of the batches that wait for more; None where none do."""
         if not self.waiting:
             return None
-        share, met = tensor(1 / self.waiting, device=self.device), tuple(sorted(self.met))
+        share, met = tensor(1 / self.waiting, float32, device=self.device), tuple(sorted(self.met))
         self.waiting, self.met = 0, set()
         return self.move(share, met)
 
@@ -208,4 +209,4 @@ class Steps:
         """Drop the batches that wait for more."""
         self.waiting, self.met = 0, set()
         for s in self.sums:
-            s.assign_(Tensor.zeros(s.shape, device=s.device))
+            s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))

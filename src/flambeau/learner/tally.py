@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from ..core.dtype import float32
 from ..functions import read
 from ..tensor import Tensor
 
@@ -30,7 +31,7 @@ class SplitTally:
         self.is_collection = _is_collection(metrics)
         for name, metric in _named(metrics):
             self.metrics[_free(name, self.metrics)] = _copied(metric, device)
-        self.total = Tensor.zeros((), device=device)  # of losses times items
+        self.total = Tensor.zeros((), dtype=float32, device=device)  # of losses times items
         self.items = 0
         self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
         fixed = [m for m in self.metrics.values() if _is_fixed(m)]
@@ -38,7 +39,7 @@ class SplitTally:
 
     def reset(self) -> None:
         """Begin another epoch."""
-        self.total.assign_(Tensor.zeros((), device=self.total.device))
+        self.total.assign_(Tensor.zeros((), dtype=float32, device=self.total.device))
         self.items = 0
         for metric in self.metrics.values():
             metric.reset()

@@ -109,7 +109,7 @@ class Extreme(Aggregator):
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
         super().__init__(nan_strategy, device)
         how, self.start = ("min", float("inf")) if self.least else ("max", float("-inf"))
-        self.add_state("value_", tensor(self.start, device=self.device), how)
+        self.add_state("value_", tensor(self.start, float32, device=self.device), how)
 
     def update(self, value: Any) -> None:
         """Look at a number, or the elements of a tensor. [...]"""

@@ -337,12 +337,12 @@ class FrechetInceptionDistance(Metric):
         self.feature, self.reset_real_features = feature, reset_real_features
         d = getattr(feature, "num_features", None) if num_features is None else num_features
         if d is None:
-            d = feature(Tensor.zeros((1, *input_img_size), device=self.device)).shape[-1]
+            d = feature(Tensor.zeros((1, *input_img_size), dtype=float32, device=self.device)).shape[-1]
         check_count(self.name, "num_features", d, 1)
         for kind in ("real", "fake"):
             self.add_state(f"{kind}_n", precise(device=self.device), "precise")
-            self.add_state(f"{kind}_mean", Tensor.zeros((d,), device=self.device))
-            self.add_state(f"{kind}_spread", Tensor.zeros((d, d), device=self.device))
+            self.add_state(f"{kind}_mean", Tensor.zeros((d,), dtype=float32, device=self.device))
+            self.add_state(f"{kind}_spread", Tensor.zeros((d, d), dtype=float32, device=self.device))
 
     def update(self, imgs: Tensor, real: bool) -> None:
         """Count images in. real: whether they are real ones; ValueError where features are not [n, d]."""

@@ -5,6 +5,7 @@ from copy import copy
 from functools import wraps
 from typing import Any, ClassVar, Self
 
+from ..core.autocast import as_given
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..device import get_device
@@ -38,7 +39,7 @@ def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
     records = thread.recorder is not None
     if not records and (before := [t for m in metrics for s in m.states.values() for t in waiting(s)]):
         realize(*before)
-    with no_grad():
+    with no_grad(), as_given():
         for metric in metrics:
             type(metric).update.alone(metric, *args, **kw)  # type: ignore[attr-defined]
     for t in [] if records else [t for m in metrics for s in m.states.values() for t in waiting(s)]:
@@ -64,7 +65,7 @@ def read_all(metrics: list["Metric"]) -> list[Any]:
 
 def asked_of(metric: "Metric") -> tuple[Any, Any]:
     """What is read of a metric: its value, and how much of its input was wrong."""
-    with no_grad():
+    with no_grad(), as_given():
         return metric.value(), metric.wrong()
 
 

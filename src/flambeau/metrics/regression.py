@@ -231,7 +231,7 @@ class OfMoments(Metric):
         super().__init__(device)
         check_count(self.name, "num_outputs", num_outputs, 1)
         self.num_outputs = num_outputs
-        self.add_state("moments", Tensor.zeros((7, num_outputs), device=self.device), joined)
+        self.add_state("moments", Tensor.zeros((7, num_outputs), dtype=float32, device=self.device), joined)
 
     def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """What moments are taken of."""

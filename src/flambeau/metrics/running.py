@@ -23,7 +23,7 @@ class OfEpisodes(Metric):
         super().__init__(device)
         check_count(self.name, "num_envs", num_envs, 1)
         self.num_envs = num_envs
-        self.add_state("so_far", Tensor.zeros((num_envs,), device=self.device), "sum")
+        self.add_state("so_far", Tensor.zeros((num_envs,), dtype=float32, device=self.device), "sum")
         self.add_state("sums", precise(2, device=self.device), "precise")
 
     def add(self, gained: Tensor, done: Tensor) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import nn
 from ..core import dtype as dt
+from ..core.docstrings import explained
 from ..tensor import Tensor
 from .names import renamed, without
 from .settings import activation, settings
@@ -13,6 +14,7 @@ from .settings import activation, settings
 F = nn.functional
 
 
+@explained
 @dataclass(frozen=True)
 class BertConfig:
     """Sizes under the names of config.json. ValueError where heads do not divide the features."""

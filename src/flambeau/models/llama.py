@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from .. import nn
 from ..core import dtype as dt
+from ..core.docstrings import explained
 from ..core.node import describe
 from ..tensor import Tensor, tensor
 from .names import renamed, without
@@ -49,6 +50,7 @@ FAMILIES = {  # by model_type
 }
 
 
+@explained
 @dataclass(frozen=True)
 class LlamaConfig:
     """Sizes under the names of config.json. ValueError for what does not fit together, or is unknown."""

@@ -76,7 +76,7 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
 def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
     """Give a network the tensors of a public checkpoint, under its names or others that it knows.
 
-    state: tensors or arrays by name. ValueError as load_state_dict's.
+    model: the network. state: tensors or arrays by name. ValueError as load_state_dict's.
     """
     adapted = getattr(model, "adapted", dict)
     model.load_state_dict(adapted(state))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import nn
 from ..core import dtype as dt
+from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..tensor import Tensor, tensor
 from .names import without
@@ -17,6 +18,7 @@ F = nn.functional
 FEED_FORWARD = {"relu": ("relu", False), "gated-gelu": ("gelu_new", True), "gated-silu": ("silu", True)}
 
 
+@explained
 @dataclass(frozen=True)
 class T5Config:
     """Sizes under the names of config.json. ValueError for an unknown feed_forward_proj."""

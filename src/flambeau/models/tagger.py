@@ -9,6 +9,7 @@ class LSTMTagger(nn.Module):
 
     embedding_dim, hidden_dim: features of a word, and of the LSTM in each direction. vocab_size: different
     words. tagset_size: different tags. bidirectional: read backwards as well (Graves and Schmidhuber, 2005).
+    num_layers: LSTMs over each other.
     """
 
     def __init__(

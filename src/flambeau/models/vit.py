@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import nn
+from ..core.docstrings import explained
 from ..ops.join import cat
 from ..tensor import Tensor, tensor
 from .convnext import Mlp
@@ -27,11 +28,14 @@ TRANSFORMERS = (  # its names, ours
 )
 
 
+@explained
 @dataclass(frozen=True)
 class VitConfig:
-    """Pixels of a side of images and patches, features of a patch, blocks, heads of attention, features in
-    a block's perceptron (4 times those of a patch without), and the norms' eps. ValueError where patches
-    do not tile the image, or heads do not divide the features."""
+    """Sizes. ValueError where patches do not tile the image, or heads do not divide the features.
+
+    img_size, patch_size: pixels of a side; embed_dim: features of a patch; depth: how many blocks; hidden:
+    features in a block's perceptron, 4 * embed_dim without.
+    """
 
     img_size: int = 224
     patch_size: int = 16

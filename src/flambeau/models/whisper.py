@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import nn
+from ..core.docstrings import explained
 from ..core.node import describe
 from ..tensor import Tensor
 from .names import renamed, without
@@ -13,6 +14,7 @@ from .settings import activation, settings
 F = nn.functional
 
 
+@explained
 @dataclass(frozen=True)
 class WhisperConfig:
     """Sizes under the names of config.json. ValueError where heads do not divide the features."""

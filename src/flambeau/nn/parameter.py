@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from ..core.docstrings import explained
-from ..core.dtype import float32
+from ..core.dtype import get_default_dtype
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, own
 
@@ -50,7 +50,7 @@ class _Unmade:
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
         """Become a tensor of that shape, zeros, on the device and of the dtype given when it was made."""
         made, kind = cast(Any, self), self._made
-        device, dtype = device or self._device, dtype or self._dtype or float32
+        device, dtype = device or self._device, dtype or self._dtype or get_default_dtype()
         made.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
         made.__class__ = kind
         if kind is Parameter:

@@ -1,5 +1,5 @@
-"""Bessel functions beyond those that have a kernel: of the first and second kind, and modified ones of the
-second, by Chebyshev's series.
+"""Bessel functions beyond those that have a kernel: of the first and second kind, modified ones of the
+second, and Airy's, by Chebyshev's series.
 
 Near 0 a series in x^2, besides the logarithm that y and k have there; far from it what multiplies the waves,
 or exp(-x), in powers of 1 / x. Fitted to the power series in long doubles, and far away to PyTorch's float64:
@@ -7,7 +7,7 @@ within 2e-8 in float64. In float32 within 5e-6 up to x = 50; beyond, waves lose 
 PyTorch's do.
 """
 
-from math import pi
+from math import pi, sqrt
 from typing import Any
 
 from ..core.declare import composed, composite
@@ -60,7 +60,24 @@ FITS: dict[str, tuple[float, ...]] = {  # coefficients of T0, T1, ... over the r
         1.360313106, 0.1039237249, -0.002857816153, 0.0001952154415, -1.936196907e-05, 2.406483223e-06,
         -3.501957485e-07, 5.741077976e-08, -1.034574947e-08, 2.015046849e-09,
     ),
+    "ai_near": (
+        0.06078525685, 0.1899603088, -0.250924387, -0.09512014014, 0.202363242, -0.06418728306,
+        -0.02681470319, 0.02405190428, -0.00413259165, -0.002019681791, 0.001125076875, -0.0001169753871,
+        -7.125499253e-05, 2.816783311e-05, -1.759474239e-06, -1.458720152e-06, 4.388747958e-07,
+        -1.462709587e-08, -1.949599284e-08,
+    ),
+    "ai_far": (
+        0.9844053049, -0.01479278485, 0.0007327177465, -6.125954234e-05, 6.834766976e-06, -9.237229735e-07,
+        1.43622534e-07, -2.489319422e-08, 4.70979344e-09, -9.583863708e-10, 2.074585548e-10,
+    ),
+    "ai_p": (
+        0.9993708891, -0.0006216836584, 7.181193774e-06, -2.316269814e-07, 1.321628389e-08, -1.093873617e-09,
+    ),
+    "ai_q": (
+        0.06882170556, -0.0006089151841, 1.317415101e-05, -6.014071913e-07, 4.327537342e-08, -4.247731733e-09,
+    ),
 }  # fmt: skip
+AIRY_LOW, AIRY_HIGH = -4.0, 2.0  # between which Airy's function is a series by itself
 NEAR, SMALL = 8.0, 2.0  # up to where the series in x^2 are used: of j and y, of k
 
 
@@ -167,6 +184,28 @@ def _k1e(x: Any) -> Any:
     return _modified(1, x)
 
 
+def _turns(size: Any) -> Any:
+    return size * size.sqrt() * (2 / 3)
+
+
+def _airy(x: Any) -> Any:
+    """Ai: waves below, exp(-2/3 x^1.5) above."""
+    middle = (AIRY_LOW + AIRY_HIGH) / 2
+    inner = x.clamp(AIRY_LOW, AIRY_HIGH)
+    near = _series("ai_near", (inner - middle) * (2 / (AIRY_HIGH - AIRY_LOW)))
+    high = x.clamp(min=AIRY_HIGH)
+    turns = _turns(high)
+    first = 2 / 3 * AIRY_HIGH**1.5
+    fade = _series("ai_far", first / turns * 2.0 - 1.0) * (-turns).exp()
+    above = fade * high.sqrt().rsqrt() * (0.5 / sqrt(pi))
+    size = (-x).clamp(min=-AIRY_LOW)
+    turns, first = _turns(size), 2 / 3 * (-AIRY_LOW) ** 1.5
+    u, w = (first / turns) ** 2 * 2.0 - 1.0, turns + pi / 4
+    waves = w.sin() * _series("ai_p", u) - w.cos() * _series("ai_q", u) / turns
+    below = waves * size.sqrt().rsqrt() * (1 / sqrt(pi))
+    return (x > AIRY_HIGH).where(above, (x < AIRY_LOW).where(below, near))
+
+
 def _declare(name: str, f: Any, meaning: str, scaled: bool = True) -> Any:
     def bessel(input):
         x, dtype = in_float32(input)
@@ -180,6 +219,7 @@ def _declare(name: str, f: Any, meaning: str, scaled: bool = True) -> Any:
 _Y, _K = "Bessel function of the second kind", "Modified Bessel function of the second kind"
 _AT = "-inf at 0, NaN below", "inf at 0, NaN below"
 ROWS: dict[str, tuple[Any, ...]] = {
+    "airy_ai": ("Airy's function Ai", _airy),
     "bessel_j0": ("Bessel function of the first kind, order 0", _j0),
     "bessel_j1": ("Bessel function of the first kind, order 1", _j1),
     "bessel_y0": (f"{_Y}, order 0: {_AT[0]}", _y0),

@@ -41,21 +41,21 @@ def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False)
 
 
 @composed
-def zeros(*size, dtype=dt.float32, device=None, requires_grad: bool = False):
+def zeros(*size, dtype=None, device=None, requires_grad: bool = False):
     """Zeros. (2, 3) -> [2, 3]"""
-    return full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
 @composed
-def ones(*size, dtype=dt.float32, device=None, requires_grad: bool = False):
+def ones(*size, dtype=None, device=None, requires_grad: bool = False):
     """Ones. (2, 3) -> [2, 3]"""
-    return full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full(sizes_of(size), 1, dtype or dt.default_float(), device, requires_grad)
 
 
 @composed
-def empty(*size, dtype=dt.float32, device=None, requires_grad: bool = False):
+def empty(*size, dtype=None, device=None, requires_grad: bool = False):
     """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
-    return full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
 def _like(name: str, value: int, doc: str):
@@ -83,13 +83,18 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool
     )
 
 
+def _computed_in(dtype):
+    """What numbers of a dtype (of the default one without) are made in: not in 16 bits."""
+    return (dt.default_float() if dtype is None else dt.as_dtype(dtype)).as_float
+
+
 def _iota(n: int, device):
     return _op.Tensor(apply(OPS["iota"], (), {"n": n}, device=get_device(device)))
 
 
 @composed
 def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool = False):
-    """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]"""
+    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]"""
     start, end = (0, start) if end is None else (start, end)
     if not step:
         raise ValueError("step is 0: give another")
@@ -97,7 +102,7 @@ def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool
     n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
     out = _iota(n, device)
     if not whole:
-        out = out.float()
+        out = out.to(_computed_in(dtype))
     elif dtype is None or dt.as_dtype(dtype).is_pair:
         out = out.to(dtype or dt.default_integer())
     elif max(abs(start), abs(start + n * step)) > 2**31:
@@ -113,8 +118,8 @@ def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, r
     if not isinstance(steps, int) or steps < 0:
         raise ValueError(f"steps={steps!r} is not a whole number from 0: give how many numbers to make")
     step = (end - start) / max(steps - 1, 1)
-    i = _iota(steps, device)
-    forward, back = i.float() * step + start, (steps - 1 - i).float() * -step + end
+    i, wide = _iota(steps, device), _computed_in(dtype)
+    forward, back = i.to(wide) * step + start, (steps - 1 - i).to(wide) * -step + end
     return finished((i < (steps + 1) // 2).where(forward, back), dtype, requires_grad)
 
 
@@ -130,15 +135,15 @@ def logspace(
     requires_grad: bool = False,
 ):
     """base to the powers of linspace(start, end, steps). -> [steps]"""
-    powers = linspace(start, end, steps, device=device)
-    return finished(full((), float(base), device=device).pow(powers), dtype, requires_grad)
+    powers = linspace(start, end, steps, dtype=_computed_in(dtype), device=device)
+    return finished(full((), float(base), powers.dtype, device).pow(powers), dtype, requires_grad)
 
 
 @composed
-def eye(n: int, m: int | None = None, *, dtype=dt.float32, device=None, requires_grad: bool = False):
+def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False):
     """Ones on the diagonal. n -> [n, n] (or [n, m])"""
     rows, columns = _iota(n, device).unsqueeze(1), _iota(n if m is None else m, device)
-    return finished((rows == columns).to(dt.as_dtype(dtype)), None, requires_grad)
+    return finished((rows == columns).to(dtype or dt.default_float()), None, requires_grad)
 
 
 @composed

@@ -11,9 +11,8 @@ SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  
 
 
 def _float(*dtypes):
-    """Integers compute as float32."""
-    found = dt.promote(*dtypes)
-    return found if found.has_gradients else dt.float32
+    """Integers compute as the default floats."""
+    return dt.promote(*dtypes).float_of()
 
 
 def _number(*dtypes):

@@ -16,7 +16,6 @@ def _dims(dim) -> tuple[int, ...]:
 
 
 class Rearrange(Family):
-    view = Movement.reshape
     swapdims = Movement.transpose
 
     @composed

@@ -209,8 +209,8 @@ class OneCycleLR(Cycling):
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps; sets the momenta. ValueError after the last."""
         if self.last_epoch > self.total_steps:
-            rule = f"the cycle has {self.total_steps} steps: make it longer"
-            raise ValueError(f"OneCycleLR.step(): number {self.last_epoch + 1}: {rule}")
+            rule = f"the total number of steps is {self.total_steps}: give more total_steps"
+            raise ValueError(f"OneCycleLR.step(): tried to step {self.last_epoch} times: {rule}")
         start, phase = 0.0, self.phases[0]
         for phase in self.phases:
             if self.last_epoch <= phase.end or phase is self.phases[-1]:

@@ -5,6 +5,7 @@ from math import sqrt
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from ..autodiff.backward import Gradients
+from ..core.autocast import as_given
 from ..core.docstrings import explained
 from ..core.modes import enable_grad, no_grad
 from ..functions import cat
@@ -200,7 +201,7 @@ class Objective:
         with enable_grad():
             grads = self.closure()
         loss = grads.loss
-        with no_grad():
+        with no_grad(), as_given():
             parts = [grads.get(p) for p in self.params]
             flat = [
                 Tensor.zeros(p.shape, device=p.device) if g is None else g.float()

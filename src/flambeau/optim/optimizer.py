@@ -301,7 +301,7 @@ class Optimizer:
             wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
             if self._made_for[i] != wanted:
                 self._made_for[i] = wanted
-                with no_grad():
+                with no_grad(), as_given():
                     self._begin(group)
 
     def _begin(self, group: ParamGroup) -> None:

@@ -6,6 +6,7 @@ from math import cos, pi
 from typing import Any
 
 from ..core.docstrings import explained
+from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..runtime.run import realize
 from ..tensor import Tensor
@@ -76,7 +77,7 @@ class AveragedModel:
         self.use_buffers = use_buffers
         self.average = multi_avg_fn or _for_lists(avg_fn or get_swa_avg_fn())
         where = next(iter(self.module.parameters())).device
-        self.n_averaged = Tensor.zeros((), device=where)
+        self.n_averaged = Tensor.zeros((), dtype=float32, device=where)
         realize(self.n_averaged, *self._tensors(self.module))
 
     def __call__(self, *args: Any, **kw: Any) -> Any:

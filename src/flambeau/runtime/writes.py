@@ -67,6 +67,7 @@ INVERSE: dict[str, Any] = {  # a movement op -> (x, the new value of what it sho
     "view_as_real": lambda x, y: y.view_as_complex(),
     "view_as_complex": lambda x, y: y.view_as_real(),
     "diagonal": lambda x, y, **attrs: x.diagonal_scatter(y, **attrs),
+    "view": lambda x, y, dtype: y.view(x.dtype),
 }
 
 

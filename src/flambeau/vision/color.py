@@ -7,7 +7,7 @@ from ..core import dtype as dt
 from .arguments import by_channel, checked, range_of
 from .compose import ImageTransform
 from .geometry import between, drawn_parts, first_of, uniform, whole_below
-from .stages import Cast, Images, Tone
+from .stages import Cast, Images, Tone, Whole
 
 JITTERS = ("brightness", "contrast", "saturation", "hue")
 
@@ -63,7 +63,8 @@ def _jitter(name: str, value: Any) -> tuple[float, float] | None:
 
 
 class Grayscale(ImageTransform):
-    """0.2989 red + 0.587 green + 0.114 blue, as one channel or as three that are equal."""
+    """0.2989 red + 0.587 green + 0.114 blue (or the one channel that there is), as one channel or as three
+    that are equal."""
 
     def __init__(self, num_output_channels: int = 1):
         if num_output_channels not in (1, 3):
@@ -71,10 +72,12 @@ class Grayscale(ImageTransform):
         self.num_output_channels = num_output_channels
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        if images.channels == self.num_output_channels == 1:
-            return []
+        if images.channels == 1:
+            size = images.height, images.width
+            repeated = Whole(lambda x: x.expand(-1, 3, -1, -1), size, 3)
+            return [repeated] if self.num_output_channels == 3 else []
         if images.channels != 3:
-            raise ValueError(f"Grayscale: the images have {images.channels} channels, not 3")
+            raise ValueError(f"Grayscale: the images have {images.channels} channels, not 3 or 1")
         return [Tone("gray", (), (float(self.num_output_channels),))]
 
 

@@ -80,7 +80,8 @@ def after(images: Images, stages: list[Any]) -> Images:
         elif isinstance(s, Cast):
             images = images._replace(dtype=s.dtype, bound=s.bound)
         elif isinstance(s, Whole):
-            images = images._replace(height=s.size[0], width=s.size[1])
+            height, width = s.size
+            images = images._replace(height=height, width=width, channels=s.channels or images.channels)
         elif s.kind == "gray" and s.constants[0] == 1:
             images = images._replace(channels=1)
     return images

@@ -3,6 +3,8 @@
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.modes import is_grad_enabled
+from ..core.node import describe
 from ..core.op import Launch, Op, apply
 from ..custom import custom_op
 from ..tensor import Tensor
@@ -11,7 +13,13 @@ from .stages import Images, Pass, Place, PlaceStage, Tone, ToneStage
 
 
 def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> Any:
-    """Images [n, c, h, w] of uint8 or float32 through all stages. -> float32"""
+    """Images [n, c, h, w] of uint8 or float32 through all stages. -> float32
+
+    ValueError where gradients would have to flow through it: the pass has none.
+    """
+    if x.requires_grad and is_grad_enabled():
+        rule = "transforms have no gradients: give images.detach(), or transform inside no_grad()"
+        raise ValueError(f"{describe(x)} requires gradients: {rule}")
     numbers: list[Any] = []
     put_places = [PlaceStage(_put(numbers, p.numbers), p.rule) for p in places]
     put_tones = [ToneStage(t.kind, _put(numbers, t.numbers), t.constants) for t in tones]

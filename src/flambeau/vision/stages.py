@@ -66,10 +66,12 @@ class Cast(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A step of its own, between passes: a function of float32 images [n, c, h, w], and the size it gives."""
+    """A step of its own, between passes: a function of float32 images [n, c, h, w], and the size and the
+    number of channels (0: as many) that it gives."""
 
     function: Any
     size: tuple[int, int]
+    channels: int = 0
 
 
 # what stands in a kernel's structure: numbers as it writes them, t0 the first of a sample's row

@@ -10,6 +10,7 @@ from ...core.declare import kernel
 from ...core.dtype import promote
 from ..elementwise import as_float
 from ..join import cat
+from . import factor as lf
 
 
 def on_host(op: Any, *xs: Any, **attrs: Any) -> Any:
@@ -33,7 +34,7 @@ def embedded(d: Any) -> Any:
     return d.unsqueeze(-1) * eye(d, d.shape[-1])
 
 
-def _each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
+def each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
     """f of every matrix of a batch, NaN where it says that there is none. -> [..., *shape]"""
     lead = xs[0].shape[:-2]
     found = xp.full((*lead, *shape), float("nan"), dtype=xs[0].dtype)
@@ -52,11 +53,31 @@ def _each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
 
 
 def _solve_reference(xp, a, b):
-    return _each(xp, xp.linalg.solve, b.shape[-2:], a, b)
+    return each(xp, xp.linalg.solve, b.shape[-2:], a, b)
+
+
+def _lu_of(xp, a):
+    """Rows are exchanged for that of the largest size, as LAPACK has it; packed as _lu is, order and pivots
+    behind."""
+    m, n = a.shape
+    a, order, pivots = a.copy(), list(range(m)), [0] * m
+    for k in range(min(m, n)):
+        p = k + int(xp.argmax(xp.abs(a[k:, k].real) + xp.abs(a[k:, k].imag)))
+        a[[k, p]], pivots[k] = a[[p, k]], p + 1
+        order[k], order[p] = order[p], order[k]
+        with xp.errstate():
+            a[k + 1 :, k] = a[k + 1 :, k] / a[k, k] if a[k, k] else 0
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k : k + 1] * a[k, k + 1 :]
+    return xp.concatenate([a, xp.asarray([order, pivots], dtype=a.dtype).T], axis=1)
+
+
+def _lu_reference(xp, a):
+    m, n = a.shape[-2:]
+    return each(xp, lambda x: _lu_of(xp, x), (m, n + 2), a)
 
 
 def _cholesky_reference(xp, a):
-    return _each(xp, xp.linalg.cholesky, a.shape[-2:], a)
+    return each(xp, xp.linalg.cholesky, a.shape[-2:], a)
 
 
 def _qr_reference(xp, a, complete):
@@ -99,6 +120,10 @@ def _cholesky_grad(g, y, a):
     inner = inner + inner.mH
     left = on_host(Host._solve_on_host, y.mH, inner)
     return [on_host(Host._solve_on_host, y.mH, left.mH).mH * 0.5]
+
+
+def _lu_grad(g, y, a):
+    return [lf.lu_slope(g, y, triangular)]
 
 
 def _qr_grad(g, y, a, complete):
@@ -171,6 +196,11 @@ class Host:
         """X with self @ X = b, NaN where self is singular. [..., n, n], [..., n, k] -> [..., n, k]"""
         return (self, b), {}
 
+    @_op(lambda s: (*s[:-1], s[-1] + 2), _lu_reference, _lu_grad)
+    def _lu_on_host(self):
+        """L and U in one, the order of the rows, the pivots from 1. [..., m, n] -> [..., m, n + 2]"""
+        return (self,), {}
+
     @_op(lambda a: a, _cholesky_reference, _cholesky_grad)
     def _cholesky_on_host(self):
         """L with self = L @ L.mH, NaN where self is not positive definite. [..., n, n] -> [..., n, n]"""
@@ -215,6 +245,11 @@ def solve(a: Any, b: Any) -> Any:
 def inverse(a: Any) -> Any:
     """The inverse. [..., n, n] -> [..., n, n]"""
     return solve(a, eye(a, a.shape[-1]).expand(*a.shape))
+
+
+def lu(a: Any) -> Any:
+    """As lf._lu. [..., m, n] -> [..., m, n + 2]"""
+    return on_host(Host._lu_on_host, a)
 
 
 def cholesky(a: Any) -> Any:

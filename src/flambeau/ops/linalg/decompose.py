@@ -124,6 +124,25 @@ def geqrf(input):
 
 
 @composed
+def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
+    """Q @ other (other @ Q if not left; Q^T if transpose) of the square Q that geqrf's factors are, which is
+    not made. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
+
+    transpose: multiply with the transpose. ValueError where sizes do not fit.
+    """
+    a, b = matrices(input), matrices(other)
+    m, k = a.shape[-2], tau.shape[-1]
+    if b.shape[-2 if left else -1] != m or k > min(a.shape[-2:]):
+        side = "rows" if left else "columns"
+        raise ValueError(
+            f"{list(b.shape)} needs {m} {side}, and factors be at most {min(a.shape[-2:])}, not {k}"
+        )
+    v, t = lf.reflectors(a[..., :k], tau)
+    t = mT(t) if transpose else t
+    return b - v @ (t @ (mT(v) @ b)) if left else b - ((b @ v) @ t) @ mT(v)
+
+
+@composed
 def linalg_householder_product(A, tau):
     """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]"""
     a, k = matrices(A), tau.shape[-1]

@@ -117,28 +117,33 @@ def _eliminate(a):
     return packed, order, join([pivots, pivots2 + h], -1)
 
 
-def _lu_grad(g, y, a):
-    m, n = a.shape[-2:]
+def lu_slope(g, y, solve):
+    """The gradient of LU by the matrix whose rows are in order; solve: of triangular systems."""
+    m, n = y.shape[-2], y.shape[-1] - 2
     k = min(m, n)
     low, up = lu_parts(y)
     g_low, g_up = g[..., :k].tril(-1), g[..., :k, :n].triu()
     low1, up1 = low[..., :k, :], up[..., :k]
     if m <= n:
         right = g_up[..., k:]
-        inner = (mT(low) @ g_low - right @ mT(up[..., k:])).tril(-1) + (g_up[..., :k] @ mT(up1)).triu()
-        parts = [_over_upper(inner, up1), right] if n > k else [_over_upper(inner, up1)]
-        found = _triangular(mT(low), join(parts, -1), upper=True, unit=True)
+        inner = (low.mH @ g_low - right @ up[..., k:].mH).tril(-1) + (g_up[..., :k] @ up1.mH).triu()
+        over = _over_upper(inner, up1, solve)
+        found = solve(low.mH, join([over, right], -1) if n > k else over, upper=True, unit=True)
     else:
         below = g_low[..., k:, :]
-        inner = (mT(low1) @ g_low[..., :k, :]).tril(-1) + (g_up @ mT(up) - mT(low[..., k:, :]) @ below).triu()
-        top = _triangular(mT(low1), inner, upper=True, unit=True)
-        found = _over_upper(join([top, below], -2), up)
-    return [take_rows(found, inverse_order(lu_order(y)))]
+        inner = (low1.mH @ g_low[..., :k, :]).tril(-1) + (g_up @ up.mH - low[..., k:, :].mH @ below).triu()
+        top = solve(low1.mH, inner, upper=True, unit=True)
+        found = _over_upper(join([top, below], -2), up, solve)
+    return take_rows(found, inverse_order(lu_order(y)))
 
 
-def _over_upper(x, up):
-    """x @ up^-T"""
-    return mT(_triangular(up, mT(x), upper=True, unit=False))
+def _lu_grad(g, y, a):
+    return [lu_slope(g, y, _triangular)]
+
+
+def _over_upper(x, up, solve):
+    """x @ up^-H"""
+    return solve(up, x.mH, upper=True, unit=False).mH
 
 
 @composite(grad=_lu_grad)
@@ -162,12 +167,12 @@ def lu_parts(packed):
 
 
 def lu_order(packed):
-    return packed.detach()[..., -2].int()
+    return packed.detach()[..., -2].real.int()
 
 
 def lu_pivots(packed):
     m, n = packed.shape[-2], packed.shape[-1] - 2
-    return packed.detach()[..., : min(m, n), -1].int()
+    return packed.detach()[..., : min(m, n), -1].real.int()
 
 
 # --- Cholesky ---
@@ -250,7 +255,7 @@ def _qr_grad(g, y, a, complete):
         gq = gq + a[..., m:] @ mT(right)
         r, gr = r[..., :m], gr[..., :m]
     inner = r @ mT(gr) - mT(gq) @ q
-    found = _over_upper(gq + q @ (inner.tril() + mT(inner.tril(-1))), r)
+    found = _over_upper(gq + q @ (inner.tril() + mT(inner.tril(-1))), r, _triangular)
     return [join([found, q @ right], -1) if n > m else found]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor
 
 FUNCTIONS = ("lu_unpack",)
-COMPLEX = "solve, inv, det, cholesky, qr, svd, eigh, eig, pinv or lstsq, which the host computes of them"
+COMPLEX = "solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or lstsq, which the host computes of them"
 
 
 class LU(NamedTuple):
@@ -78,6 +78,12 @@ def failed(diagonal):
 # --- LU ---
 
 
+def _packed(A):
+    """LU, the order of rows and pivots of a batch of matrices, on the host where they are complex."""
+    a = matrices(A, complex_too=True)
+    return host.lu(a) if is_complex(a) else lf._lu(a)
+
+
 def lu_info(packed):
     return failed(lf.diagonal(packed.detach()[..., :-2]))
 
@@ -90,7 +96,7 @@ def linalg_lu_factor_ex(A, pivot: bool = True, check_errors: bool = False):
     """
     _only_pivoted(pivot)
     unchecked(check_errors)
-    packed = lf._lu(matrices(A))
+    packed = _packed(A)
     return LUFactorEx(packed[..., :-2], lf.lu_pivots(packed), lu_info(packed))
 
 
@@ -98,7 +104,7 @@ def linalg_lu_factor_ex(A, pivot: bool = True, check_errors: bool = False):
 def linalg_lu_factor(A, pivot: bool = True):
     """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]"""
     _only_pivoted(pivot)
-    packed = lf._lu(matrices(A))
+    packed = _packed(A)
     return LUFactor(packed[..., :-2], lf.lu_pivots(packed))
 
 
@@ -106,8 +112,8 @@ def linalg_lu_factor(A, pivot: bool = True):
 def linalg_lu(A, pivot: bool = True):
     """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]"""
     _only_pivoted(pivot)
-    packed = lf._lu(matrices(A))
-    return LU(_permutation(lf.lu_order(packed)), *lf.lu_parts(packed))
+    packed = _packed(A)
+    return LU(_permutation(lf.lu_order(packed)).to(packed.dtype), *lf.lu_parts(packed))
 
 
 def _only_pivoted(pivot):
@@ -137,23 +143,24 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
         low = LU_data[..., :k].tril(-1) + lf.identity(LU_data, m, k)
         up = LU_data[..., :k, :].triu()
     if unpack_pivots:
-        permutation = _permutation(Factor._row_order(LU_pivots, m))
+        permutation = _permutation(Factor._row_order(LU_pivots, m)).to(LU_data.dtype)
     return LU(permutation, low, up)
 
 
 @composed
 def linalg_lu_solve(LU, pivots, B, left: bool = True, adjoint: bool = False):
-    """X with A X = B (X A = B if not left, A^T X = B if adjoint), A factorised. -> [..., n, k]"""
+    """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]"""
     if not left:
-        return mT(linalg_lu_solve(LU, pivots, mT(B), adjoint=not adjoint))
-    n = matrices(LU, square=True).shape[-1]
-    a, b = lf.batched(LU, B)
+        return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
+    n = matrices(LU, square=True, complex_too=True).shape[-1]
+    a, b = lf.batched(*(host.same(LU, B) if is_complex(LU, B) else (LU, B)))
+    solved = host.triangular if is_complex(a) else lf._triangular
     order = Factor._row_order(pivots, n).expand(*a.shape[:-1])
     if adjoint:
-        x = lf._triangular(mT(a), b, upper=False, unit=False)
-        return lf.take_rows(lf._triangular(mT(a), x, upper=True, unit=True), lf.inverse_order(order))
-    x = lf._triangular(a, lf.take_rows(b, order), upper=False, unit=True)
-    return lf._triangular(a, x, upper=True, unit=False)
+        x = solved(a.mH, b, upper=False, unit=False)
+        return lf.take_rows(solved(a.mH, x, upper=True, unit=True), lf.inverse_order(order))
+    x = solved(a, lf.take_rows(b, order), upper=False, unit=True)
+    return solved(a, x, upper=True, unit=False)
 
 
 @composed

@@ -10,8 +10,7 @@ from ...core.shape import normal_dim
 from ..reduce import in_float32
 from . import factor as lf
 from . import lu
-from .decompose import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, svd
-from .factor import mT
+from .decompose import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, ormqr, svd
 from .norms import linalg_matrix_norm, linalg_vector_norm, matrix_dims, pinverse
 
 HALVINGS = 16
@@ -20,25 +19,25 @@ HALVINGS = 16
 @composed
 def linalg_matrix_power(A, n: int):
     """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
-    a = lu.matrices(A, square=True)
+    a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
     found = None
     while n:
         if n & 1:
             found = a if found is None else found @ a
         a, n = (a @ a if n > 1 else a), n >> 1
-    return lf.identity(a, a.shape[-1]).expand(*a.shape) if found is None else found
+    return lf.identity(a, a.shape[-1]).to(a.dtype).expand(*a.shape) if found is None else found
 
 
 def _exponential_grad(g, y, a):
-    """The upper right block of exp([[A^T, g], [0, A^T]])."""
+    """The upper right block of exp([[A^H, g], [0, A^H]])."""
     n = a.shape[-1]
-    top = lf.join([mT(a), g], -1)
-    below = lf.join([lf.zeros(a, *a.shape), mT(a)], -1)
+    top = lf.join([a.mH, g], -1)
+    below = lf.join([lf.zeros(a, *a.shape).to(a.dtype), a.mH], -1)
     return [_exponential(lf.join([top, below], -2))[..., :n, n:]]
 
 
-@composite(grad=_exponential_grad)
+@composite(grad=_exponential_grad, holomorphic=False)
 def _exponential(a):
     """exp of matrices: halved until small, Taylor's terms to the eighth, squared again as often."""
     size = a.abs().sum(-2, keepdim=True).amax(-1, keepdim=True)
@@ -56,8 +55,8 @@ def _exponential(a):
 @composed
 def linalg_matrix_exp(A):
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]"""
-    a = lu.matrices(A, square=True)
-    return lf.zeros(a, *a.shape) if 0 in a.shape else _exponential(a)
+    a = lu.matrices(A, square=True, complex_too=True)
+    return a if 0 in a.shape else _exponential(a)
 
 
 @composed
@@ -165,5 +164,6 @@ class Linalg(Family):
 
     det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, qr
     logdet, svd, geqrf, lu_solve = lu.logdet, svd, geqrf, lu.lu_solve
+    ormqr = ormqr
     cholesky, cholesky_solve, cholesky_inverse = cholesky, cholesky_solve, cholesky_inverse
     matrix_power, matrix_exp, pinverse = matrix_power, matrix_exp, pinverse

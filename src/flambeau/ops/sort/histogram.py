@@ -20,6 +20,7 @@ class HistogramEdges(NamedTuple):
     bin_edges: "Tensor"
 
 
+_range_of = range  # functions of torch's have an argument of that name
 BINS = 4096  # counters that fit in the memory of a workgroup
 PART = 4096  # elements that are worth a workgroup, which then adds its counts to those of others
 MOST = 1024  # workgroups
@@ -114,6 +115,50 @@ class Histogram(Family):
         if density:
             found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
         return HistogramEdges(found.to(_float_of(self)), edges.to(_float_of(self)))
+
+
+FUNCTIONS = ("histogramdd",)
+
+
+@composed
+def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
+    """(hist, bin_edges): how many points, or what weight, fall into each box of a grid; the last edge of each
+    dim is included. [..., d] -> [bins, ...] and d edges
+
+    bins: one number of equal parts, one a dim, or the edges of each dim, tensors. range: low and high of each
+    dim, flat, of the points' own without. ValueError for points of 1 dim, or other counts of bins or ends.
+    """
+    d = input.shape[-1] if input.ndim > 1 else 0
+    each = list(bins) if isinstance(bins, tuple | list) else [bins] * d
+    ends = [None] * d if range is None else list(zip(range[::2], range[1::2], strict=False))
+    if not d or len(each) != d or len(ends) != d or len(range or ()) % 2:
+        rule = "takes points [..., d], and bins and a low and a high end for each of the d dims"
+        raise ValueError(f"{rule}: give these")
+    x = as_float(input.detach()).reshape(-1, d)
+    columns = [x[:, i] for i in _range_of(d)]
+    made = [
+        as_float(b) if hasattr(b, "node") else _edges(c, b, e)
+        for c, b, e in zip(columns, each, ends, strict=True)
+    ]
+    sizes = [edges.shape[0] - 1 for edges in made]
+    if min(sizes) < 1 or any(edges.ndim != 1 for edges in made):
+        raise ValueError("bins must be numbers above 0, or at least 2 edges in order")
+    place, inside = 0, None
+    for c, edges, n in zip(columns, made, sizes, strict=True):
+        here = (c >= edges[0]) & (c <= edges[n])
+        place = place * n + (edges._search(c, True) - 1).minimum(n - 1)
+        inside = here if inside is None else inside & here
+    place = inside.where(place, -1)
+    total = prod(sizes)
+    found = counts(place, total).float() if weight is None else _added(place, weight.reshape(-1), total)
+    found = found.reshape(*sizes)
+    if density:
+        found = found / found.sum()
+        for i, (edges, n) in enumerate(zip(made, sizes, strict=True)):
+            wide = edges.narrow(0, 1, n) - edges.narrow(0, 0, n)
+            found = found / wide.reshape(*(n if j == i else 1 for j in _range_of(d)))
+    dtype = _float_of(input)
+    return HistogramEdges(found.to(dtype), tuple(edges.to(dtype) for edges in made))
 
 
 def _float_of(x):

@@ -1,0 +1,170 @@
+"""Symmetric matrices that are not definite as L D L^T, D of blocks of 1 and 2 (Bunch and Kaufman, 1977).
+
+One column after another of one matrix, which is no work for a GPU: it is read, and the result is moved back.
+Packed and counted as LAPACK's sytrf and hetrf do, of the lower triangle.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...core import dtype as dt
+from ...core.declare import composed, kernel
+from . import complex_matrices as host
+from . import factor as lf
+from .lu import fits, matrices, unchecked
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+ALPHA = (1 + 17**0.5) / 8  # which bounds how elements grow
+
+
+class LDLFactor(NamedTuple):
+    LD: "Tensor"
+    pivots: "Tensor"
+
+
+class LDLFactorEx(NamedTuple):
+    LD: "Tensor"
+    pivots: "Tensor"
+    info: "Tensor"
+
+
+def _pivot(size: Any, s: Any, k: int) -> tuple[int, int]:
+    """How many columns the next block has, and the row that changes places with its last."""
+    n = len(s)
+    column = size(s[k + 1 :, k])
+    if k == n - 1 or max(size(s[k, k]), column.max()) == 0:
+        return 1, k
+    most = column.max()
+    if size(s[k, k]) >= ALPHA * most:
+        return 1, k
+    row = k + 1 + int(column.argmax())
+    beside = max(size(s[row, j]) for j in range(k, n) if j != row)
+    if size(s[k, k]) >= ALPHA * most * (most / beside):
+        return 1, k
+    return (1, row) if size(s[row, row]) >= ALPHA * beside else (2, row)
+
+
+def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
+    """L below D's blocks, and the pivots as a last column. [n, n] -> [n, n + 1]"""
+
+    def turned(x: Any) -> Any:
+        return xp.conj(x.T) if hermitian else x.T
+
+    def size(x: Any) -> Any:
+        return xp.abs(x.real) + xp.abs(x.imag)
+
+    low = xp.tril(a, -1)
+    main = xp.diagonal(a)
+    s = low + turned(low) + xp.diag(main.real if hermitian else main)
+    n, pivots, k = len(s), [0] * len(s), 0
+    while k < n:
+        wide, row = _pivot(size, s, k)
+        last, end = k + wide - 1, k + wide
+        swapped = [*range(k, n)]
+        swapped[last - k], swapped[row - k] = row, last
+        s[k:, k:] = s[swapped][:, swapped]
+        block, below = s[k:end, k:end], s[end:, k:end].copy()
+        if xp.any(block != 0):
+            s[end:, k:end] = xp.linalg.solve(block.T, below.T).T
+            s[end:, end:] -= s[end:, k:end] @ turned(below)
+        for i in range(k, end):
+            pivots[i] = (row + 1) * (1 if wide == 1 else -1)
+        k = end
+    return xp.concatenate([xp.tril(s), xp.asarray([pivots], dtype=s.dtype).T], axis=1)
+
+
+def _solved(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
+    """X of what _factor_of gives. [n, n + 1], [n, k] -> [n, k]"""
+    low, pivots, x = packed[:, :-1], packed[:, -1].real.astype(int), b.copy()
+    blocks, k = [], 0
+    while k < len(low):
+        wide = 1 if pivots[k] > 0 else 2
+        last, row, end = k + wide - 1, abs(int(pivots[k])) - 1, k + wide
+        blocks.append((k, end, last, row))
+        x[[last, row]] = x[[row, last]]
+        x[end:] -= low[end:, k:end] @ x[k:end]
+        block = low[k:end, k:end]
+        strict = xp.tril(block, -1)
+        x[k:end] = xp.linalg.solve(block + (xp.conj(strict.T) if hermitian else strict.T), x[k:end])
+        k = end
+    for k, end, last, row in reversed(blocks):
+        part = low[end:, k:end].T
+        x[k:end] -= (xp.conj(part) if hermitian else part) @ x[end:]
+        x[[last, row]] = x[[row, last]]
+    return x
+
+
+def _factor_reference(xp: Any, a: Any, hermitian: bool) -> Any:
+    return host.each(xp, lambda x: _factor_of(xp, x, hermitian), (a.shape[-1], a.shape[-1] + 1), a)
+
+
+def _solve_reference(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
+    return host.each(xp, lambda p, x: _solved(xp, p, x, hermitian), b.shape[-2:], packed, b)
+
+
+class Symmetric:
+    """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
+
+    @kernel(
+        "whole",
+        shape=lambda s, hermitian: (*s[:-1], s[-1] + 1),
+        dtype=lambda d, hermitian: d,
+        dtypes="fc",
+        xp=_factor_reference,
+    )
+    def _ldl_on_host(self, hermitian):
+        """L, D and the pivots. [..., n, n] -> [..., n, n + 1]"""
+        return (self,), {"hermitian": hermitian}
+
+    @kernel(
+        "whole",
+        shape=lambda s, b, hermitian: b,
+        dtype=lambda d, b, hermitian: d,
+        dtypes="fc",
+        xp=_solve_reference,
+    )
+    def _ldl_solve_on_host(self, b, hermitian):
+        """X, self being what _ldl_on_host gives. [..., n, n + 1], [..., n, k] -> [..., n, k]"""
+        return (self, b), {"hermitian": hermitian}
+
+
+@composed
+def linalg_ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False):
+    """L and D in one matrix, pivots as LAPACK's sytrf, and info: the place of the first zero of D, or 0.
+
+    [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: of complex matrices that are their own adjoint,
+    not their transpose. Computed on the host, of the lower triangle, without gradients. check_errors would
+    read and so is refused: ValueError.
+    """
+    unchecked(check_errors)
+    a = matrices(A, square=True, complex_too=True)
+    found = host.on_host(Symmetric._ldl_on_host, a.detach(), hermitian=bool(hermitian))
+    n = a.shape[-1]
+    pivots = found[..., n].real.to(dt.int32)
+    single = (pivots > 0) & (lf.diagonal(found[..., :n]) == 0)
+    first = single.int().argmax(-1).int() + 1 if n else single.sum(-1).int()
+    return LDLFactorEx(found[..., :n], pivots, single.any(-1).where(first, 0) if n else first)
+
+
+@composed
+def linalg_ldl_factor(A, *, hermitian: bool = False):
+    """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
+
+    hermitian: as there.
+    """
+    return LDLFactor(*linalg_ldl_factor_ex(A, hermitian=hermitian)[:2])
+
+
+@composed
+def linalg_ldl_solve(LD, pivots, B, *, hermitian: bool = False):
+    """X with A X = B, of what ldl_factor gives. [..., n, n], [..., n], [..., n, k] -> [..., n, k]
+
+    LD, pivots: these. hermitian: as there. ValueError where B has not n rows. Computed on the host, without
+    gradients.
+    """
+    a, b = matrices(LD, square=True, complex_too=True), matrices(B, complex_too=True)
+    fits(LD, B, a.shape[-1])
+    a, b = host.same(a.detach(), b.detach())
+    packed = lf.join([a, pivots.unsqueeze(-1).to(a.dtype)], -1)
+    return host.on_host(Symmetric._ldl_solve_on_host, *lf.batched(packed, b), hermitian=bool(hermitian))
