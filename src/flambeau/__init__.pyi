@@ -60,7 +60,6 @@ from .core.dtype import int32 as int
 from .core.dtype import int32 as int32
 from .core.dtype import int64 as int64
 from .core.dtype import promote_types as promote_types
-from .core.dtype import set_default_dtype as set_default_dtype
 from .core.dtype import set_default_integer as set_default_integer
 from .core.dtype import uint8 as uint8
 from .core.dtype import uint16 as uint16
@@ -83,6 +82,7 @@ from .device import device as device
 from .device import get_default_device as get_default_device
 from .device import open_device as open_device
 from .device import set_default_device as set_default_device
+from .device import set_default_dtype as set_default_dtype
 from .errors import DeviceError as DeviceError
 from .errors import FlambeauError as FlambeauError
 from .errors import KernelError as KernelError
@@ -282,6 +282,7 @@ from .functions import hardshrink as hardshrink
 from .functions import heaviside as heaviside
 from .functions import histc as histc
 from .functions import histogram as histogram
+from .functions import histogramdd as histogramdd
 from .functions import hsplit as hsplit
 from .functions import hstack as hstack
 from .functions import hypot as hypot
@@ -407,6 +408,7 @@ from .functions import not_equal as not_equal
 from .functions import numel as numel
 from .functions import ones as ones
 from .functions import ones_like as ones_like
+from .functions import ormqr as ormqr
 from .functions import outer as outer
 from .functions import pad as pad
 from .functions import pairwise_distance as pairwise_distance
@@ -809,6 +811,7 @@ __all__ = [
     "hessian",
     "histc",
     "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hub",
@@ -966,6 +969,7 @@ __all__ = [
     "onnx",
     "open_device",
     "optim",
+    "ormqr",
     "outer",
     "pad",
     "pairwise_distance",

@@ -49,7 +49,7 @@ def arange(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]
+    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
 
     Raises ValueError where step is 0."""
 
@@ -127,7 +127,7 @@ def divide(
 
 def empty(
     *size: _int | Sequence[_int],
-    dtype: DType | type[Any] | str = ...,
+    dtype: DType | type[Any] | str | None = None,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -149,7 +149,7 @@ def eye(
     n: _int,
     m: _int | None = None,
     *,
-    dtype: DType | type[Any] | str = ...,
+    dtype: DType | type[Any] | str | None = None,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:

@@ -202,6 +202,7 @@ __all__ = [
     "heaviside",
     "histc",
     "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",
@@ -327,6 +328,7 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "ormqr",
     "outer",
     "pad",
     "pairwise_distance",
@@ -584,7 +586,7 @@ def arange(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]
+    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
 
     Raises ValueError where step is 0."""
 
@@ -1203,7 +1205,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
 def empty(
     *size: _int | Sequence[_int],
-    dtype: DType | type[Any] | str = ...,
+    dtype: DType | type[Any] | str | None = None,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -1272,7 +1274,7 @@ def eye(
     n: _int,
     m: _int | None = None,
     *,
-    dtype: DType | type[Any] | str = ...,
+    dtype: DType | type[Any] | str | None = None,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -1491,6 +1493,17 @@ def histogram(
 
     density: divide so that the area is 1
     Raises ValueError where bins is below 1, or edges are fewer than 2."""
+
+def histogramdd(
+    input: Tensor, bins: _int, *, range: Any = None, weight: Tensor | None = None, density: _bool = False
+) -> Tensor:
+    """(hist, bin_edges): how many points, or what weight, fall into each box of a grid; the last edge of each
+    dim is included. [..., d] -> [bins, ...] and d edges
+
+    bins: one number of equal parts, one a dim, or the edges of each dim, tensors. range: low and high of each
+    dim, flat, of the points' own without. ValueError for points of 1 dim, or other counts of bins or ends.
+
+    density: divide so that the area is 1"""
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """tensor_split along dim 1, or along the only dim.
@@ -2202,7 +2215,7 @@ def numel(input: Tensor) -> _int:
 
 def ones(
     *size: _int | Sequence[_int],
-    dtype: DType | type[Any] | str = ...,
+    dtype: DType | type[Any] | str | None = None,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -2216,6 +2229,14 @@ def ones_like(
     requires_grad: _bool = False,
 ) -> Tensor:
     """Ones of the shape, dtype and device of x. [...] -> [...]"""
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+    """Q @ other (other @ Q if not left; Q^T if transpose) of the square Q that geqrf's factors are, which is
+    not made. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
+
+    transpose: multiply with the transpose. ValueError where sizes do not fit.
+
+    tau: the reflections' factors"""
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every product of two vectors' elements. [n], [m] -> [n, m]
@@ -3040,10 +3061,14 @@ def var_mean(
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
 
-def view(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
-    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
+def view(
+    input: Tensor, *shape: _int | Sequence[_int], dtype: DType | type[Any] | str | None = None
+) -> Tensor:
+    """The same elements in another shape, or the same bytes as elements of another dtype, of which the
+    last dim has more or fewer. [...] -> [*shape], or [..., n] -> [..., n * size / new size]
 
-    Raises ValueError where the elements do not fill the shape."""
+    dtype: a dtype, in place of sizes; written through as other views. ValueError where the last dim is no
+    whole number of such elements, TypeError for float64 and complex128 on a GPU."""
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in order, in the shape of another."""
@@ -3085,7 +3110,7 @@ def xlogy(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScal
 
 def zeros(
     *size: _int | Sequence[_int],
-    dtype: DType | type[Any] | str = ...,
+    dtype: DType | type[Any] | str | None = None,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:

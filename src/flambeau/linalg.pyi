@@ -28,6 +28,9 @@ __all__ = [
     "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
     "lu",
     "lu_factor",
@@ -130,6 +133,28 @@ def inv_ex(A: Tensor, check_errors: _bool = False) -> InverseEx:
 
     check_errors: raise where a factorisation failed, in place of saying so in `info`"""
 
+def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> Tensor:
+    """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
+
+    hermitian: as there.
+
+    A: the matrix, or a batch of them"""
+
+def ldl_factor_ex(A: Tensor, *, hermitian: _bool = False, check_errors: _bool = False) -> Tensor:
+    """L and D in one matrix, pivots as LAPACK's sytrf, and info: the place of the first zero of D, or 0.
+
+    [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: of complex matrices that are their own adjoint,
+    not their transpose. Computed on the host, of the lower triangle, without gradients. check_errors would
+    read and so is refused: ValueError.
+
+    A: the matrix, or a batch of them"""
+
+def ldl_solve(LD: Any, pivots: Tensor, B: Tensor, *, hermitian: _bool = False) -> Tensor:
+    """X with A X = B, of what ldl_factor gives. [..., n, n], [..., n], [..., n, k] -> [..., n, k]
+
+    LD, pivots: these. hermitian: as there. ValueError where B has not n rows. Computed on the host, without
+    gradients."""
+
 def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | None = None) -> LeastSquares:
     """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
 
@@ -159,7 +184,7 @@ def lu_factor_ex(A: Tensor, pivot: _bool = True, check_errors: _bool = False) ->
     pivot: exchange rows; only True is possible"""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: _bool = True, adjoint: _bool = False) -> Tensor:
-    """X with A X = B (X A = B if not left, A^T X = B if adjoint), A factorised. -> [..., n, k]
+    """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]
 
     LU: both factors in one matrix, as lu_factor gives them
     pivots: the rows that were exchanged, counted from 1"""

@@ -12,6 +12,7 @@ from .core.dtype import DType
 from .tensor import HostScalar, Tensor
 
 __all__ = [
+    "airy_ai",
     "bessel_j0",
     "bessel_j1",
     "bessel_y0",
@@ -68,6 +69,9 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+def airy_ai(input: Tensor) -> Tensor:
+    """Airy's function Ai. [...] -> [...]"""
 
 def bessel_j0(input: Tensor) -> Tensor:
     """Bessel function of the first kind, order 0. [...] -> [...]"""

@@ -52,7 +52,7 @@ class HostScalar:
 class Tensor:
     """An array of one dtype on one device. Operations on it run nothing; reading does.
 
-    Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in float32."""
+    Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in the default float."""
 
     node: Any
     link: Any
@@ -285,6 +285,12 @@ class Tensor:
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None
     ) -> Any:
         """The value for another library: shared on the array devices, a copy on the host of a GPU's."""
+    def view(self, *shape: _int | Sequence[_int], dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """The same elements in another shape, or the same bytes as elements of another dtype, of which the
+        last dim has more or fewer. [...] -> [*shape], or [..., n] -> [..., n * size / new size]
+
+        dtype: a dtype, in place of sizes; written through as other views. ValueError where the last dim is no
+        whole number of such elements, TypeError for float64 and complex128 on a GPU."""
     def view_as_real(self) -> Tensor:
         """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""
     def view_as_complex(self) -> Tensor:
@@ -384,7 +390,7 @@ class Tensor:
     @staticmethod
     def zeros(
         *size: _int | Sequence[_int],
-        dtype: DType | type[Any] | str = ...,
+        dtype: DType | type[Any] | str | None = None,
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
@@ -392,7 +398,7 @@ class Tensor:
     @staticmethod
     def ones(
         *size: _int | Sequence[_int],
-        dtype: DType | type[Any] | str = ...,
+        dtype: DType | type[Any] | str | None = None,
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
@@ -406,7 +412,7 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]
+        """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
 
         Raises ValueError where step is 0."""
     def new_full(
@@ -1491,6 +1497,13 @@ class Tensor:
 
         LU_data: both factors in one matrix, as lu_factor gives them
         LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them"""
+    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+        """Q @ other (other @ Q if not left; Q^T if transpose) of the square Q that geqrf's factors are, which is
+        not made. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
+
+        transpose: multiply with the transpose. ValueError where sizes do not fit.
+
+        tau: the reflections' factors"""
     def cholesky(self, upper: _bool = False) -> Tensor:
         """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]
 
@@ -1634,10 +1647,6 @@ class Tensor:
         """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
     def random_bits(self, other: Tensor | _float | HostScalar) -> Tensor:
         """32 random bits an element"""
-    def view(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
-
-        Raises ValueError where the elements do not fill the shape."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
@@ -2034,4 +2043,4 @@ def tensor(
     """A tensor of numbers, nested lists or an array, copied to the device.
 
     Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
-    `dtype` asks for another: float64 and complex128 are not on GPUs."""
+    `dtype` (or `set_default_dtype`) asks for another: float64 and complex128 are not on GPUs."""
