@@ -38,7 +38,7 @@ DTYPE = "DType | type[Any] | str"
 
 # type: the arguments that have it, whichever function takes them
 BY_TYPE = {
-    "Tensor": "input x x1 x2 y z A B L LU LU_data LU_pivots a b abs angle anchor attn_mask aweights"
+    "Tensor": "input x x1 x2 y z A B L LD LU LU_data LU_pivots a b abs angle anchor attn_mask aweights"
     " batch1 batch2 bias boundaries condition elements fweights grid imag index indices input1 input2 key"
     " log_probs logits mask mat mat1 mat2 negative offset offsets other per_sample_weights pivots pos_weight"
     " positive query real rows running_mean running_var sorted_sequence sorter source src table target"

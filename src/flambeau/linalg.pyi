@@ -149,7 +149,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: _bool = False, check_errors: _bool = 
 
     A: the matrix, or a batch of them"""
 
-def ldl_solve(LD: Any, pivots: Tensor, B: Tensor, *, hermitian: _bool = False) -> Tensor:
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False) -> Tensor:
     """X with A X = B, of what ldl_factor gives. [..., n, n], [..., n], [..., n, k] -> [..., n, k]
 
     LD, pivots: these. hermitian: as there. ValueError where B has not n rows. Computed on the host, without
