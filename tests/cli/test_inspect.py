@@ -112,6 +112,10 @@ WRONG = {
     ("train.py::step", "--send", "0", "k.txt"): (
         "inspect --send 0 k.txt: a kernel is sent as a .py or a .html"
     ),
+    ("train.py::step", "--emit", "0", "k.txt"): (
+        "inspect --emit 0 k.txt: the file is one of .spvasm, .metal, .hlsl, .glsl"
+    ),
+    ("train.py::step", "--emit", "5", "k.hlsl"): "inspect: there is no kernel 5: they are 0 to 0",
     ("train.py::step", "--send", "5", "k.py"): "inspect: there is no kernel 5: they are 0 to 0",
 }
 

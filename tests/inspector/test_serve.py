@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from flambeau.inspector.emitted import SUFFIXES
 from flambeau.inspector.serve import MOST, serve
 
 
@@ -76,6 +77,15 @@ def test_a_template_is_edited(server):
     assert status == 200 and f"+++ b/wgsl/{file}\n@@ -1,3 +1,4 @@\n+//# mine\n" in found["text"]
     status, found = post(server, "/export", edit | {"what": "custom_op"})
     assert status == 200 and "fb.custom_op(" in found["text"]
+
+
+def test_what_the_driver_is_given(server):
+    pytest.importorskip("wgpudawn")
+    status, found = post(server, "/emit", {"kernel": 0})
+    assert status == 200 and found["language"] in SUFFIXES.values() and len(found["text"]) > 1000
+    assert post(server, "/emit", {"kernel": 0, "what": "Latin"})[1]["error"] == (
+        f"inspect --emit: no Latin of a driver: Dawn writes {found['language']} here"
+    )
 
 
 HOSTS = [

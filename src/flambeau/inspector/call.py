@@ -70,6 +70,7 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
     plans = PlansSeen(sites)
     inputs = Inputs(KEEP if keep is True else int(keep)) if keep else None
     trace = CallTrace(plans, inputs)
+    kept = 0
     begin = perf_counter()
     with ExitStack() as stack:
         for listening in (sites.watching(), plans.watching(), trace.listening()):
@@ -77,7 +78,9 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
         for i in range(runs):
             trace.is_timed = i < FIRST or i % -(-runs // MORE) == 0
             realize(*_tensors(call(*args, **kw)))
-            sites.keep(plans.origins())
+            if len(sites.made) > kept:  # a recorded call makes no nodes
+                sites.keep(plans.origins())
+                kept = len(sites.made)
     wall = perf_counter() - begin
     if not trace.found:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
