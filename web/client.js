@@ -16,7 +16,7 @@ import { check } from "./check.js";
 import { Fault, policyOn } from "./faults.js";
 import { runnable } from "./fetched.js";
 import { control, keep } from "./offline.js";
-import { Watch } from "./watch.js";
+import { script } from "./trusted.js";
 
 const here = new URL("./", import.meta.url).href;
 
@@ -34,7 +34,7 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
   if (warning) onwarning?.(warning);
   const alone = await control(base);
   if (alone) onwarning?.(`The browser keeps no copy of this site (${alone}): it works, but not offline.`);
-  const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }), base);
+  const python = new Python(new Worker(script(new URL("worker.js", base)), { type: "module" }), base);
   const tells = { progress: onprogress, status: onstatus, pipelines: oncompile };
   for (const [event, tell] of Object.entries(tells))
     python.on(event, (value) => {

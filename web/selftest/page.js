@@ -1,6 +1,7 @@
 /** Turns index.html into the self-test: `?seed=71&minutes=5&family=views&family=products` fills in its form. */
 import { start } from "../client.js";
 import { fetched, manifestOf, text } from "../fetched.js";
+import { notice } from "../notice.js";
 import { keep } from "../offline.js";
 import * as state from "../state.js";
 import { Watch } from "../watch.js";
@@ -10,14 +11,6 @@ const MOST = 10; // differences after which a run ends
 const byId = (id) => document.getElementById(id);
 const asked = new URLSearchParams(location.search);
 let python = null, running = false, stopping = false;
-
-/** A line above the form: what makes the page slow, or what is wrong with its address. */
-function notice(text) {
-  const line = document.createElement("p");
-  line.className = "notice";
-  line.textContent = text;
-  byId("notices").append(line);
-}
 
 /** The families as boxes to tick, and the form as the address says. */
 function filled(families) {
