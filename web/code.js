@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns the first page's lines of Python into what they come to: Python is loaded behind the page, or when they run. */
 import { start } from "./client.js";
 import { text } from "./fetched.js";
@@ -10,11 +11,17 @@ const EXAMPLES = { // a button's name -> three lines
     "x = fb.randn(1000, 64)", "net(x).softmax(1).mean(0)"],
   Speed: ["a, b = fb.rand(1024, 1024), fb.rand(1024, 1024)", "c = a @ b  # two billion operations", "c.mean()"],
 };
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
 export class Code {
   constructor(base) {
-    Object.assign(this, { base, onstart: null, python: null, busy: false, again: false, seen: new Set() });
+    this.base = base;
+    this.python = null; // a promise of it
+    this.busy = this.again = false;
+    this.seen = new Set(); // sources that ran: what they need is compiled
+    /** @type {(() => void) | null} */
+    this.onstart = null;
     const choices = Object.entries(EXAMPLES).map(([name, lines]) => {
       const button = document.createElement("button");
       Object.assign(button, { type: "button", textContent: name });

@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns index.html into the first page: an exported network that reads what is drawn, and Python behind it. */
 import { check } from "./check.js";
 import { Code } from "./code.js";
@@ -13,6 +14,7 @@ import { Watch } from "./watch.js";
 const BASE = new URL("./", import.meta.url).href;
 const RUNS = 25, SHOWN = 5; // answers that are measured; the digit that is drawn for those who only look
 const CODE = ["program.js", "executor.js", "values.js"]; // what runs the network
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
 /** The median milliseconds of an answer. */
@@ -65,7 +67,7 @@ async function reads(draw, watch) {
     watch.moved("compiling kernels");
     state.told(`compiling kernels: ${ready} of ${all}`, ready / all);
   };
-  const reader = await readerOf(BASE, manifest, { onkernels });
+  const reader = await readerOf(BASE, manifest, onkernels);
   draw.ready(reader.predict);
   draw.play(SAMPLES[SHOWN]);
   facts(reader.adapter, await measured(reader.predict), bytesOf([...CODE, ...manifest.reader]));

@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns a text into a line that stays until it is closed; the same text is shown once. It needs #notices. */
 const MOST = 4;
 

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns a page into one that works offline after its first load: `const obstacle = await control(base)` before what
  * is to be kept is loaded, `keep(base, urls)` after. sw.js has the cache; nothing is downloaded twice.

@@ -1,8 +1,10 @@
+// @ts-check
 /**
  * Turns a page's start into its three lines: #status, #progress and #again, which loads the page anew.
  * `told` says what happens, `failed` what went wrong, `stalled` that nothing happens, or "" when something does again.
  * What is shown changes with every piece that comes; #state-spoken, which is read aloud, when something else begins.
  */
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 let wrong = false;
 

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns an address of the site's own scripts into what a page with Trusted Types lets run, and refuses any other:
  * `new Worker(script(url), ...)`. Browsers without Trusted Types take the address as it is.

@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns counts into a grid: a row for each digit, a column for what it is read as, the darker the more. */
 
 /** counts: ten of each digit in turn, by what they are read as. */

@@ -1,9 +1,11 @@
+// @ts-check
 /** Turns the pad's strokes into a prediction and ten bars that follow them; pages with a pad share it. */
 import { image, SIZE } from "./preprocess.js";
 import { Pad } from "./pad.js";
 import { buttons } from "./samples.js";
 
 const SPOKEN_AFTER = 700; // milliseconds without a change: a screen reader is not to hear every point of a stroke
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
 export class Draw {

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns trained weights into a folder for any web server, by name the bytes of its files: the site's program of the
  * network with these weights in place of its own, the module that runs it, the pad, and a page that joins them.

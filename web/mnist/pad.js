@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns a canvas into paper: strokes by mouse, finger, pen or keyboard. `onchange(strokes)` is called as they grow;
  * strokes are lists of [x, y] on a square of SIDE units, whatever the canvas's size on the screen. `undo()` takes back

@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns index.html into the page: checks the browser, loads Python into the worker, and joins the three tabs to it. */
 import { check } from "../check.js";
 import { start } from "../client.js";
@@ -11,6 +12,7 @@ import { Kernels } from "./kernels.js";
 import { Train } from "./train.js";
 
 const BASE = new URL("../", import.meta.url).href;
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
 /** Without Python or a GPU the page can still be drawn on, and says what is wrong. */
@@ -21,11 +23,12 @@ function failed(error) {
 
 /** The tabs; the address says which is open: #train. Returns show(name). */
 function tabs(onshow) {
-  const all = [...document.querySelectorAll("[role=tab]")], nameOf = (tab) => tab.id.replace("tab-", "");
+  const all = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[role=tab]")]);
+  const nameOf = (tab) => tab.id.replace("tab-", "");
   const show = (name) => {
     const chosen = all.find((tab) => nameOf(tab) === name) ?? all[0];
     for (const tab of all) {
-      tab.setAttribute("aria-selected", tab === chosen);
+      tab.setAttribute("aria-selected", String(tab === chosen));
       tab.tabIndex = tab === chosen ? 0 : -1;
       byId(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
     }

@@ -1,3 +1,4 @@
+// @ts-check
 /** Ten digits as strokes on the pad, as a hand draws them: what a click on a sample puts there. */
 import { SIDE } from "./pad.js";
 

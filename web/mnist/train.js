@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns the second tab's buttons into training in the worker, and its messages into curves and numbers. */
 import { fetched } from "../fetched.js";
 import { confusion } from "./confusion.js";
@@ -7,8 +8,9 @@ import { plot, smoothed } from "./plot.js";
 
 const LARGEST = 1_000_000; // bytes of a file of weights: the network has 6,000 numbers
 const ACTIONS = ["stop", "reset", "load", "save", "folder"];
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
-const able = (id, can) => byId(id).setAttribute("aria-disabled", !can);
+const able = (id, can) => byId(id).setAttribute("aria-disabled", String(!can));
 
 export class Train {
   constructor(notice) {
@@ -18,7 +20,12 @@ export class Train {
     this.seen = []; // {step, loss, accuracy}
     this.tests = []; // [step, accuracy]
     this.end = 0;
-    this.onuse = null; // the trained network is to read what is drawn
+    this.drawing = this.loaded = false;
+    /** @type {any} what `ready` is given, and the rows of the table */
+    this.python = this.manifest = this.rows = null;
+    this.base = "";
+    /** @type {() => void} there is a network of the visitor's own; it is to read what is drawn */
+    this.ontrained = this.onuse = () => {};
     byId("training").addEventListener("submit", (event) => {
       event.preventDefault();
       this.press();

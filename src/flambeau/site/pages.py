@@ -19,7 +19,7 @@ POLICY = (
 )
 PART = re.compile(r"^<!-- (\w+) -->\n", re.MULTILINE)  # stands for parts/NAME.html
 PARTS = "parts"
-NOT_SERVED = {"program.d.ts", "compile.mjs", "compress.mjs", "README.md", "mnist.safetensors", ARRAYS}
+NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", ARRAYS)
 BARE = {"executor.js", "program.js", "values.js"}
 WORKER, KEPT = "sw.js", "const FILES = {}"  # the service worker, and where the names that it keeps go in
 
@@ -31,7 +31,7 @@ def pages() -> dict[str, bytes]:
     found = {
         place.as_posix(): path.read_bytes()
         for place, path in files.items()
-        if path.name not in NOT_SERVED and not {PARTS, "__pycache__"}.intersection(place.parts)
+        if not path.name.endswith(NOT_SERVED) and not {PARTS, "__pycache__"}.intersection(place.parts)
     }
     found |= {name: bare(found[name].decode()).encode() for name in BARE & found.keys()}
     whole = {name: page(name, data.decode()) for name, data in found.items() if name.endswith(".html")}
