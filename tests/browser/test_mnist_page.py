@@ -197,16 +197,19 @@ def test_the_trained_network_is_looked_into_used_and_taken_home(browser, mnist, 
         mnist.click("#folder")
     with zipfile.ZipFile(saved.value.path()) as archive:
         archive.extractall(tmp_path)
+    assert (tmp_path / "digits" / "values.js").is_file()  # what the module imports, and when
     pixels = [1.0 if i % 28 == 14 else 0.0 for i in range(784)]
     found = fb.load_program(tmp_path / "digits")(pixels=fb.tensor(pixels).reshape(1, 784))
     assert found.tolist()[0] == pytest.approx(asked_of_trained(mnist), abs=1e-4)
     server = serve(tmp_path / "digits", port=0, quiet=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    page = browser.new_page()
+    page, thrown = browser.new_page(), []
+    page.on("pageerror", lambda e: thrown.append(str(e)))
     page.goto(address(server))
     expect(page, "#hint").to_contain_text("reads it.", timeout=WAIT)
     draw(page, 1)
-    expect(page, "#hint").to_contain_text("% sure, on ")
+    expect(page, "#hint").to_contain_text("% sure, on ", timeout=WAIT)
+    assert not thrown
     page.close()
     server.shutdown()
     server.server_close()

@@ -9,7 +9,7 @@ const PAGE = { // in the folder: in the site
   "index.html": "mnist/own/folder.html", "page.js": "mnist/own/page.js", "pad.js": "mnist/pad.js",
   "preprocess.js": "mnist/preprocess.js", "index.js": "program.js",
 };
-const IMPORTED = /from "\.\/([\w.]+)"/g;
+const IMPORTED = /(?:from |import\()"\.\/([\w.]+)"/g;
 
 export async function webFolder(base, manifest, weights) {
   const files = { "weights.safetensors": weights }, add = async (name, from) => {

@@ -4,13 +4,23 @@ import { Pad } from "./pad.js";
 import { image } from "./preprocess.js";
 
 const byId = (id) => document.getElementById(id);
-let model = null, pixels = null;
+let model = null, pixels = null, busy = false, again = false;
 
+/** Read what is drawn; of what changes meanwhile, only the newest. */
 async function read() {
-  if (!model || !pixels) return void (byId("prediction").textContent = "–");
-  const { data } = await model.run({ pixels: { data: pixels, shape: [1, 784] } }), best = data.indexOf(Math.max(...data));
-  byId("prediction").textContent = best;
-  byId("hint").textContent = `${(100 * data[best]).toFixed(1)} % sure, on ${model.adapter}`;
+  if (!model || busy) return void (again = true);
+  busy = true;
+  do {
+    again = false;
+    show(pixels && (await model.run({ pixels: { data: pixels, shape: [1, 784] } })).data);
+  } while (again);
+  busy = false;
+}
+
+function show(found) {
+  const best = found?.indexOf(Math.max(...found));
+  byId("prediction").textContent = best ?? "–";
+  if (found) byId("hint").textContent = `${(100 * found[best]).toFixed(1)} % sure, on ${model.adapter}`;
 }
 
 const pad = new Pad(byId("digit"), (strokes) => {
