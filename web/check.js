@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Looks at a browser before anything is downloaded: `const { obstacle, warning } = await check()`. The first says
  * what keeps a page from running, the second what makes it slow, each with what to do about it; "" where all is well.
@@ -6,6 +7,7 @@ import { PORTABLE } from "./executor.js";
 
 // [of the user agent, how to get WebGPU, how to get the GPU behind it]; in this order: Edge calls itself Chrome, and
 // Chrome calls itself Safari
+/** @type {[RegExp, string, string][]} */
 const BROWSERS = [
   [/Firefox\//, "In Firefox, update to 141 or newer on Windows, to 145 on macOS; elsewhere set dom.webgpu.enabled and"
     + " gfx.webgpu.ignore-blocklist to true in about:config.",

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns worker.js into promises for a page: `const python = await start()`, then
  *   python.adapter, python.software              the GPU's name, and whether it is a software one
@@ -16,16 +17,26 @@ import { check } from "./check.js";
 import { Fault, policyOn } from "./faults.js";
 import { runnable } from "./fetched.js";
 import { control, keep } from "./offline.js";
-import { Watch } from "./watch.js";
+import { script } from "./trusted.js";
 
 const here = new URL("./", import.meta.url).href;
 
 const WORKER = ["worker.js", "executor.js", "fetched.js", "faults.js"]; // what the worker imports
 
 /**
- * Start a worker, wait until Python and the GPU are ready, and return what calls it. Told on the way: bytes that
- * came ({loaded, total}), a line of what is done, what makes the page slow, kernels that compile ({compiled, all}),
- * and, at any time, why Python answers no more. `watch` (watch.js) sees all that moves.
+ * @typedef {object} Tells who is told on the way; `watch` (watch.js) sees all that moves
+ * @property {string} [base] the site
+ * @property {(bytes: {loaded: number, total: number}) => void} [onprogress] bytes that came
+ * @property {(text: string) => void} [onstatus] a line of what is done
+ * @property {(text: string) => void} [onwarning] what makes the page slow
+ * @property {(kernels: {compiled: number, all: number}) => void} [oncompile]
+ * @property {(error: Error) => void} [onbroken] at any time, why Python answers no more
+ * @property {{moved(what?: string): void}} [watch]
+ */
+
+/**
+ * Start a worker, wait until Python and the GPU are ready, and return what calls it.
+ * @param {Tells} [tells]
  */
 export async function start({ base = here, onprogress, onstatus, onwarning, oncompile, onbroken, watch = IDLE } = {}) {
   watch.moved("looking at the browser");
@@ -34,7 +45,7 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
   if (warning) onwarning?.(warning);
   const alone = await control(base);
   if (alone) onwarning?.(`The browser keeps no copy of this site (${alone}): it works, but not offline.`);
-  const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }), base);
+  const python = new Python(new Worker(script(new URL("worker.js", base)), { type: "module" }), base);
   const tells = { progress: onprogress, status: onstatus, pipelines: oncompile };
   for (const [event, tell] of Object.entries(tells))
     python.on(event, (value) => {
@@ -55,6 +66,7 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
   return python;
 }
 
+/** @type {{moved(what?: string): void}} */
 const IDLE = { moved() {} };
 
 class Python {
@@ -63,6 +75,10 @@ class Python {
     this.waiting = new Map();
     this.listeners = new Map();
     this.last = 0;
+    this.adapter = "";
+    this.software = false;
+    /** @type {string[]} */
+    this.loaded = [];
     this.broken = this.onbroken = null; // why the worker answers no more, and who is told
     this.started = false;
     worker.onmessage = ({ data }) => this.take(data);

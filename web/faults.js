@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns what goes wrong on the way to a page that runs into one sentence for its visitor, who can do something about
  * the first three and tell whoever runs the site about the others: `throw new Fault("missing", { name, status })`.

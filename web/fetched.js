@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns a name of the manifest into bytes that are what the manifest says: `await fetched(base, name, manifest)`, or
  * into a Fault. A copy that is damaged, wherever it was kept, is asked for once more past all caches.
@@ -18,8 +19,8 @@ export async function fetched(base, name, { files }, onbytes) {
 export async function manifestOf(base) {
   const url = new URL("manifest.json", base), source = await text(url);
   try {
-    const manifest = JSON.parse(source), { stdlib, selftest, onnx, packages, mnist, image } = manifest;
-    const named = [stdlib, selftest, onnx, ...packages, ...Object.values(mnist), ...image];
+    const manifest = JSON.parse(source), { stdlib, selftest, onnx, packages, mnist, reader, image } = manifest;
+    const named = [stdlib, selftest, onnx, ...packages, ...Object.values(mnist), ...reader, ...image];
     if (manifest.pyodide && named.every((name) => manifest.files[name].sha256)) return manifest;
   } catch {} // told below
   throw new Fault("damaged", { name: url.pathname });
@@ -63,7 +64,12 @@ export async function runnable(url) {
 
 const typeOf = (response) => (response.headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
 
-/** A stream that tells the bytes that pass: `onbytes(count)`, and `onend(error)`, without an error where all came. */
+/**
+ * A stream that tells the bytes that pass, and its end, without an error where all came.
+ * @param {ReadableStream} body
+ * @param {(count: number) => void} onbytes
+ * @param {(error?: Error) => void} [onend]
+ */
 export function counted(body, onbytes, onend = () => {}) {
   const reader = body.getReader();
   return new ReadableStream({

@@ -1,7 +1,10 @@
+// @ts-check
 /**
  * Turns a page into one that works offline after its first load: `const obstacle = await control(base)` before what
  * is to be kept is loaded, `keep(base, urls)` after. sw.js has the cache; nothing is downloaded twice.
  */
+
+import { script } from "./trusted.js";
 
 const LONGEST = 3000; // milliseconds that a page waits for the service worker before it loads without it
 const controls = new Map(); // base -> promise
@@ -24,7 +27,7 @@ async function taken(base) {
 }
 
 async function controlling(workers, base) {
-  const { active } = await workers.register(new URL("sw.js", base), { scope: base });
+  const { active } = await workers.register(script(new URL("sw.js", base)), { scope: base });
   if (workers.controller) return;
   const controlled = new Promise((resolve) => workers.addEventListener("controllerchange", resolve, { once: true }));
   active?.postMessage({ claim: true }); // a forced reload took the page from it

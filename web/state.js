@@ -1,9 +1,18 @@
+// @ts-check
 /**
  * Turns a page's start into its three lines: #status, #progress and #again, which loads the page anew.
  * `told` says what happens, `failed` what went wrong, `stalled` that nothing happens, or "" when something does again.
+ * What is shown changes with every piece that comes; #state-spoken, which is read aloud, when something else begins.
  */
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 let wrong = false;
+
+function show(text) {
+  const stage = text.replace(/: \d.*/, ""); // without the numbers of how far it is
+  byId("status").textContent = text;
+  if (byId("state-spoken").textContent !== stage) byId("state-spoken").textContent = stage;
+}
 
 /** To be called first: loading.js says no more that the page's scripts cannot be had. */
 export function begun() {
@@ -22,7 +31,7 @@ export function busy(text) {
 
 export function told(text, part) {
   if (wrong) return; // by a call that was under way
-  byId("status").textContent = text;
+  show(text);
   if (part !== undefined) byId("progress").value = part;
 }
 

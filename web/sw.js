@@ -1,24 +1,37 @@
 /**
- * The site's cache: files named by their hash are kept once their content was checked against it; the others come
- * from the network while there is one. So the page works offline, and a broken download is never kept. What was
- * kept is checked again when it is asked for: a damaged copy is thrown away and fetched anew. offline.js sends
+ * The site's cache: files named by their hash are kept once their content was checked against it; those of the pages
+ * come from the network while there is one. So the pages work offline, and a broken download is never kept. What was
+ * kept is checked again when it is asked for: a damaged copy is thrown away and fetched anew. Whatever is no file of
+ * the site passes by. offline.js sends
  *   {claim: true}    serve the pages that are open, too
- *   {keep: [urls]}   keep what they loaded before that, which the browser still has
+ *   {keep: [urls]}   keep what they loaded before that, which the browser still has, and the files of all pages
  */
+const FILES = {}; // of the pages, by name the hash of each: src/flambeau/site/pages.py writes them here
+const MANIFEST = "manifest.json", LATER = /\.jpg$/; // kept when they are first seen: who sees them loads megabytes
 const CACHE = "flambeau-1", NAMED = /-([0-9a-f]{12})(\.zip$|\/)/, CHECKED = "x-flambeau-sha256";
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener("message", (event) => {
   if (event.data.claim) event.waitUntil(self.clients.claim());
-  if (event.data.keep) event.waitUntil(Promise.all(event.data.keep.map(once)));
+  if (event.data.keep) event.waitUntil(Promise.all([...event.data.keep.map(once), ...[MANIFEST, ...Object.keys(FILES)].map(page)]));
 });
 
 self.addEventListener("fetch", (event) => {
-  const { request } = event, url = new URL(request.url);
-  if (request.method !== "GET" || url.origin !== self.location.origin) return;
-  event.respondWith(NAMED.test(url.pathname) ? kept(event) : newest(event));
+  const { request } = event;
+  if (request.method !== "GET" || !request.url.startsWith(self.registration.scope)) return;
+  if (NAMED.test(new URL(request.url).pathname)) event.respondWith(kept(event));
+  else if (nameOf(request.url) in FILES || nameOf(request.url) === MANIFEST) event.respondWith(newest(event));
 });
+
+/** A file's name in the site; a folder's is that of its page. */
+function nameOf(address) {
+  const url = new URL(address), name = `${url.origin}${url.pathname}`.slice(self.registration.scope.length);
+  return name === "" || name.endsWith("/") ? `${name}index.html` : name;
+}
+
+/** What a file is kept as: a page by its folder. */
+const keyOf = (name) => new URL(name.replace(/(^|\/)index\.html$/, "$1"), self.registration.scope).href;
 
 async function kept(event) {
   const cache = await caches.open(CACHE), found = await cache.match(event.request, { ignoreVary: true });
@@ -33,16 +46,25 @@ async function kept(event) {
 }
 
 async function newest(event) {
-  const cache = await caches.open(CACHE);
+  const cache = await caches.open(CACHE), key = keyOf(nameOf(event.request.url));
   try {
     const response = await fetch(event.request);
-    if (response.ok) event.waitUntil(store(cache, event.request, response.clone()));
+    if (response.ok) event.waitUntil(store(cache, key, response.clone()));
     return response;
   } catch (error) {
-    const found = await cache.match(event.request, { ignoreSearch: true, ignoreVary: true });
+    const found = await cache.match(key, { ignoreVary: true });
     if (found) return found;
     throw error;
   }
+}
+
+/** Keep a file of a page that was not opened yet, so that it can be opened offline. */
+async function page(name) {
+  if (LATER.test(name)) return;
+  const cache = await caches.open(CACHE), key = keyOf(name), found = await cache.match(key, { ignoreVary: true });
+  if (found && name in FILES && (await sha256(await found.arrayBuffer())).startsWith(FILES[name])) return;
+  const response = await fetch(key, { cache: "no-cache" }).catch(() => null);
+  if (response?.ok) await store(cache, key, response); // else: offline again
 }
 
 const coming = new Map(); // url -> promise, of what is being kept: two pages, or two messages, name the same
@@ -55,9 +77,10 @@ function once(url) {
 /** Keep what a page loaded while no service worker looked on. */
 async function loaded(url) {
   const cache = await caches.open(CACHE);
-  if (!url.startsWith(self.registration.scope) || await cache.match(url, { ignoreVary: true })) return;
+  if (!url.startsWith(self.registration.scope) || !NAMED.test(new URL(url).pathname)) return; // page() has the others
+  if (await cache.match(url, { ignoreVary: true })) return;
   const request = new Request(url, { cache: "force-cache" }), response = await fetch(request).catch(() => null);
-  if (response?.ok) await (NAMED.test(new URL(url).pathname) ? keep : store)(cache, request, response); // else: offline again
+  if (response?.ok) await keep(cache, request, response); // else: offline again
 }
 
 /** Keep a response whose content is what the manifest says; drop what the manifest no longer names. */

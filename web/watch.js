@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Tells when nothing moves: `const watch = new Watch(tell)`, then `watch.moved("loading Python")` whenever something
  * does, and `watch.end()`. `tell` gets a sentence after PATIENCE seconds of silence, and "" when something moves after all.

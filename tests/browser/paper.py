@@ -40,7 +40,8 @@ def expect(page, selector):
 
 def draw(page, digit: int) -> None:
     """Draw with the mouse, on a clean pad."""
-    page.click("#tab-draw")
+    if page.locator("#tab-draw").count():
+        page.click("#tab-draw")
     page.click("#clear")
     page.locator("#digit").scroll_into_view_if_needed()
     box = page.locator("#digit").bounding_box()
@@ -51,6 +52,28 @@ def draw(page, digit: int) -> None:
         for x, y in points[1:]:
             page.mouse.move(x, y)
         page.mouse.up()
+
+
+def overflow(page) -> list[str]:
+    """What reaches beyond the window's sides, but for what scrolls in a box of its own."""
+    return page.evaluate("""() => {
+        const beyond = [...document.querySelectorAll("body *")].filter((one) => {
+            const { left, right, width } = one.getBoundingClientRect();
+            const outside = width && (left < -0.5 || right > innerWidth + 0.5);
+            return outside && !one.closest("pre, .scroll, .unseen");
+        }), { scrollWidth } = document.documentElement;
+        const told = beyond.map((one) => one.outerHTML.slice(0, 80));
+        return scrollWidth > innerWidth ? [`the page: ${scrollWidth}`, ...told] : told;
+    }""")
+
+
+def until(page, condition: str, given=None) -> None:
+    """Wait for a function of the page to be true; the page's policy forbids Playwright's own way."""
+    for _ in range(WAIT // 100):
+        if page.evaluate(condition, given):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"never true: {condition}")
 
 
 def shot(page, name: str) -> None:

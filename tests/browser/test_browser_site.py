@@ -16,7 +16,7 @@ from flambeau.cli import main
 from flambeau.site import archives, build, serve
 from flambeau.site.server import QuietHandler, address
 
-from .paper import READY, WAIT, draw, expect
+from .paper import READY, WAIT, draw, expect, overflow, until
 
 
 def status(page):
@@ -30,10 +30,55 @@ def fetched(url):
         return response.headers, response.read()
 
 
-def test_the_first_page_names_the_adapter_and_computes(page, site):
+def transferred(page) -> dict[str, int]:
+    """The bytes that crossed for each file of the site, without headers."""
+    return page.evaluate("""() => {
+        const all = ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind));
+        return Object.fromEntries(all.map((one) => [new URL(one.name).pathname, one.encodedBodySize]));
+    }""")
+
+
+def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, site, site_folder):
+    """An exported network at once; then code, its kernels, what is wrong with it; links; a phone; offline."""
     page.goto(site)
     status(page).to_have_text(READY, timeout=WAIT)
-    assert "[[5.0, 14.0], [14.0, 50.0]]" in page.locator("#result").inner_text()
+    expect(page, "#prediction").to_have_text("5", timeout=WAIT)  # it draws one for those who only look
+    sizes = transferred(page)
+    assert not [name for name in sizes if "pyodide" in name or name.endswith(".zip")]
+    if (site_folder / "manifest.json.br").is_file():
+        network = [n for n in sizes if "/program" in n or n in ("/executor.js", "/values.js")]
+        assert len(network) >= 5 and sum(sizes[n] for n in network) < 50_000
+        assert sum(sizes.values()) < 75_000, sizes
+    assert "swiftshader" in page.inner_text("#adapter").lower()
+    assert re.fullmatch(r"\d+\.\d ms, \d+ a second", page.inner_text("#measured"))
+    draw(page, 3)
+    expect(page, "#prediction").to_have_text("3", timeout=WAIT)
+    assert float(page.inner_text("#speed")) > 0
+    page.click("#undo")
+    expect(page, "#prediction").to_have_text("–")
+    page.click("[aria-label='Draw a 8']")
+    expect(page, "#prediction").to_have_text("8", timeout=WAIT)
+
+    page.click("#run")
+    expect(page, "#result").to_contain_text("tensor([[", timeout=WAIT)
+    assert re.match(r"\d kernels? \(.*matmul.*\) on .*, \d+\.\d ms, compiling", page.inner_text("#ran"))
+    page.fill("#source", "print('two')\nx = fb.arange(4.0, requires_grad=True)\n(x * x).sum().backward()[x]")
+    page.keyboard.press("Control+Enter")
+    expect(page, "#result").to_have_text("two\ntensor([0., 2., 4., 6.])", timeout=WAIT)
+    page.click("summary")
+    assert "@compute" in page.inner_text("#wgsl")
+    for source, said in (("1 / 0", "ZeroDivisionError: division by zero"), ("x = 2", "It printed nothing")):
+        page.fill("#source", source)
+        page.click("#run")
+        expect(page, "#result").to_contain_text(said)
+    for folder in ("mnist", "image", "selftest"):
+        assert page.locator(f"nav.site a[href='{folder}/'], .tiles a[href='{folder}/']").count() == 2
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.evaluate("scrollTo(0, 0)")
+    for name in ("#digit", "#prediction"):  # in one view
+        box = page.locator(name).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 640
+    assert overflow(page) == []
 
 
 @pytest.mark.parametrize(
@@ -41,12 +86,8 @@ def test_the_first_page_names_the_adapter_and_computes(page, site):
     [
         ("delete Navigator.prototype.gpu", "This browser has no WebGPU. In Chrome and Edge, update to 121"),
         ("navigator.gpu.requestAdapter = async () => null", "WebGPU is there, but finds no GPU. In Chrome"),
-        (
-            "globalThis.Worker = class { constructor() { throw new Error('no workers here'); } }",
-            "no workers here",
-        ),
     ],
-    ids=["no WebGPU", "no adapter", "no worker"],
+    ids=["no WebGPU", "no adapter"],
 )
 def test_a_page_that_cannot_run_says_why_before_any_download(page, site, script, said):
     asked = []
@@ -54,7 +95,7 @@ def test_a_page_that_cannot_run_says_why_before_any_download(page, site, script,
     page.add_init_script(script)
     page.goto(site)
     status(page).to_contain_text(said, timeout=WAIT)
-    assert not [url for url in asked if "pyodide" in url or url.endswith(".zip")]
+    assert not [url for url in asked if "pyodide" in url or url.endswith((".zip", ".safetensors"))]
 
 
 def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path):
@@ -134,7 +175,7 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
     status(page).to_have_text(READY, timeout=WAIT)
     others = {manifest["selftest"], manifest["onnx"], *manifest["image"]}  # other pages'
     files = [name for name in manifest["files"] if name not in others]
-    page.wait_for_function(KEPT, arg=[*files, "mnist/", "mnist/page.js", "worker.js"])
+    until(page, KEPT, [*files, "mnist/", "mnist/page.js", "worker.js", "selftest/page.js"])
     twice = [name for name in files if whole.count(f"/{name}") != 1]
     assert not twice or not controlled, f"not downloaded once: {twice} of {asked}"
     apart = sum(sent[f"/{name}"] for name in manifest["mnist"].values())
@@ -152,6 +193,9 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
         page.fill("#steps", "1")
         page.click("#train")
         expect(page, "#train-status").to_contain_text("done at step 1", timeout=WAIT)
+        page.click("nav.site a")  # to a page that was not opened while there was a network
+        status(page).to_have_text(READY, timeout=WAIT)
+        expect(page, "#prediction").to_have_text("5", timeout=WAIT)
     context.close()
 
 

@@ -1,6 +1,8 @@
 """The page of digits: drawing, training, saving, its kernels, and what can go wrong, in a browser."""
 
 import re
+import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,10 @@ import flambeau as fb
 from flambeau.cli import main
 from flambeau.io import load_file, save_file
 from flambeau.models.digits import network
-from flambeau.site import build
+from flambeau.site import build, serve
+from flambeau.site.server import address
 
-from .paper import DIGITS, READY, WAIT, draw, expect, shot
+from .paper import DIGITS, READY, WAIT, draw, expect, shot, until
 
 
 def probabilities(page) -> list[float]:
@@ -135,8 +138,9 @@ def numbers(page) -> list[list[str]]:
 
 def test_the_loss_falls_in_30_steps(mnist, trained):
     rows = numbers(mnist)
-    losses = [float(row[1]) for row in rows]
-    assert [rows[0][0], rows[-1][0]] == ["1", "30"]
+    assert rows[0][:3] == ["0", "–", "–"] and float(rows[0][3].removesuffix(" %")) < 40  # before it learned
+    losses = [float(row[1]) for row in rows[1:]]
+    assert [rows[1][0], rows[-1][0]] == ["1", "30"]
     assert 2 < losses[0] < 2.8 and losses[-1] < 0.85 * losses[0]
     assert float(rows[-1][3].removesuffix(" %")) > 40  # of the test digits; chance is 10
     shown = mnist.locator("#loss").inner_text()  # to three places what the table rounds to four
@@ -156,6 +160,59 @@ def test_saved_weights_are_those_of_the_desktop(mnist, trained):
     )
     x = fb.tensor(pixels).reshape(1, 1, 28, 28) - 0.1307
     assert there == pytest.approx(model(x).softmax(1).tolist()[0], abs=1e-4)
+
+
+def test_a_stroke_is_taken_back_and_samples_are_read(mnist):
+    draw(mnist, 4)
+    expect(mnist, "#prediction").to_have_text("4", timeout=WAIT)
+    before = probabilities(mnist)
+    mnist.click("#undo")  # the second of its strokes
+    changed = (
+        "(before) => before.some((p, i) => p !== +document.querySelectorAll('#bars li')[i].dataset.value)"
+    )
+    until(mnist, changed, before)
+    mnist.focus("#digit")
+    mnist.keyboard.press("Backspace")
+    expect(mnist, "#prediction").to_have_text("–")
+    mnist.click("[aria-label='Draw a 9']")
+    expect(mnist, "#prediction").to_have_text("9", timeout=WAIT)
+    assert float(mnist.inner_text("#speed")) > 0
+
+
+def test_the_trained_network_is_looked_into_used_and_taken_home(browser, mnist, trained, tmp_path):
+    """The grid of what is read as what; the tabs in the address; the folder, which is a page of its own."""
+    mnist.click("#tab-train")
+    cells = mnist.eval_on_selector_all("#confusion td", "all => all.map((one) => Number(one.textContent))")
+    assert (len(cells), sum(cells)) == (100, 2000)
+    tested = [row[3] for row in numbers(mnist) if row[3]][-1]
+    assert float(tested.removesuffix(" %")) == pytest.approx(sum(cells[::11]) / 20, abs=0.051)
+    assert mnist.inner_text("#train-spoken").startswith("done at step")
+    mnist.click("#use-it")
+    assert mnist.url.endswith("#draw") and mnist.input_value("#network") == "trained"
+    assert mnist.evaluate("document.activeElement.id") == "digit"
+    mnist.select_option("#network", "shipped")
+    mnist.go_back()
+    expect(mnist, "#panel-train").to_be_visible()
+    with mnist.expect_download() as saved:
+        mnist.click("#folder")
+    with zipfile.ZipFile(saved.value.path()) as archive:
+        archive.extractall(tmp_path)
+    assert (tmp_path / "digits" / "values.js").is_file()  # what the module imports, and when
+    pixels = [1.0 if i % 28 == 14 else 0.0 for i in range(784)]
+    found = fb.load_program(tmp_path / "digits")(pixels=fb.tensor(pixels).reshape(1, 784))
+    assert found.tolist()[0] == pytest.approx(asked_of_trained(mnist), abs=1e-4)
+    server = serve(tmp_path / "digits", port=0, quiet=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page, thrown = browser.new_page(), []
+    page.on("pageerror", lambda e: thrown.append(str(e)))
+    page.goto(address(server))
+    expect(page, "#hint").to_contain_text("reads it.", timeout=WAIT)
+    draw(page, 1)
+    expect(page, "#hint").to_contain_text("% sure, on ", timeout=WAIT)
+    assert not thrown
+    page.close()
+    server.shutdown()
+    server.server_close()
 
 
 def asked_of_trained(page) -> list[float]:

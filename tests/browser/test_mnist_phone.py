@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .paper import DIGITS, READY, WAIT, expect, shot
+from .paper import DIGITS, READY, WAIT, expect, overflow, shot
 
 WIDTH, HIGH = 360, 640
 
@@ -121,19 +121,6 @@ def test_two_fingers_draw_two_strokes_and_do_not_zoom(phone):
     }""")
     runs = re.findall(r"1+", "".join("01"[value > 60] for value in seen))
     assert len(runs) == 2, seen  # two lines side by side, nothing between them
-
-
-def overflow(page) -> list[str]:
-    """What reaches beyond the window's sides, but for what scrolls in a box of its own."""
-    return page.evaluate("""() => {
-        const beyond = [...document.querySelectorAll("body *")].filter((one) => {
-            const { left, right, width } = one.getBoundingClientRect();
-            const outside = width && (left < -0.5 || right > innerWidth + 0.5);
-            return outside && !one.closest("pre, .scroll, .unseen");
-        }), { scrollWidth } = document.documentElement;
-        const told = beyond.map((one) => one.outerHTML.slice(0, 80));
-        return scrollWidth > innerWidth ? [`the page: ${scrollWidth}`, ...told] : told;
-    }""")
 
 
 def test_nothing_is_wider_than_the_phone(phone):

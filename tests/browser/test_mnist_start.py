@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from .faulty import Fault, Site
-from .paper import READY, WAIT, draw, expect, shot
+from .paper import READY, WAIT, draw, expect, shot, until
 
 WATCH = """
 globalThis.seen = [];
@@ -76,7 +76,7 @@ def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
         expect(page, "#status").to_contain_text(re.compile("^loading Python: |^starting Fl"), timeout=WAIT)
         expect(page, "#again").to_be_hidden()
         if part == "page.py":
-            page.wait_for_function("globalThis.flambeau")
+            until(page, "() => Boolean(globalThis.flambeau)")
         page.wait_for_timeout(4000)  # the other files come
         page.clock.fast_forward(25_000)
         expect(page, "#stalled").not_to_be_empty()

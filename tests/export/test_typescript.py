@@ -1,22 +1,16 @@
 """Turns the types of exported programs into errors of their users, by TypeScript's own compiler."""
 
-import hashlib
 import json
 import subprocess
-import tarfile
-import tempfile
-from pathlib import Path
 
 import pytest
+from helpers.typescript import compiler
 
 import flambeau as fb
-from flambeau.core.files import cache_folder
 from flambeau.errors import FlambeauError
 from flambeau.export import web_module
 from flambeau.site import node
 
-VERSION = "5.9.3"
-SHA256 = "10e108c9cf7d5f2879053dff18515fb405abf2ccef63eaaf017d9c571687a1d3"  # of the npm package's .tgz
 STRICT = ["--strict", "--noEmit", "--pretty", "false", "--target", "es2022"]
 
 USES = """\
@@ -83,24 +77,6 @@ WRONG = [
     "named.run()",
     'new ExecutorError("Oops", "")',
 ]
-
-
-def compiler() -> Path:
-    """TypeScript from npm, unpacked in the cache once."""
-    found = cache_folder(f"typescript-{VERSION}-{SHA256[:8]}")
-    if not found.is_dir():
-        found.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=found.parent) as scratch:
-            package = node.packed(f"typescript@{VERSION}", Path(scratch))
-            assert hashlib.sha256(package.read_bytes()).hexdigest() == SHA256, "typescript: another checksum"
-            with tarfile.open(package) as archive:
-                archive.extraction_filter = getattr(tarfile, "data_filter", None)
-                archive.extractall(scratch)
-            try:
-                (Path(scratch) / "package").rename(found)
-            except OSError:
-                assert found.is_dir()  # another process was quicker
-    return found / "lib" / "tsc.js"
 
 
 @pytest.fixture(scope="module")

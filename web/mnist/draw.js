@@ -1,14 +1,17 @@
-/** Turns the pad's strokes into a prediction and ten bars that follow them. */
+// @ts-check
+/** Turns the pad's strokes into a prediction and ten bars that follow them; pages with a pad share it. */
 import { image, SIZE } from "./preprocess.js";
 import { Pad } from "./pad.js";
+import { buttons } from "./samples.js";
 
 const SPOKEN_AFTER = 700; // milliseconds without a change: a screen reader is not to hear every point of a stroke
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
 export class Draw {
   constructor(notice) {
     this.notice = notice;
-    this.predict = null; // (pixels, network) -> ten probabilities, once there is a network
+    this.predict = null; // pixels -> ten probabilities, once there is a network
     this.pixels = null;
     this.busy = this.again = false;
     this.pad = new Pad(byId("digit"), (strokes) => {
@@ -18,8 +21,8 @@ export class Draw {
     });
     this.bars = Array.from({ length: 10 }, (_, digit) => bar(digit));
     byId("bars").append(...this.bars);
-    byId("clear").addEventListener("click", () => this.pad.clear());
-    byId("network").addEventListener("change", () => this.ask());
+    byId("samples").append(...buttons((strokes) => this.pad.play(strokes)));
+    for (const name of ["clear", "undo"]) byId(name).addEventListener("click", () => this.pad[name]());
     this.show(null);
     this.seen();
   }
@@ -28,6 +31,11 @@ export class Draw {
   ready(predict) {
     this.predict = predict;
     this.ask();
+  }
+
+  /** Draw a digit for those who have not drawn yet. */
+  play(strokes) {
+    if (!this.pixels) this.pad.play(strokes);
   }
 
   /** Read the newest strokes; while an answer is under way, all but the newest are skipped. */
@@ -43,9 +51,9 @@ export class Draw {
     try {
       do {
         this.again = false;
-        const asked = this.pixels;
-        const found = await this.predict(asked, byId("network").value);
-        if (this.pixels) this.show(found);
+        const asked = this.pixels, begun = performance.now();
+        const found = await this.predict(asked);
+        if (this.pixels) this.show(found, performance.now() - begun);
       } while (this.again && this.pixels);
     } catch (error) {
       this.show(null);
@@ -56,15 +64,17 @@ export class Draw {
     }
   }
 
-  show(found) {
+  show(found, milliseconds) {
     const best = found ? found.reduce((a, value, i) => (value > found[a] ? i : a), 0) : -1;
     byId("prediction").textContent = found ? best : "–";
     byId("hint").textContent = found ? `${percent(found[best])} sure` : "Draw a digit from 0 to 9.";
+    byId("speed").textContent = found ? milliseconds.toFixed(1) : "–";
+    byId("speed").parentElement.classList.toggle("none", !found);
     this.bars.forEach((row, digit) => {
       const value = found ? found[digit] : 0;
       row.dataset.value = value;
       row.classList.toggle("best", digit === best);
-      row.querySelector(".fill").style.width = `${100 * value}%`;
+      row.style.setProperty("--part", value);
       row.querySelector(".part").textContent = percent(value);
     });
     clearTimeout(this.timer);
@@ -73,8 +83,11 @@ export class Draw {
     }, SPOKEN_AFTER);
   }
 
+  /** The digit as the network sees it, where a page shows that. */
   seen() {
-    const pen = byId("seen").getContext("2d"), picture = pen.createImageData(SIZE, SIZE);
+    const pen = byId("seen")?.getContext("2d");
+    if (!pen) return;
+    const picture = pen.createImageData(SIZE, SIZE);
     for (let i = 0; i < SIZE * SIZE; i++) picture.data.fill(255 * (this.pixels?.[i] ?? 0), 4 * i, 4 * i + 3);
     for (let i = 3; i < picture.data.length; i += 4) picture.data[i] = 255;
     pen.putImageData(picture, 0, 0);
@@ -83,7 +96,14 @@ export class Draw {
 
 function bar(digit) {
   const row = document.createElement("li");
-  row.innerHTML = `<span>${digit}</span><span class="track"><span class="fill"></span></span><span class="part"></span>`;
+  const [name, track, fill, part] = ["name", "track", "fill", "part"].map((kind) => {
+    const made = document.createElement("span");
+    made.className = kind;
+    return made;
+  });
+  name.textContent = digit;
+  track.append(fill);
+  row.append(name, track, part);
   return row;
 }
 

@@ -1,10 +1,13 @@
+// @ts-check
 /**
  * Turns a canvas into paper: strokes by mouse, finger, pen or keyboard. `onchange(strokes)` is called as they grow;
- * strokes are lists of [x, y] on a square of SIDE units, whatever the canvas's size on the screen.
+ * strokes are lists of [x, y] on a square of SIDE units, whatever the canvas's size on the screen. `undo()` takes back
+ * the last one, `play(strokes)` draws others in their place, as a hand would.
  */
 
 export const SIDE = 280;
 const PEN = 16, STEP = 10, FINE = 2; // units: the line's width; what an arrow key moves
+const PLAYED = 500; // milliseconds that a played digit takes
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Pad {
@@ -25,9 +28,37 @@ export class Pad {
   }
 
   clear() {
-    this.strokes = [];
+    this.set([]);
+  }
+
+  undo() {
+    this.set(this.strokes.slice(0, -1));
+  }
+
+  /** Others in the place of the strokes; whatever is being drawn ends. */
+  set(strokes) {
+    cancelAnimationFrame(this.frame);
+    this.strokes = strokes;
     this.open.clear();
     this.changed();
+  }
+
+  play(strokes) {
+    this.set([]);
+    this.cursor = null;
+    const all = strokes.reduce((sum, stroke) => sum + stroke.length, 0), begun = performance.now();
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
+    const next = (now) => {
+      let left = still ? all : Math.max(1, Math.ceil(Math.min(1, (now - begun) / PLAYED) * all));
+      this.strokes = [];
+      for (const stroke of strokes) {
+        if (left > 0) this.strokes.push(stroke.slice(0, left));
+        left -= stroke.length;
+      }
+      if (left < 0) this.frame = requestAnimationFrame(next);
+      this.changed();
+    };
+    next(begun);
   }
 
   at(event) {
@@ -36,6 +67,7 @@ export class Pad {
   }
 
   begin(id, point) {
+    cancelAnimationFrame(this.frame); // of what is being played
     const stroke = [point];
     this.open.set(id, stroke);
     this.strokes.push(stroke);
@@ -72,7 +104,8 @@ export class Pad {
       this.cursor ??= [SIDE / 2, SIDE / 2];
       if (this.open.has("keys")) this.lift();
       else this.begin("keys", this.cursor);
-    } else if (["Delete", "Backspace", "Escape"].includes(event.key)) this.clear();
+    } else if (event.key === "Backspace" || (event.key === "z" && (event.ctrlKey || event.metaKey))) this.undo();
+    else if (["Delete", "Escape"].includes(event.key)) this.clear();
     else return;
     event.preventDefault();
   }

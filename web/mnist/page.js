@@ -1,7 +1,9 @@
+// @ts-check
 /** Turns index.html into the page: checks the browser, loads Python into the worker, and joins the three tabs to it. */
 import { check } from "../check.js";
 import { start } from "../client.js";
 import { fetched, manifestOf, text } from "../fetched.js";
+import { notice } from "../notice.js";
 import { control, keep } from "../offline.js";
 import * as state from "../state.js";
 import { Watch } from "../watch.js";
@@ -10,22 +12,8 @@ import { Kernels } from "./kernels.js";
 import { Train } from "./train.js";
 
 const BASE = new URL("../", import.meta.url).href;
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
-
-/** A line that stays until it is closed; the same text is shown once. */
-function notice(text) {
-  const all = [...byId("notices").children];
-  if (all.some((one) => one.firstChild.textContent === text)) return;
-  const box = document.createElement("div"), line = document.createElement("span"), close = document.createElement("button");
-  box.className = "notice";
-  line.textContent = text;
-  close.textContent = "×";
-  close.setAttribute("aria-label", "Close this message");
-  close.addEventListener("click", () => box.remove());
-  box.append(line, close);
-  byId("notices").append(box);
-  if (all.length > 3) all[0].remove();
-}
 
 /** Without Python or a GPU the page can still be drawn on, and says what is wrong. */
 function failed(error) {
@@ -33,28 +21,39 @@ function failed(error) {
   byId("hint").textContent = "There is no network to read it.";
 }
 
+/** The tabs; the address says which is open: #train. Returns show(name). */
 function tabs(onshow) {
-  const all = [...document.querySelectorAll("[role=tab]")];
-  const show = (chosen) => {
+  const all = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[role=tab]")]);
+  const nameOf = (tab) => tab.id.replace("tab-", "");
+  const show = (name) => {
+    const chosen = all.find((tab) => nameOf(tab) === name) ?? all[0];
     for (const tab of all) {
-      tab.setAttribute("aria-selected", tab === chosen);
+      tab.setAttribute("aria-selected", String(tab === chosen));
       tab.tabIndex = tab === chosen ? 0 : -1;
       byId(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
     }
-    onshow(chosen.id.replace("tab-", ""));
+    onshow(nameOf(chosen));
   };
+  const choose = (name) => {
+    if (location.hash !== `#${name}`) history.pushState(null, "", `#${name}`);
+    show(name);
+  };
+  const named = () => show(location.hash.slice(1));
   const moves = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
   all.forEach((tab, i) => {
-    tab.addEventListener("click", () => show(tab));
+    tab.addEventListener("click", () => choose(nameOf(tab)));
     tab.addEventListener("keydown", (event) => {
       if (!(event.key in moves)) return;
       event.preventDefault();
       const wanted = i + moves[event.key], last = all.length - 1;
       const next = all[Number.isFinite(wanted) ? (wanted + all.length) % all.length : wanted > 0 ? last : 0];
       next.focus();
-      show(next);
+      choose(nameOf(next));
     });
   });
+  addEventListener("popstate", named);
+  named();
+  return choose;
 }
 
 /** What the page needs beside Python: its own Python, the manifest and the network's weights. */
@@ -70,11 +69,18 @@ async function begin(watch) {
   state.begun();
   const controlled = control(BASE); // at once: it starts while the browser is checked
   const draw = new Draw(notice), train = new Train(notice), kernels = new Kernels(notice);
-  tabs((name) => {
+  const show = tabs((name) => {
     if (name === "kernels") kernels.refresh();
     if (name === "train") train.paint();
     if (name === "draw") draw.ask();
   });
+  const network = byId("network");
+  network.addEventListener("change", () => draw.ask());
+  train.onuse = () => {
+    network.value = "trained";
+    show("draw");
+    byId("digit").focus();
+  };
   const { obstacle } = await check();
   if (obstacle) throw new Error(obstacle);
   navigator.serviceWorker?.addEventListener("message", ({ data }) => {
@@ -104,24 +110,24 @@ async function begin(watch) {
   python.on("gone", (why) => failed(new Error(why)));
   watch.moved("compiling kernels");
   await python.install("page.py", source);
-  const predict = (pixels, network) => python.call("page.predict", pixels, network);
+  const predict = (pixels) => python.call("page.predict", pixels, network.value);
   try {
     if (weights instanceof Error) throw weights;
     await python.call("page.use", "shipped", new Uint8Array(weights));
-    await predict(new Float32Array(784), "shipped"); // compiles
+    await python.call("page.predict", new Float32Array(784), "shipped"); // compiles
     draw.ready(predict);
   } catch (error) {
     notice(`The network of this page cannot be used: ${error.message}. Train or load one in the second tab.`);
-    byId("network").querySelector("[value=shipped]").disabled = true;
+    network.querySelector("[value=shipped]").disabled = true;
   }
   train.ready(python, manifest, BASE, () => {
-    const choice = byId("network").querySelector("[value=trained]");
-    choice.disabled = false;
-    if (!draw.predict) byId("network").value = "trained";
+    network.querySelector("[value=trained]").disabled = false;
+    if (!draw.predict) network.value = "trained";
     draw.ready(predict);
   });
   kernels.ready(python);
-  if (!navigator.connection?.saveData) keep(BASE, [new URL(manifest.mnist.digits, BASE).href]); // to train offline
+  const later = navigator.connection?.saveData ? [] : [manifest.mnist.digits, ...manifest.reader]; // to train offline
+  keep(BASE, later.map((name) => new URL(name, BASE).href));
   state.ready(`ready on ${python.adapter}`);
 }
 

@@ -14,9 +14,8 @@ from flambeau_page import emit  # type: ignore[import-not-found]
 
 import flambeau as fb
 from flambeau import optim
-from flambeau.device import get_device
 from flambeau.io import load_bytes, save_bytes
-from flambeau.models.digits import BETAS, MEAN, loss_and_right, network, rate, train_step
+from flambeau.models.digits import BETAS, MEAN, network, rate, train_step
 from flambeau.runtime.show import kernels_of
 
 BATCH, TEST_BATCH, TEST_EVERY = 64, 500, 100  # digits a step and a test's part; steps between two tests
@@ -44,7 +43,7 @@ class Net:
 
 
 nets: dict[str, Net] = {}
-gpu = get_device()  # the worker opened it
+gpu = fb.get_default_device()  # the worker opened it
 
 
 async def again(work):
@@ -137,6 +136,7 @@ class Digits:
             names = ("train-images", "train-labels", "test-images", "test-labels")
             read = [idx(gzip.decompress(files.read(name))) for name in names]
         self.train, self.train_labels, self.test, self.test_labels = read
+        self.pairs = fb.arange(100)  # of what a digit is, and what it is read as
 
 
 def idx(data: bytes) -> fb.Tensor:
@@ -158,13 +158,13 @@ def stepping(digits: Digits, model, optimizer):
 
 
 def testing(digits: Digits, model):
-    """How many test digits, by their places, are told right."""
+    """How often test digits, by their places, are read as what: ten counts for each digit in turn."""
 
-    def right(places):
+    def counts(places):
         x, y = digits.test[places].float() / 255 - MEAN, digits.test_labels[places]
-        return loss_and_right(model, x, y)[1]
+        return (y * 10 + model(x).argmax(1)).unsqueeze(1).eq(digits.pairs).sum(0)
 
-    return right
+    return counts
 
 
 class Training:
@@ -180,7 +180,7 @@ class Training:
     def ready(self) -> None:
         self.optimizer = optim.Adam(self.net.model.parameters(), betas=BETAS)
         self.step = fb.jit(stepping(self.digits, self.net.model, self.optimizer))
-        self.right = fb.jit(testing(self.digits, self.net.model))
+        self.counts = fb.jit(testing(self.digits, self.net.model))
 
     def replace(self, net: Net) -> None:
         """Go on from other weights, with a fresh optimiser."""
@@ -201,14 +201,14 @@ class Training:
         self.kept = bytes(await save_bytes(optim.flat_state(self.optimizer.state_dict())))
         self.kept_at = self.done
 
-    async def accuracy(self) -> float:
-        """The part of the test digits that is told right."""
+    async def confusion(self) -> list[int]:
+        """How often each test digit is read as what: ten counts for each digit in turn."""
         n = len(self.digits.test_labels)
         parts = [
-            self.right(fb.tensor(array("i", range(i, min(i + TEST_BATCH, n)))))
+            self.counts(fb.tensor(array("i", range(i, min(i + TEST_BATCH, n)))))
             for i in range(0, n, TEST_BATCH)
         ]
-        return sum(await fb.read(*parts)) / n
+        return [sum(every) for every in zip(*await fb.read(*parts), strict=True)]
 
     def batch(self, step: int) -> fb.Tensor:
         """Which digits a step sees: an order of its own each time through, the same after every restart."""
@@ -239,6 +239,8 @@ class Training:
     async def run(self, steps: int, lr: float) -> str:
         """Train until done or stopped; returns "done" or "stopped"."""
         first, end, n = self.done, self.done + steps, 1
+        if not first:
+            await again(self.tested)  # what chance comes to
         while self.done < end and self.asked != "stop":
             await self.may_run.wait()
             begin, before = time.perf_counter(), self.done
@@ -253,7 +255,9 @@ class Training:
         return "done" if self.done >= end else "stopped"
 
     async def tested(self) -> None:
-        emit("tested", {"step": self.done, "accuracy": await self.accuracy()})
+        counts = await self.confusion()
+        right = sum(counts[digit * 11] for digit in range(10))
+        emit("tested", {"step": self.done, "accuracy": right / sum(counts), "counts": counts})
         await self.keep()
 
 
@@ -301,3 +305,12 @@ def start_over() -> None:
 async def file() -> bytes:
     """The trained network as a .safetensors file."""
     return await again(nets["trained"].keep)
+
+
+def packed(files: dict) -> bytes:
+    """Files by name, text or bytes, as a zip archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(files.items()):
+            archive.writestr(f"digits/{name}", data if isinstance(data, str) else bytes(data))
+    return out.getvalue()

@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns series of [x, y] into curves on a canvas: axes, round ticks, lines or dots. */
 
 const LEFT = 48, RIGHT = 10, TOP = 8, BOTTOM = 22;

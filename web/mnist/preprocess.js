@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns strokes into what MNIST's digits look like: 28 x 28 numbers in 0 to 1. As there, the digit is scaled to fit
  * a box of 20 x 20 and shifted so that its centre of mass is in the middle (LeCun et al., "The MNIST database").

@@ -1,10 +1,16 @@
+// @ts-check
 /** Turns the second tab's buttons into training in the worker, and its messages into curves and numbers. */
 import { fetched } from "../fetched.js";
+import { confusion } from "./confusion.js";
 import { percent } from "./draw.js";
+import { webFolder } from "./folder.js";
 import { plot, smoothed } from "./plot.js";
 
 const LARGEST = 1_000_000; // bytes of a file of weights: the network has 6,000 numbers
+const ACTIONS = ["stop", "reset", "load", "save", "folder"];
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
+const able = (id, can) => byId(id).setAttribute("aria-disabled", String(!can));
 
 export class Train {
   constructor(notice) {
@@ -14,14 +20,22 @@ export class Train {
     this.seen = []; // {step, loss, accuracy}
     this.tests = []; // [step, accuracy]
     this.end = 0;
+    this.drawing = this.loaded = false;
+    /** @type {any} what `ready` is given, and the rows of the table */
+    this.python = this.manifest = this.rows = null;
+    this.base = "";
+    /** @type {() => void} there is a network of the visitor's own; it is to read what is drawn */
+    this.ontrained = this.onuse = () => {};
     byId("training").addEventListener("submit", (event) => {
       event.preventDefault();
       this.press();
     });
-    byId("stop").addEventListener("click", () => this.ask("stop", "stopping"));
-    byId("reset").addEventListener("click", () => this.reset());
-    byId("save").addEventListener("click", () => this.save());
-    byId("load").addEventListener("click", () => byId("file").click());
+    const pressed = { // disabled ones keep the focus, and do nothing
+      stop: () => this.ask("stop", "stopping"), reset: () => this.reset(), save: () => this.save(),
+      folder: () => this.folder(), load: () => byId("file").click(), "use-it": () => this.onuse(),
+    };
+    for (const [name, act] of Object.entries(pressed))
+      byId(name).addEventListener("click", () => byId(name).ariaDisabled !== "true" && act());
     byId("file").addEventListener("change", () => this.load());
     document.addEventListener("visibilitychange", () => this.look());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
@@ -32,35 +46,33 @@ export class Train {
   ready(python, manifest, base, ontrained) {
     Object.assign(this, { python, manifest, base, ontrained });
     python.on("step", (value) => this.step(value));
-    python.on("tested", ({ step, accuracy }) => {
-      this.tests.push([step, accuracy]);
-      if (this.rows) this.rows.firstElementChild?.lastElementChild.replaceChildren(percent(accuracy));
-      this.paint();
-    });
+    python.on("tested", (value) => this.tested(value));
     this.rows = byId("numbers");
+    for (const id of ["train", ...ACTIONS]) byId(id).disabled = false; // from now on by aria-disabled
     this.enter("idle");
   }
 
-  say(text) {
+  /** What happens now; `aloud` where it is not one of many steps. */
+  say(text, aloud = true) {
     byId("train-status").textContent = text;
+    if (aloud) byId("train-spoken").textContent = text;
   }
 
   enter(state) {
     this.state = state;
     const runs = ["running", "paused", "hidden"].includes(state), named = { running: "Pause", paused: "Resume", hidden: "Resume" };
     byId("train").textContent = named[state] ?? "Train";
-    byId("train").disabled = ["waiting", "loading"].includes(state);
-    byId("stop").disabled = !runs;
-    for (const id of ["reset", "load"]) byId(id).disabled = state !== "idle";
-    byId("save").disabled = !(this.prepared || this.loaded) || state === "loading";
+    able("train", !["waiting", "loading"].includes(state));
+    able("stop", runs);
+    for (const id of ["reset", "load"]) able(id, state === "idle");
+    for (const id of ["save", "folder"]) able(id, (this.prepared || this.loaded) && state !== "loading");
     for (const id of ["steps", "rate"]) byId(id).disabled = runs;
     byId("train-progress").hidden = !runs && state !== "loading";
   }
 
   press() {
-    if (this.state === "idle") this.train();
-    else if (this.state === "running") this.pause("paused", "paused");
-    else this.resume();
+    const acts = { idle: () => this.train(), running: () => this.pause("paused", "paused") };
+    if (byId("train").ariaDisabled !== "true") (acts[this.state] ?? (() => this.resume()))();
   }
 
   async ask(what, text) {
@@ -91,7 +103,7 @@ export class Train {
     const archive = await fetched(this.base, name, this.manifest, (bytes) => {
       loaded = Math.min(total, loaded + bytes);
       byId("train-progress").value = loaded / total;
-      this.say(`loading digits: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+      this.say(`loading digits: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, false);
     });
     this.say("unpacking the digits");
     await this.python.call("page.prepare", new Uint8Array(archive));
@@ -110,6 +122,7 @@ export class Train {
     }
     this.say("compiling the training step");
     this.ontrained();
+    byId("use").hidden = false;
     this.enter("running");
     this.look();
     try {
@@ -133,12 +146,26 @@ export class Train {
     }
     this.end = end;
     this.seen.push({ step, loss, right });
-    const row = document.createElement("tr");
-    for (const text of [step, loss.toFixed(4), percent(right), ""]) row.append(cell(text));
-    this.rows.prepend(row);
+    this.row(step, loss.toFixed(4), percent(right), "");
     byId("train-progress").value = step / end;
-    if (this.state === "running") this.say(`step ${step} of ${end}`);
+    if (this.state === "running") this.say(`step ${step} of ${end}`, false);
     this.paint();
+  }
+
+  /** The test digits were read: a dot, a number in the last row, and the grid. */
+  tested({ step, accuracy, counts }) {
+    this.tests.push([step, accuracy]);
+    if (!step) this.row(0, "–", "–", "");
+    this.rows.firstElementChild?.lastElementChild.replaceChildren(percent(accuracy));
+    confusion(byId("confusion"), counts);
+    byId("train-spoken").textContent = `Step ${step}: ${percent(accuracy)} of the test digits are read rightly.`;
+    this.paint();
+  }
+
+  row(...texts) {
+    const row = document.createElement("tr");
+    for (const text of texts) row.append(cell(text));
+    this.rows.prepend(row);
   }
 
   /** Draw both curves, at most once a frame, and not where nobody sees them. */
@@ -168,6 +195,7 @@ export class Train {
     this.tests = [];
     this.end = 0;
     this.rows.replaceChildren();
+    byId("confusion").replaceChildren();
     this.paint();
   }
 
@@ -183,13 +211,18 @@ export class Train {
 
   async save() {
     try {
-      const data = await this.python.call("page.file"), link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
-      link.download = "mnist-trained.safetensors";
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+      offer(await this.python.call("page.file"), "mnist-trained.safetensors");
     } catch (error) {
       this.notice(`The weights cannot be saved: ${error.message}`);
+    }
+  }
+
+  async folder() {
+    try {
+      const files = await webFolder(this.base, this.manifest, await this.python.call("page.file"));
+      offer(await this.python.call("page.packed", files), "my-digits.zip");
+    } catch (error) {
+      this.notice(`The folder cannot be made: ${error.message}`);
     }
   }
 
@@ -205,12 +238,22 @@ export class Train {
       this.forget();
       this.loaded = true;
       this.ontrained();
-      byId("save").disabled = false;
-      this.say(`loaded ${file.name}: choose it under Draw, or train it further`);
+      byId("use").hidden = false;
+      this.enter(this.state);
+      this.say(`loaded ${file.name}: use it, or train it further`);
     } catch (error) {
       this.notice(`${file.name} ${error.message}`);
     }
   }
+}
+
+/** Let the browser save bytes as a file. */
+function offer(data, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
 function cell(text) {

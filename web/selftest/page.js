@@ -1,23 +1,18 @@
+// @ts-check
 /** Turns index.html into the self-test: `?seed=71&minutes=5&family=views&family=products` fills in its form. */
 import { start } from "../client.js";
 import { fetched, manifestOf, text } from "../fetched.js";
+import { notice } from "../notice.js";
 import { keep } from "../offline.js";
 import * as state from "../state.js";
 import { Watch } from "../watch.js";
 
 const BASE = new URL("../", import.meta.url).href;
 const MOST = 10; // differences after which a run ends
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 const asked = new URLSearchParams(location.search);
 let python = null, running = false, stopping = false;
-
-/** A line above the form: what makes the page slow, or what is wrong with its address. */
-function notice(text) {
-  const line = document.createElement("p");
-  line.className = "notice";
-  line.textContent = text;
-  byId("notices").append(line);
-}
 
 /** The families as boxes to tick, and the form as the address says. */
 function filled(families) {
@@ -44,14 +39,16 @@ function filled(families) {
 async function run() {
   const seed = byId("seed").value ? Number(byId("seed").value) : Math.floor(Math.random() * 2 ** 31);
   const minutes = Number(byId("minutes").value);
-  const families = [...document.querySelectorAll("#families :checked")].map(({ value }) => value);
-  const address = new URLSearchParams([["seed", seed], ["minutes", minutes], ...families.map((name) => ["family", name])]);
+  const chosen = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll("#families :checked")]);
+  const families = chosen.map(({ value }) => value);
+  const address = new URLSearchParams({ seed: String(seed), minutes: String(minutes) });
+  for (const name of families) address.append("family", name);
   history.replaceState(null, "", `?${address}`); // a reload runs the same cases
   byId("seed").value = seed;
   entered(true);
   byId("told").textContent = `Running the cases of seed ${seed}.`;
   const begin = performance.now(), whole = 60_000 * minutes;
-  let seen = { found: [], lost: "" }, cases = 0;
+  let seen = { rows: [], found: [], lost: "" }, cases = 0;
   try {
     await python.call("page.begin", seed, families);
     while (!stopping && seen.found.length < MOST && !seen.lost && (!cases || performance.now() - begin < whole)) {
@@ -77,15 +74,15 @@ function entered(now) {
 }
 
 function told({ rows, found }, seed) {
-  const tried = (rows ?? []).reduce((sum, row) => sum + row[1], 0);
+  const tried = rows.reduce((sum, row) => sum + row[1], 0);
   return `${tried} cases, ${found.length || "none"} wrong, on ${python.adapter}, seed ${seed}.`;
 }
 
 function shown({ rows, found }, seed, part) {
   byId("done").value = part;
-  byId("rows").replaceChildren(...(rows ?? []).map(([name, tried, differ, worst, variants]) =>
+  byId("rows").replaceChildren(...rows.map(([name, tried, differ, worst, variants]) =>
     row([name, tried, differ, worst ? worst.toFixed(2) : "–", variants || "–"], differ ? "differs" : "")));
-  const sum = (i) => (rows ?? []).reduce((all, one) => all + one[i], 0);
+  const sum = (i) => rows.reduce((all, one) => all + one[i], 0);
   byId("rows").append(row(["all", sum(1), found.length, "", ""], "all"));
   if (byId("differences").childElementCount !== found.length || byId("wrong").hidden !== !found.length) {
     byId("differences").replaceChildren(...found.map((line) => Object.assign(document.createElement("li"), { textContent: line })));

@@ -8,13 +8,11 @@ from typing import Any
 from ..core.files import write_whole
 from ..errors import FlambeauError
 from ..export.save import WEIGHTS
-from ..export.web_module import bare
-from . import archives, node, photographs, pyodide
+from . import archives, digits, node, photographs, pyodide
 from .hashes import digest, sha256
+from .pages import pages
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
-NOT_PAGES = {"program.d.ts", "compile.mjs", "compress.mjs", "README.md", "mnist.safetensors", archives.ARRAYS}
-BARE = ("executor.js", "program.js", "values.js")
 MANIFEST = "manifest.json"
 
 
@@ -37,7 +35,9 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     written = {f"{folder}/{name}": data for name, data in core.items()}
     names = {name: f"{name}-{digest(data)}.zip" for name, data in packed.items()}
     written |= {names[name]: data for name, data in packed.items()}
-    written |= (mnist := mnist_files(model or archives.web_folder() / MODEL))
+    weights = (model or archives.web_folder() / MODEL).read_bytes()
+    written |= (mnist := mnist_files(weights))
+    written |= (reader := digits.files(weights))
     written |= (image := photographs.files())
     manifest = {
         "pyodide": f"{folder}/",
@@ -47,6 +47,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "packages": sorted(names.values()),
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
+        "reader": list(reader),
         "image": list(image),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
@@ -101,23 +102,12 @@ def size(out: Path) -> tuple[int, int]:
     return sum(path.stat().st_size for path in files), sum(path.stat().st_size for path in small)
 
 
-def pages() -> dict[str, bytes]:
-    """The files of web/ by their place in the site; the modules of exported programs as those have them."""
-    folder = archives.web_folder()
-    found = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in NOT_PAGES and "__pycache__" not in path.parts
-    }
-    return found | {name: bare(found[name].decode()).encode() for name in BARE}
-
-
-def mnist_files(model: Path) -> dict[str, bytes]:
+def mnist_files(weights: bytes) -> dict[str, bytes]:
     """The trained network and the digits to train on, each under a name with its hash."""
-    weights, digits = model.read_bytes(), archives.zipped(archives.digits())
+    examples = archives.zipped(archives.digits())
     return {
         f"mnist/model-{digest(weights)}/mnist.safetensors": weights,
-        f"mnist/digits-{digest(digits)}.zip": digits,
+        f"mnist/digits-{digest(examples)}.zip": examples,
     }
 
 

@@ -1,0 +1,35 @@
+"""A network of digits into the program that pages run before, and without, Python."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from .. import nn
+from ..device import device
+from ..export.save import save_program
+from ..io import load_bytes
+from ..models.digits import MEAN, network
+from ..tensor import Tensor
+from .hashes import digest
+
+
+class DigitReader(nn.Sequential):
+    """The network on what a page draws; its weights have the network's own names.
+
+    [n, 784] in 0 to 1 -> [n, 10], the probabilities
+    """
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return super().forward(pixels.reshape(-1, 1, 28, 28) - MEAN).softmax(1)
+
+
+@cache
+def files(weights: bytes) -> dict[str, bytes]:
+    """The program's files in a folder that is named by their hash; `weights`: a file of `flambeau mnist`."""
+    with device("cpu"), tempfile.TemporaryDirectory() as folder:
+        model = DigitReader(*network())
+        model.load_state_dict(load_bytes(weights))
+        made = save_program(model, {"pixels": "f32[1, 784]"}, Path(folder) / "program")
+        found = {path.name: path.read_bytes() for path in sorted(made.iterdir())}
+    name = digest(b"".join(found.values()))
+    return {f"mnist/program-{name}/{file}": data for file, data in found.items()}

@@ -1,0 +1,71 @@
+"""Turns web/ into the files of the site: pages with the parts that all share, and scripts."""
+
+import json
+import re
+from html import escape
+from pathlib import Path
+from string import Template
+
+from ..export.web_module import bare
+from .archives import ARRAYS, web_folder
+from .hashes import digest
+
+NAMES = {"": "Flambeau", "mnist": "Digits", "image": "Photos", "selftest": "Self-test"}  # folder: name
+# What pages may load and run: files of the site alone. The visitor's pictures are blobs; addresses of scripts
+# go through trusted.js. A host may send the same as a header, which holds for workers, too.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' blob:; object-src 'none';"
+    " base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types flambeau"
+)
+PART = re.compile(r"^<!-- (\w+) -->\n", re.MULTILINE)  # stands for parts/NAME.html
+PARTS = "parts"
+NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", ARRAYS)
+BARE = {"executor.js", "program.js", "values.js"}
+WORKER, KEPT = "sw.js", "const FILES = {}"  # the service worker, and where the names that it keeps go in
+
+
+def pages() -> dict[str, bytes]:
+    """The files of web/ by their place in the site; the modules of exported programs as those have them."""
+    folder = web_folder()
+    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    found = {
+        place.as_posix(): path.read_bytes()
+        for place, path in files.items()
+        if not path.name.endswith(NOT_SERVED) and not {PARTS, "__pycache__"}.intersection(place.parts)
+    }
+    found |= {name: bare(found[name].decode()).encode() for name in BARE & found.keys()}
+    whole = {name: page(name, data.decode()) for name, data in found.items() if name.endswith(".html")}
+    found |= {name: text.encode() for name, text in whole.items()}
+    return found | {WORKER: keeping(found).encode()}
+
+
+def keeping(files: dict[str, bytes]) -> str:
+    """The service worker with the names and hashes of all files but its own."""
+    hashes = {name: digest(data) for name, data in files.items() if name != WORKER}
+    return files[WORKER].decode().replace(KEPT, f"{KEPT[:-2]}{json.dumps(hashes)}", 1)
+
+
+def page(name: str, text: str) -> str:
+    """A page with its parts in place of their names."""
+    here, _, _ = name.rpartition("/")
+    root = "../" * name.count("/")
+    values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here)}
+
+    def part(found: re.Match[str]) -> str:
+        return Template((parts() / f"{found[1]}.html").read_text("utf-8")).substitute(values)
+
+    return PART.sub(part, text)
+
+
+def parts() -> Path:
+    return web_folder() / PARTS
+
+
+def links(root: str, here: str) -> str:
+    """The links from a page in the folder `here` to every page."""
+    made = []
+    for folder, name in NAMES.items():
+        mark = ' aria-current="page"' if folder == here else ""
+        icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""
+        made.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{name}</a>')
+    return "\n  ".join(["", *made]) + "\n"
