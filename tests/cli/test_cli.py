@@ -58,7 +58,7 @@ def test_version():
 
 def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     where = "cpu" if device.kind == "cpu" else "gpu"
-    args = ("--epochs", 4, "--batch-size", 20, "--device", where, "--lr", 0.01)
+    args = ("--epochs", 4, "--batch-size", 20, "--device", where, "--lr", 0.01, "--no-augment")
     done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
     assert done.exit_code == 0, done.output
     assert "reloaded, its logits agree" in done.output
@@ -102,9 +102,35 @@ def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, n
     finally:
         signal.signal(signal.SIGINT, given)
     assert done.exit_code == code, done.output
-    assert f"stopped by {name}: saving what was learned" in done.output
+    assert f"stopped by {name}: saving what was learned; --resume goes on" in done.output
     assert re.search(r"^3 steps in ", done.output, flags=re.M), done.output
-    assert (tmp_path / "mnist.safetensors").exists()
+    assert (tmp_path / "mnist.safetensors").exists() and (tmp_path / "mnist.run").is_dir()
+    told = fails("--data", digits, "--out", tmp_path, *args)
+    rule = "mnist.run there is a run that is not done: go on with --resume, or remove it"
+    assert told == f"flambeau: mnist(--out {tmp_path}): {rule}"
+
+
+def test_what_was_stopped_goes_on_to_the_same_bits(digits, tmp_path, monkeypatch):
+    from flambeau.cli import mnist
+
+    def weights(out, *more):
+        args = ("--steps", 24, "--batch-size", 10, "--device", "cpu", "--out", out, *more)
+        done = flambeau("mnist", "--data", digits, *args)
+        assert done.exit_code == 0, done.output
+        return (out / "mnist.safetensors").read_bytes(), done.output
+
+    def stops(self, learner):
+        if learner.step == 13:
+            learner.stop("stopped")
+
+    whole, _ = weights(tmp_path / "whole", "--resume")
+    assert not (tmp_path / "whole" / "mnist.run").exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(mnist.StopsAfter, "after_step", stops)
+        part, told = weights(tmp_path / "part")
+        assert "stopped: saving what was learned; --resume goes on" in told and part != whole
+    again, _ = weights(tmp_path / "part", "--resume")
+    assert again == whole and not (tmp_path / "part" / "mnist.run").exists()
 
 
 def fails(*args) -> str:

@@ -45,6 +45,39 @@ def upload(device):
     return lambda values: fb.tensor(values, device=device)
 
 
+VIEWS = {  # four pairs are read at once where whole fours lie side by side, else one
+    "whole": lambda x: x,
+    "from an odd place": lambda x: x[:, 1:],
+    "from a four on": lambda x: x[:, 4:],
+    "from a later row": lambda x: x[1:],
+    "every other": lambda x: x[:, ::2],
+    "backwards": lambda x: x[:, ::-1],
+    "turned": lambda x: x.T,
+    "one row": lambda x: x[:1],
+}
+
+
+@pytest.mark.parametrize("columns", [1, 3, 4, 5, 8, 12])
+def test_pairs_of_all_lengths_and_views(upload, columns):
+    a, b = drawn(1, 3, columns), drawn(2, 3, columns)
+    x, y, row = upload(a), upload(b), upload(b[:1])
+    found = {}
+    for name, view in VIEWS.items():
+        if (name in ("backwards", "turned") and columns == 1) or 0 in view(a).shape:
+            continue
+        picked = view(a) if name != "backwards" else a[:, ::-1]
+        moved = view(x) if name != "backwards" else x.flip(1)
+        found[name] = (moved + moved * 3, picked + picked * 3)
+    with np.errstate(over="ignore"):
+        compare(beside=(x * y - y, a * b - b), across=(x + row, a + b[:1]), **found)
+        compare(
+            narrow=(x + upload(a.astype("i4")), a + a.astype("i4")),
+            chosen=((x > y).where(x, y), np.maximum(a, b)),
+        )
+    z, w = a.astype("f4") + 1j, b.astype("f4") * 1e-9 - 2j
+    np.testing.assert_allclose((upload(z) * upload(w)).numpy(), z * w, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", EDGES)
 def test_elementwise(upload, kind):
     a, b = edges(kind)

@@ -1,13 +1,22 @@
-//# Two words an element, side by side: a thread makes both.
+//# Two words an element, side by side: a thread makes both, of one element or of several neighbours.
 //% extends "kernel.wgsl"
+//% macro write()
+{{ ix.unravel("i", functions["values"].coords, dims[1:]) }}
+  let y = values({{ functions["values"].coords | join(", ") }});
+  out[i] = {{ wgsl(out_dtype, 2) }}(y.{{ words[0] }}, y.{{ words[1] }});
+//% endmacro
 //% block body
-//% set f = functions["values"]
   let group = wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u);
-  let i = group * {{ workgroup[0] }}u + lid.x;
-  if (i >= p.{{ size }}) {
+  let {{ "i" if several == 1 else "first" }} = {{ "group * %du + lid.x" % workgroup[0] if several == 1 else "(group * %du + lid.x) * %du" % (workgroup[0], several) }};
+  if ({{ "i" if several == 1 else "first" }} >= p.{{ size }}) {
     return;
   }
-{{ ix.unravel("i", f.coords, dims[1:]) }}
-  let y = values({{ f.coords | join(", ") }});
-  out[i] = {{ wgsl(out_dtype, 2) }}(y.{{ words[0] }}, y.{{ words[1] }});
+//% if several == 1
+{{ write() }}
+//% else
+  for (var j = 0u; j < {{ several }}u; j++) {
+    let i = first + j;
+{{ write() }}
+  }
+//% endif
 //% endblock

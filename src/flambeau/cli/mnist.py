@@ -18,13 +18,20 @@ from ..device import get_device
 from ..errors import FlambeauError
 from ..learner import Callback, Event, Learner, NotFinite, Values
 from ..learner.renderers import default_renderers
+from ..learner.runs import EVENTS, read_events
 from ..metrics import Accuracy
 from ..models.digits import BETAS, LR, MEAN, network, rate
+from ..vision.transforms import Compose, Normalize, RandomAffine, ToDtype
 from .progress import ProgressLine
 
 TEST_BATCH = 500
-EPOCHS, EPOCHS_OF_FEW, FEW = 3, 10, 20_000  # fewer digits are gone through more often
-NEEDED = 2_000_000  # bytes that both files fit into
+EPOCHS, EPOCHS_OF_FEW, FEW = 6, 10, 20_000  # fewer digits are gone through more often
+BATCH, BATCH_OF_FEW = 128, 64
+NEEDED = 2_000_000  # bytes that both files and the checkpoints fit into
+CHECKPOINT_EVERY = 500  # steps
+RUN = "mnist.run"  # the folder of a run that is not done yet
+# How digits are turned, shifted and zoomed as they come: no farther than a hand does.
+DEGREES, SHIFT, ZOOM = 8.0, 0.06, (0.94, 1.06)
 
 
 class StopsAfter(Callback):
@@ -42,11 +49,15 @@ class LossCurve:
     """A renderer that keeps the losses of all steps, for the picture."""
 
     def __init__(self) -> None:
-        self.losses: list[float] = []
+        self.by_step: dict[int, float] = {}  # a run that goes on makes some steps again
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Values):
-            self.losses += event.values["loss"]
+            self.by_step.update(zip(event.steps, event.values["loss"], strict=True))
+
+    @property
+    def losses(self) -> list[float]:
+        return [self.by_step[step] for step in sorted(self.by_step)]
 
 
 def images(pixels: np.ndarray, device: Any) -> fb.Tensor:
@@ -54,8 +65,22 @@ def images(pixels: np.ndarray, device: Any) -> fb.Tensor:
     return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=device)
 
 
-def learner_of(lr: float, steps: int, device: Any, curve: LossCurve) -> Learner:
-    """The network and what it is trained by, for so many steps."""
+def preparing(model: nn.Module, device: Any, augment: bool) -> Any:
+    """What makes a batch's bytes the network's input: while it is trained, each digit a little elsewhere."""
+    plain = [ToDtype(fb.float32, scale=True), Normalize([MEAN], [1.0])]
+    moved = Compose([RandomAffine(DEGREES, (SHIFT, SHIFT), ZOOM, interpolation="bilinear"), *plain])
+    still = Compose(plain)
+
+    def prepare(batch: Any) -> tuple:
+        pixels, labels = batch
+        transform = moved if augment and model.training else still
+        return transform(fb.tensor(pixels[:, None], device=device)), labels
+
+    return prepare
+
+
+def learner_of(lr: float, steps: int, device: Any, curve: LossCurve, folder: Path, augment: bool) -> Learner:
+    """The network and what it is trained by, for so many steps; checkpoints go to the folder."""
     model = network().to(device)
     optimizer = optim.Adam(model.parameters(), lr=lr, betas=BETAS)
     return Learner(
@@ -64,27 +89,50 @@ def learner_of(lr: float, steps: int, device: Any, curve: LossCurve) -> Learner:
         nn.CrossEntropyLoss(),
         metrics={"accuracy": Accuracy("multiclass", num_classes=10)},
         scheduler=optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(1.0, min(step, steps - 1), steps)),
-        prepare=lambda batch: (images(batch[0], device), batch[1]),
+        prepare=preparing(model, device, augment),
         callbacks=[StopsAfter(steps)],
-        renderers=[curve, *default_renderers()],
+        renderers=[curve, *default_renderers(folder)],
+        directory=folder,
+        checkpoint_every=CHECKPOINT_EVERY,
         device=device,
     )
 
 
 def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, epochs: int) -> int:
-    """Run the epochs, or the steps that the learner makes at most; the exit code, which a signal sets."""
+    """Run the epochs, or the steps that the learner makes at most; the exit code, which a signal sets.
+
+    The checkpoints stay for --resume where the run is not done.
+    """
+    folder: Any = learner.directory
     try:
-        learner.fit(train_loader, test_loader, epochs)
-        return 0
+        learner.fit(train_loader, test_loader, epochs, resume=True)
     except NotFinite as e:
+        shutil.rmtree(folder)
         told = f"mnist: step {e.step}: the loss is {e.loss}: {e.cause}: use a smaller --lr"
         raise FlambeauError(told) from None
     except KeyboardInterrupt:
-        click.echo("stopped by Ctrl-C: saving what was learned")
+        click.echo("stopped by Ctrl-C: saving what was learned; --resume goes on")
         return 130
     except SystemExit as e:
-        click.echo("stopped by SIGTERM: saving what was learned")
+        click.echo("stopped by SIGTERM: saving what was learned; --resume goes on")
         return int(e.code or 0)
+    if learner.reason == "stopped":
+        click.echo("stopped: saving what was learned; --resume goes on")
+    else:
+        shutil.rmtree(folder)
+    return 0
+
+
+def earlier(folder: Path, resume: bool, curve: LossCurve) -> None:
+    """Take the losses of a run that was not done; FlambeauError where it is not to be gone on with."""
+    if not folder.exists():
+        return
+    if not resume:
+        rule = f"{folder.name} there is a run that is not done: go on with --resume, or remove it"
+        raise FlambeauError(f"mnist(--out {folder.parent}): {rule}")
+    if (folder / EVENTS).exists():
+        for event in read_events(folder / EVENTS):
+            curve(event)
 
 
 def check_out(out: Path) -> None:
@@ -127,9 +175,9 @@ def picture(path: Path, curve: LossCurve, accuracies: list[float], test_set, pre
 
 @click.command(short_help="Train a network on digits; save it and a picture.")
 @click.option(
-    "--epochs", type=click.IntRange(1), help="Times through the digits.  [default: 3; 10 of few digits]"
+    "--epochs", type=click.IntRange(1), help="Times through the digits.  [default: 6; 10 of few digits]"
 )
-@click.option("--batch-size", default=64, show_default=True, help="Digits a step.")
+@click.option("--batch-size", type=int, help="Digits a step.  [default: 128; 64 of few digits]")
 @click.option(
     "--lr", default=LR, show_default=True, help="Learning rate of Adam at its height, after a fifth."
 )
@@ -142,8 +190,14 @@ def picture(path: Path, curve: LossCurve, accuracies: list[float], test_set, pre
 )
 @click.option("--data", help="Folder with MNIST's four files; else cache, network, shipped subset.")
 @click.option("--steps", type=click.IntRange(1), help="Stop after so many steps.")
-def mnist(epochs, batch_size, lr, device, seed, out, data, steps):
+@click.option(
+    "--augment/--no-augment", default=True, show_default=True, help="Turn, shift and zoom digits a little."
+)
+@click.option("--resume", is_flag=True, help="Go on with a run that was stopped; give the same options.")
+def mnist(epochs, batch_size, lr, device, seed, out, data, steps, augment, resume):
     """Train a small convolutional network on MNIST and save mnist.safetensors and mnist.png.
+
+    Until it is done, checkpoints are in the folder mnist.run beside them.
 
     Example: flambeau mnist --epochs 2 --out runs
     """
@@ -152,7 +206,9 @@ def mnist(epochs, batch_size, lr, device, seed, out, data, steps):
     with ProgressLine() as progress:
         progress.phase("load")
         sets = load(data, progress)
-    epochs = epochs or (EPOCHS if len(sets[0]) > FEW else EPOCHS_OF_FEW)
+    is_many = len(sets[0]) > FEW
+    epochs = epochs or (EPOCHS if is_many else EPOCHS_OF_FEW)
+    batch_size = (BATCH if is_many else BATCH_OF_FEW) if batch_size is None else batch_size
     if not 1 <= batch_size <= len(sets[0]):
         rule = f"batch_size must be 1 to {len(sets[0])}: pass another"
         raise ValueError(f"mnist(--batch-size {batch_size}): {rule}")
@@ -163,8 +219,9 @@ def mnist(epochs, batch_size, lr, device, seed, out, data, steps):
         sets[0], batch_size, shuffle=True, num_workers=1, seed=seed, drop_last=True, collate_fn=collate
     )
     test_loader, most = DataLoader(sets[1], TEST_BATCH, collate_fn=collate), epochs * len(loader)
-    curve = LossCurve()
-    learner = learner_of(lr, min(steps or most, most), where, curve)
+    curve, folder = LossCurve(), out / RUN
+    earlier(folder, resume, curve)
+    learner = learner_of(lr, min(steps or most, most), where, curve, folder, augment)
     code = train(learner, loader, test_loader, epochs)
     path = out / "mnist.safetensors"
     learner.model.save(path)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class HistogramEdges(NamedTuple):
     hist: "Tensor"
-    bin_edges: "Tensor"
+    bin_edges: Any  # a tensor, or of several dims one for each
 
 
 _range_of = range  # functions of torch's have an argument of that name
@@ -143,11 +143,11 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
     sizes = [edges.shape[0] - 1 for edges in made]
     if min(sizes) < 1 or any(edges.ndim != 1 for edges in made):
         raise ValueError("bins must be numbers above 0, or at least 2 edges in order")
-    place, inside = 0, None
+    place: Any = 0
+    inside: Any = x[:, 0] == x[:, 0]
     for c, edges, n in zip(columns, made, sizes, strict=True):
-        here = (c >= edges[0]) & (c <= edges[n])
+        inside = inside & (c >= edges[0]) & (c <= edges[n])
         place = place * n + (edges._search(c, True) - 1).minimum(n - 1)
-        inside = here if inside is None else inside & here
     place = inside.where(place, -1)
     total = prod(sizes)
     found = counts(place, total).float() if weight is None else _added(place, weight.reshape(-1), total)
