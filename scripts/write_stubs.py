@@ -101,6 +101,8 @@ EXACT = {
     ("full", "size"): SIZES,
     ("gather_nd", "indices"): "Tensor",
     ("heaviside", "values"): VALUE,
+    ("histogramdd", "bins"): "int | Sequence[int] | Sequence[Tensor]",
+    ("histogramdd", "range"): "Sequence[float]",
     ("index_put", "indices"): "Sequence[Tensor | None]",
     ("index_put", "values"): VALUE,
     ("interpolate", "scale_factor"): "float | Sequence[float]",

@@ -1495,7 +1495,12 @@ def histogram(
     Raises ValueError where bins is below 1, or edges are fewer than 2."""
 
 def histogramdd(
-    input: Tensor, bins: _int, *, range: Any = None, weight: Tensor | None = None, density: _bool = False
+    input: Tensor,
+    bins: _int | Sequence[_int] | Sequence[Tensor],
+    *,
+    range: Sequence[_float] | None = None,
+    weight: Tensor | None = None,
+    density: _bool = False,
 ) -> Tensor:
     """(hist, bin_edges): how many points, or what weight, fall into each box of a grid; the last edge of each
     dim is included. [..., d] -> [bins, ...] and d edges
