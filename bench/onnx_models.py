@@ -73,6 +73,7 @@ def exported(name: str, args: argparse.Namespace, folder: Path) -> Path:
     import torch
 
     torch.manual_seed(0)
+    torch.backends.mha.set_fastpath_enabled(False)  # ONNX has no operator for it
     model, inputs = NETWORKS[name](args.scale == "tiny", args.batch)
     path = folder / f"{name}.onnx"
     with warnings.catch_warnings(), torch.no_grad():

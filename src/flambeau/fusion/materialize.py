@@ -220,8 +220,8 @@ class Materialization:
         return [], f"{user.op.name.strip('_')} has other elements"
 
     def _to_where_they_meet(self, at: Node, users: list[Node]) -> list[Node]:
-        """The nodes from a value that several read to the first that all of it goes through, as x * sigmoid(x);
-        none where anybody else reads one of them."""
+        """The nodes from a value that several read to the first that all of it goes through, as in
+        x * sigmoid(x); none where anybody else reads one of them."""
         found, ahead = [], set(users)
         while ahead and len(found) < MOST_JOINED:
             n = min(ahead, key=lambda n: self.rank[id(n)])
