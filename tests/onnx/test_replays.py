@@ -199,3 +199,29 @@ def test_packed_weights_are_read_as_they_are(gpu, k, zeros, dtype):
     slopes = model(fb.tensor(x, device=gpu)).float().sum().backward()  # scales can be trained
     slope = slopes[model.get_parameter("scales")].numpy()
     assert slope.shape == (12, -(-k // 32)) and np.abs(slope).max() > 0
+
+
+def test_large_files_are_looked_at_in_place(tmp_path, monkeypatch):
+    from mmap import mmap
+
+    from flambeau.onnx import read
+
+    monkeypatch.setattr(read, "LARGE", 100)
+    path = tmp_path / "large.onnx"
+    data = parser.parse_model(MADE_OF_WEIGHTS).SerializeToString()
+    packed_proto, _ = packed(np.random.default_rng(0), 64, 12, 32, False, "f4")
+    path.write_bytes(packed_proto.SerializeToString())
+    words = read.read_model(path).graph.initializers["words"]
+    while isinstance(words, np.ndarray):
+        words = words.base
+    assert isinstance(words.obj, mmap)
+    path.write_bytes(data)
+    model = fb.onnx.load(path, device="cpu")
+    assert model.definition.graph.initializers == {"w": None, "two": None}  # the file is let go of
+    assert model.get_parameter("w").tolist() == W.tolist()
+    path.write_bytes(data[:-5])
+    with pytest.raises(fb.onnx.OnnxError) as e:
+        fb.onnx.load(path)
+    assert str(e.value).endswith(
+        "is cut short or no ONNX file (ends in the middle of a field): get a whole copy"
+    )

@@ -41,10 +41,10 @@ class OnnxModel(Module):
 
     def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
         verify(definition)
-        self.definition, self.replays = definition, replays
+        self.definition, self.replays = definition.without_arrays(), replays
         self._recordings = Recordings(self._computed, "never", quiet=True, kept=RECORDINGS_KEPT)
         self._can_replay: Recent[Any, bool] = Recent()  # by kinds of inputs that came before
-        self.runner = Runner(fused(definition) if fuses else definition, get_device(device))
+        self.runner = Runner(fused(self.definition) if fuses else self.definition, get_device(device))
         graph = definition.graph
         self.inputs = tuple(v for v in graph.inputs if v.name not in graph.initializers)
         self.outputs = graph.outputs
