@@ -1,6 +1,7 @@
-"""Ten networks as torch.onnx exports them: latency beside onnxruntime's CPU, WebGPU and CUDA providers.
+"""Ten networks as torch.onnx exports them: latency beside onnxruntime's providers, and beside torch.
 
     python bench/onnx_models.py --python-peers .venv-peers/bin/python [--scale tiny] [--only resnet18 gpt2]
+    python bench/onnx_models.py --sides flambeau cpu cuda torch compile [--batch 64]  # on a card
 
 Every pair of a side and a network has a process of its own; they take turns in rounds. A call takes arrays of
 the host and ends when the result is there. Results are compared with onnxruntime's on the CPU before anything
@@ -25,7 +26,7 @@ from native.networks import NETWORKS
 from peers.child import Child, PeerError
 from peers_native import ICDS, choose_adapter
 
-SIDES = ("flambeau", "cpu", "webgpu", "cuda")
+SIDES = ("flambeau", "cpu", "webgpu", "cuda", "torch", "compile")
 TOLERANCE = 2e-3  # of the largest element
 OPSET = 18
 
@@ -73,6 +74,7 @@ def exported(name: str, args: argparse.Namespace, folder: Path) -> Path:
     import torch
 
     torch.manual_seed(0)
+    torch.backends.mha.set_fastpath_enabled(False)  # ONNX has no operator for it
     model, inputs = NETWORKS[name](args.scale == "tiny", args.batch)
     path = folder / f"{name}.onnx"
     with warnings.catch_warnings(), torch.no_grad():
@@ -93,7 +95,8 @@ def measured(name: str, path: Path, args: argparse.Namespace) -> dict[str, dict]
         for side in args.sides:
             python = sys.executable if side != "webgpu" else os.path.abspath(args.python_peers)
             try:
-                child = stack.enter_context(Child([python, "-m", "native.onnx_file", side, str(path)]))
+                words = [side, str(path), args.scale, str(args.batch)]
+                child = stack.enter_context(Child([python, "-m", "native.onnx_file", *words]))
                 ready = child.ready(600)
             except PeerError as e:
                 print(f"{name}, {side}: {e}")

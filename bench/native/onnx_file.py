@@ -1,4 +1,5 @@
-"""Turns `python -m native.onnx_file SIDE FILE` into that pair's process, spoken to in JSON lines as `native`.
+"""Turns `python -m native.onnx_file SIDE FILE SCALE BATCH` into that pair's process, spoken to in JSON lines
+as `native`.
 
 Beside FILE.onnx lies FILE.npz: its inputs by name, and under "" what the first output has to be.
 """
@@ -21,21 +22,43 @@ PROVIDERS = {
 
 
 def flambeau(path: Path, feeds: dict):
-    """(the device's name, a call) of Flambeau, recorded."""
+    """(the device's name, a call) of Flambeau, which records by itself from the second call on."""
     import flambeau as fb
 
     model = fb.onnx.load(str(path)).eval()
     names = list(feeds)
     assert names == [v.name for v in model.inputs]
-    recorded = fb.jit(lambda *inputs: first(model(*inputs)))
 
     def call():
         with fb.no_grad():
-            return recorded(*[fb.tensor(feeds[name]) for name in names]).numpy()
+            return first(model(*[fb.tensor(feeds[name]) for name in names])).numpy()
 
-    for _ in range(10):  # recordings are checked at calls 2, 3, 5 and 9: those are no calls of every day
-        call()
     return str(model.device), call
+
+
+def torch(side: str):
+    """The same of the network in torch that the file was made of: eager, or compiled."""
+
+    def start(path: Path, feeds: dict):
+        import torch
+
+        from native.networks import NETWORKS
+
+        torch.manual_seed(0)  # as when the file was made
+        scale, batch = sys.argv[3:5]
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        model = NETWORKS[path.stem](scale == "tiny", int(batch))[0].eval().to(device)
+        model = torch.compile(model) if side == "compile" else model
+
+        def call():
+            with torch.no_grad():
+                y = model(*[torch.from_numpy(v).to(device) for v in feeds.values()])
+            return first(y).cpu().numpy()
+
+        return f"torch {side} on {device}", call
+
+    return start
 
 
 def first(outputs):
@@ -60,12 +83,15 @@ def onnxruntime(side: str):
     return start
 
 
-def main(side: str, file: str) -> None:
+START = {"flambeau": flambeau, "torch": torch("torch"), "compile": torch("compile")}
+
+
+def main(side: str, file: str, *_: str) -> None:
     say, path = private_stdout(), Path(file)
     with np.load(path.with_suffix(".npz")) as found:
         feeds = dict(found)
     wanted = feeds.pop("")
-    start = flambeau if side == "flambeau" else onnxruntime(side)
+    start = START.get(side) or onnxruntime(side)
     try:
         begin = time.perf_counter()
         adapter, call = start(path, feeds)

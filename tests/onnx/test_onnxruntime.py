@@ -250,6 +250,18 @@ CASES = [
         MS,
     ),
     Case(
+        "GatherBlockQuantized",
+        (u8(7, 16), i(2, 3, high=7), f(7, 2), u8(7, 1)),
+        {"bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1},
+        MS,
+    ),
+    Case(
+        "GatherBlockQuantized",
+        (u8(7, 32), i(4, low=-7, high=7), f(7, 2)),
+        {"bits": 8, "block_size": 16, "gather_axis": 0, "quantize_axis": 1},
+        MS,
+    ),
+    Case(
         "DynamicQuantizeMatMul", (f(3, 8), u8(8, 4), of(0.02), of(120, "uint8"), f(4)), {}, MS, tolerance=1e-4
     ),
     Case(

@@ -18,7 +18,12 @@ def call(name, *inputs, domain="", opset=22, **attributes):
     names = [*row.inputs, *[""] * len(inputs)]
     given = [placed(x, n in row.numbers) for n, x in zip(names, inputs, strict=False)]
     if row.takes_node:
-        attributes["node"] = SimpleNamespace(wants=lambda k: k < 2, device=fb.device("cpu"))
+        attributes["node"] = SimpleNamespace(
+            wants=lambda k: k < 2,
+            device=fb.device("cpu"),
+            number=lambda value: None,
+            once=lambda make, *args, of: make(*args),
+        )
     return row.function(*given, **attributes)
 
 

@@ -83,10 +83,13 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
 
 
 class Recordings:
-    """What is kept of one function."""
+    """What is kept of one function: so many programs, by arguments. quiet: what can't be recorded is not
+    told."""
 
-    def __init__(self, fn: Callable, check: str):
-        self.fn, self.next = fn, CHECKS[check]
+    is_unwatched = True  # by other recordings: it gives what the function gives
+
+    def __init__(self, fn: Callable, check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
+        self.fn, self.next, self.quiet, self.kept = fn, CHECKS[check], quiet, kept
         self.misses = 0  # checks that found a recording out of date
         self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
         self.last: Program | None = None  # recorded or replayed: it stands at its place
@@ -152,7 +155,7 @@ class Recordings:
             return outcome.result
         self.failures, outcome.program.due = 0, self.next(1)
         self.last = outcome.program
-        self.programs.keep(key, [outcome.program, *variants[: VARIANTS_KEPT - 1]], PROGRAMS_KEPT)
+        self.programs.keep(key, [outcome.program, *variants[: VARIANTS_KEPT - 1]], self.kept)
         return outcome.result
 
     def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
@@ -210,7 +213,7 @@ class Recordings:
         """Count a recording that was of no use; say so where there will be no other."""
         self.tries[key] = self.tries.get(key, 0) + more
         self.failures += key not in self.programs
-        if self._is_left_alone(key) and why:
+        if self._is_left_alone(key) and why and not self.quiet:
             print(f"flambeau: jit({self._name}): runs unrecorded: {why}", file=sys.stderr)
         return self._is_left_alone(key)
 

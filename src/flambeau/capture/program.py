@@ -85,6 +85,7 @@ class Program:
         self.due: float = 0  # the call that is checked next
         self.signature: dict[str, Any] = {}
         self.drawn, before = recorder.drawn, recorder.before
+        self.fixed = recorder.fixed
         self.states: list[State] = []
         restored = self._settle_places(before, asked)
         self.inputs = [Placeholder(i, n.nbytes, pool) for i, n in enumerate(inputs)]
@@ -228,6 +229,9 @@ class Program:
                 return describe(t)
         for t, place, kind in self.states:
             if t.node.buffer is not place and kind_of(t.node) != kind:
+                return describe(t)
+        for t, node in self.fixed:
+            if t.node is not node:
                 return describe(t)
         for n in self.constants:
             if n.replaced:

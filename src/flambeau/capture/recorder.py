@@ -23,6 +23,7 @@ class Recorder:
         self.drawn = Noted(*generators)  # the call's random numbers
         self.numbers: dict[Any, None] = {}  # HostScalars whose values it takes as Python numbers
         self.spoiled = ""  # why the call can't be replayed
+        self.fixed: list[tuple[Any, Node]] = []  # tensors whose values it takes as they are now
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
         self.twins: dict[int, list[Any]] = {}  # of the call's arguments: the caller's tensor, and ours for it
         # what is made of the host's numbers inside, by what it holds
@@ -45,6 +46,10 @@ class Recorder:
                 assigned(twin, was)
                 if twin.link is not None:
                     spread(twin, was)
+
+    def fix(self, t: Any, node: Node) -> None:
+        """The call uses what was made, before it, of the value that a tensor has now."""
+        self.fixed.append((t, node))
 
     def overhear(self, t: Any, old: Node) -> None:
         """Another thread assigned to a tensor."""

@@ -198,7 +198,8 @@ class Planner:
         do fit)."""
         head = self.values.epilogues.head_of.get(tail)
         nodes = self.epilogues[head][:-1] if head is not None else []
-        return next((n for n in reversed(nodes) if n.op.kind != "movement"), tail)
+        between = self.values.epilogues.between
+        return next((n for n in reversed(nodes) if n.op.kind != "movement" and n not in between), tail)
 
     def _shrink(self, group: FusedGroup) -> None:
         """Leave an output that is made of the others out of a group; else have two groups compute its values,

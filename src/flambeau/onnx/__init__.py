@@ -11,12 +11,19 @@ from .read import read_model
 __all__ = ["OnnxError", "OnnxModel", "ValueDef", "export", "load"]
 
 
-def load(path_or_bytes: Any, device: Any = None, fold_norms: bool = False) -> OnnxModel:
+def load(
+    path_or_bytes: Any,
+    device: Any = None,
+    fold_norms: bool = False,
+    replays: bool = True,
+    fuses: bool = True,
+) -> OnnxModel:
     """An ONNX file as a module; OnnxError with all that is wrong where it can't be read or run.
 
     path_or_bytes: a path, a file's bytes, or a ModelProto. device: where it runs, the default device unless
     given. fold_norms: batch norms become part of the convolutions before them, which is faster, and is for
-    inference.
+    inference. replays: calls of `eval()` inside `no_grad` are recorded when shapes come again, as `fb.jit`
+    does it. fuses: what exporters spell out in many nodes, such as attention, runs as one.
     """
     definition = read_model(path_or_bytes)
-    return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device)
+    return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device, replays, fuses)

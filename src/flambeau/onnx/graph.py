@@ -1,7 +1,7 @@
 """What an ONNX file says, as plain dataclasses: all that the rest of the package sees of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..errors import FlambeauError
@@ -141,3 +141,7 @@ class ModelDef:
     metadata: dict[str, str] = field(default_factory=dict)
     training: tuple[tuple[GraphDef | None, GraphDef | None], ...] = ()
     place: str = "the model"  # what errors call the file
+
+    def without_arrays(self) -> "ModelDef":
+        """With the names alone of its graph's initializers: whoever has them need not keep the file's."""
+        return replace(self, graph=replace(self.graph, initializers=dict.fromkeys(self.graph.initializers)))

@@ -3,14 +3,25 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
+from ..capture.jit import Recordings
+from ..capture.recorder import Recorder
+from ..core.events import is_heard
+from ..core.modes import is_grad_enabled
+from ..core.node import Node
+from ..core.recent import Recent
 from ..device import get_device
 from ..nn import Buffer, Module, Parameter
+from ..runtime import state
 from ..tensor import Tensor
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef
-from .run import Runner, place_of
-from .values import dtype_name, to_value
+from .passes import Initializers
+from .patterns import fused
+from .run import Runner, kinds, place_of
+from .values import cpu, dtype_name, to_value
 from .verify import verify
 
+RECORDINGS_KEPT = 4  # of a model, by shapes: each holds what its kernels need between them
+KINDS_KEPT = 64  # shapes that are known to have come before
 MEAN_AND_VARIANCE = (3, 4)  # inputs of BatchNormalization that are no parameters
 
 
@@ -23,18 +34,23 @@ class OnnxModel(Module):
 
     model(x, y) takes inputs in their order and returns the output, a tuple where there are several;
     model({"x": x}) takes them by name and returns a list. `inputs` and `outputs` say names, dtypes and
-    shapes. definition: what a file says, as `read_model` gives it. device: where it runs.
+    shapes. definition: what a file says, as `read_model` gives it. device: where it runs. replays: whether
+    calls of `eval()` inside `no_grad` are recorded (`fb.jit`) when shapes come again. fuses: whether what
+    exporters spell out in many nodes runs as one.
     """
 
-    def __init__(self, definition: ModelDef, device: Any = None):
+    def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
         verify(definition)
-        self.definition = definition
-        self.runner = Runner(definition, get_device(device))
+        self.definition, self.replays = definition.without_arrays(), replays
+        self._recordings = Recordings(self._computed, "never", quiet=True, kept=RECORDINGS_KEPT)
+        self._can_replay: Recent[Any, bool] = Recent()  # by kinds of inputs that came before
+        self.runner = Runner(fused(self.definition) if fuses else self.definition, get_device(device))
         graph = definition.graph
         self.inputs = tuple(v for v in graph.inputs if v.name not in graph.initializers)
         self.outputs = graph.outputs
         self._weights: dict[str, tuple[Module, str]] = {}
         self._constants: dict[str, Any] = {}
+        self._single: dict[str, tuple[Node, Tensor]] = {}  # weights of one element, as the file has them
         state = running_state(graph)
         for name, array in graph.initializers.items():
             self._take(name, array, name in state)
@@ -63,9 +79,35 @@ class OnnxModel(Module):
         return results if by_name or len(results) != 1 else results[0]
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
-        weights = {name: getattr(m, last) for name, (m, last) in self._weights.items()}
+        fed = self._checked(feeds)
+        frozen = not (self.training or is_grad_enabled())
+        if not frozen or not self.replays or state.thread.recorder is not None:
+            return self._computed(fed)
+        if state.thread.computing is not None or is_heard("plan"):  # somebody looks at how it is computed
+            return self._computed(fed)
+        kind = kinds(fed)
+        can = self._can_replay.get(kind)
+        if can is None:
+            results = self._computed(fed)
+            can = all(type(v) is Tensor and v.device is self.device for v in (*fed.values(), *results))
+            self._can_replay.keep(kind, can and bool(fed), KINDS_KEPT)
+            return results
+        return self._recordings.call((fed,), {}) if can else self._computed(fed)
+
+    def _computed(self, fed: dict[str, Any]) -> list[Any]:
+        """The outputs for inputs by name."""
+        recorder = state.thread.recorder
+        takes = recorder is None or isinstance(recorder, Recorder)  # others want weights as weights
         self.runner.training = self.training
-        return self.runner.whole({**self._constants, **weights}, self._checked(feeds))
+        frozen = takes and not (self.training or is_grad_enabled())
+        return self.runner.whole(self._weights_beside(fed), fed, frozen)
+
+    def _weights_beside(self, feeds: dict[str, Any]) -> Initializers:
+        """The initializers, but those that are given as inputs."""
+        tensors = {n: getattr(m, last) for n, (m, last) in self._weights.items() if n not in feeds}
+        return Initializers(
+            {n: v for n, v in self._constants.items() if n not in feeds}, tensors, self._single
+        )
 
     def _checked(self, feeds: dict[str, Any]) -> dict[str, Any]:
         """Inputs as values; OnnxError for names, dtypes and shapes that are not the graph's."""
@@ -110,6 +152,8 @@ class OnnxModel(Module):
         owner, last = self._owner(name)
         setattr(owner, last, Buffer(value) if is_state or not value.dtype.has_gradients else Parameter(value))
         self._weights[name] = owner, last
+        if value.numel() == 1 and value.dtype.is_float:
+            self._single[name] = getattr(owner, last).node, to_value(array, cpu())
 
     def _owner(self, name: str) -> tuple[Module, str]:
         """The module and the attribute for a weight: "a.b.c" is c of b of a, where these names are free."""

@@ -1,10 +1,11 @@
-"""Graphs into shorter ones: what nobody asks for, what shapes decide, norms inside convolutions."""
+"""Graphs into shorter ones: what nobody asks for, what shapes and weights decide, norms in convolutions."""
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..core.node import Node
 from ..tensor import Tensor
 from .graph import GraphDef, ModelDef, NodeDef
 
@@ -13,23 +14,104 @@ DRAWS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike
 DRAWS |= {"Dropout", "BatchNormalization", "Gradient"}
 FEW = 1024  # elements of what is kept as a list too
 OF_SHAPES = {"Shape", "Size"}  # what they give depends on no element
+ROOM = 1 << 28  # bytes of what is kept that is made of weights; beyond, each call makes it
 
 
 @dataclass(frozen=True)
 class GraphPlan:
     """What is left to do for inputs of given shapes: nodes, and the values that are known."""
 
-    known: dict[str, Any]
-    nodes: tuple[NodeDef, ...]
-    lists: dict[int, Any]  # the known values that operators take as numbers, by id
-    moved: dict[int, Any]  # the known values on the model's device, by id; None until asked for there
+    known: dict[str, Any] = field(default_factory=dict)
+    nodes: tuple[NodeDef, ...] = ()
+    lists: dict[int, Any] = field(default_factory=dict)  # those that operators take as numbers, by id
+    moved: dict[int, Any] = field(default_factory=dict)  # those on the model's device; None until asked for
+
+
+@dataclass(frozen=True)
+class Initializers:
+    """A model's initializers: on the host for good, and those that may be assigned to.
+
+    single: of tensors of one element, the node that the file's number is of, and that number's array."""
+
+    constants: dict[str, Any]
+    tensors: dict[str, Tensor]
+    single: dict[str, tuple[Node, Tensor]]
+
+
+@dataclass(eq=False)
+class Folded:
+    """What is made of weights that count as constants, for as long as these stay."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)  # those weights, and all that is made of nothing else
+    static: set[str] = field(default_factory=set)  # of these what is made of no floats that can be trained
+    made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)  # all those weights
+    kept: dict[Any, Any] = field(default_factory=dict)  # what operators made of weights, by who asked
+    room: int = ROOM
+
+    @staticmethod
+    def of(weights: Initializers, frozen: bool) -> "Folded":
+        """Nothing but weights: all where they are frozen, else those that have no gradients."""
+        tensors = {n: t for n, t in weights.tensors.items() if frozen or not t.dtype.has_gradients}
+        single = [(n, *pair) for n, pair in weights.single.items() if n in tensors]
+        numbers = {n: number for n, node, number in single if tensors[n].node is node}
+        whole = {n for n, t in tensors.items() if not t.dtype.has_gradients}
+        names, static = {*weights.constants, *tensors}, {*weights.constants, *numbers, *whole}
+        found = Folded(values={**numbers}, names=names, static=static, tensors=tensors)
+        found.follow({*numbers, *whole})
+        return found
+
+    def adding(self, values: dict[str, Any], nodes: list[NodeDef]) -> "Folded":
+        """With these values beside, made by nodes."""
+        self.values |= values
+        static = set(self.static)
+        for node in nodes:
+            self.follow(set(node.inputs))
+            if static.issuperset(filter(None, node.inputs)):
+                static |= set(node.outputs)
+        self.static |= values.keys() & static
+        self.names |= values.keys()
+        return self
+
+    def follow(self, names: set[str]) -> None:
+        """Remember what the weights of these names are: what is kept is made of that."""
+        self.made_of |= {n: (t, t.node) for n in names if (t := self.tensors.get(n)) is not None}
+
+    def holds(self) -> bool:
+        """Whether the weights are what they were."""
+        return all(t.node is node for t, node in self.made_of.values())
 
 
 def depends_on_shapes(node: NodeDef, known: set[str], functions: Any) -> bool:
     """Whether a node gives the same for all inputs of the same shapes; known: names of such values."""
+    if node.op in OF_SHAPES and not node.domain:
+        return True
+    return _follows(node, known, functions)
+
+
+def _follows(node: NodeDef, known: set[str], functions: Any) -> bool:
+    """Whether what a node gives follows from known values."""
     if (node.domain, node.op, node.overload) in functions or node.op in DRAWS or any(node.graphs()):
         return False
-    return (node.op in OF_SHAPES and not node.domain) or all(n in known for n in node.inputs if n)
+    return all(n in known for n in node.inputs if n)
+
+
+def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeDef]:
+    """The nodes that depend on values of these names alone."""
+    known, found = set(names), []
+    for node in graph.nodes:
+        if _follows(node, known, functions):
+            found.append(node)
+            known |= {name for name in node.outputs if name}
+    return found
+
+
+def read_beside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
+    """The names that a graph's outputs and its other nodes read."""
+    apart = set(map(id, nodes))
+    others = (names_read(n) for n in graph.nodes if id(n) not in apart)
+    return {v.name for v in graph.outputs}.union(*others)
 
 
 def asked_for(nodes: Iterable[NodeDef], wanted: Iterable[str]) -> tuple[NodeDef, ...]:
@@ -52,14 +134,14 @@ def names_read(node: NodeDef) -> set[str]:
     return names
 
 
-def plan_of(graph: GraphDef, values: dict[str, Any], static: set[str]) -> GraphPlan:
-    """A plan of a graph that has run: `static` are the names of what depends on shapes alone."""
-    nodes = [n for n in graph.nodes if not all(out in static for out in n.outputs if out)]
-    nodes = asked_for(nodes, [v.name for v in graph.outputs])
-    read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
+def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], static: set[str]) -> GraphPlan:
+    """A plan of a graph whose nodes have run: `static` are the names of what depends on shapes alone."""
+    apart = [n for n in nodes if not all(out in static for out in n.outputs if out)]
+    needed = asked_for(apart, [v.name for v in graph.outputs])
+    read = {v.name for v in graph.outputs}.union(*map(names_read, needed))
     known = {name: values[name] for name in static & read}
     few = [v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW]
-    return GraphPlan(known, nodes, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
+    return GraphPlan(known, needed, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
 
 
 def fold_norms(model: ModelDef) -> ModelDef:

@@ -130,12 +130,16 @@ def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
 def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
     found = into.__dict__
     if field.many:
-        found.setdefault(field.name, []).extend(read if isinstance(read, list) else [read])
+        several = read if isinstance(read, list | array) else [read]
+        if field.name in found:
+            found[field.name].extend(several)
+        else:
+            found[field.name] = several
         return
     group = ONE_OF.get(into.kind, ())
     for name in [n for n in group if n in found and n != field.name] if field.name in group else ():
         del found[name]
-    found[field.name] = read[-1] if isinstance(read, list) else read
+    found[field.name] = read[-1] if isinstance(read, list | array) else read
 
 
 def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
@@ -202,7 +206,7 @@ def _floats(code: str) -> Callable[[Any, int], Any]:
         found = array(code, bytes(value))
         if sys.byteorder == "big":
             found.byteswap()
-        return found.tolist()
+        return found
 
     return read
 

@@ -5,10 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..core.files import read
+from ..core.files import mapped
 from .convert import model_of, text_of
 from .graph import ModelDef, OnnxError
 from .proto import parse
+
+LARGE = 1 << 24  # bytes of a file from which on our own reader copies no tensor, where protobuf's does twice
 
 
 def read_model(source: Any) -> ModelDef:
@@ -20,12 +22,13 @@ def read_model(source: Any) -> ModelDef:
     path = Path(os.fspath(source))
     place = repr(str(path))
     try:
-        data = read(path)
+        with mapped(path) as view:
+            proto = parse(view, place) if len(view) > LARGE else parsed(view, place)
+            return model_of(proto, place, Beside(path.parent))
     except FileNotFoundError:
         raise OnnxError(f"{place}: there is no such file: check the path") from None
     except OSError as e:
         raise OnnxError(f"{place}: can't be read: {e.strerror or e}") from None
-    return model_of(parsed(data, place), place, Beside(path.parent))
 
 
 def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
@@ -75,7 +78,7 @@ class Beside:
                 f"{what}: lies in the file {name!r}, and bytes have no folder: give the model's path"
             )
         if name not in self.files:
-            self.files[name] = mapped(self._inside(name, what), name, what)
+            self.files[name] = looked_at(self._inside(name, what), name, what)
         return self.files[name]
 
     def _inside(self, name: str, what: str) -> Path:
@@ -91,7 +94,7 @@ class Beside:
         return path
 
 
-def mapped(path: Path, name: str, what: str) -> memoryview:
+def looked_at(path: Path, name: str, what: str) -> memoryview:
     """A file's bytes, which are read where they are looked at."""
     import mmap
 

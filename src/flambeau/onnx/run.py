@@ -6,18 +6,40 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ..capture.recorder import Recorder
+from ..core.modes import settings
 from ..core.recent import Recent
 from ..errors import FlambeauError
-from ..runtime.state import record_with
-from ..tensor import Tensor
+from ..runtime.state import record_with, thread
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
 from .operators.table import Operator, find
-from .passes import GraphPlan, depends_on_shapes, plan_of
-from .values import by_places, common_device, dtype_name, moved, numbers, to_value
+from .passes import (
+    ROOM,
+    Folded,
+    GraphPlan,
+    Initializers,
+    depends_on_shapes,
+    folded_nodes,
+    plan_of,
+    read_beside,
+)
+from .values import (
+    as_constant,
+    by_places,
+    common_device,
+    dtype_name,
+    moved,
+    numbers,
+    own_bytes,
+    store,
+    to_value,
+)
 from .verify import DEEPEST, misuse
 
 PLANS_KEPT = 16
+FOLDINGS_KEPT = 2  # one while gradients are asked for, and one while not
+CHANGES = 4  # after so many, nothing is made of weights ahead: they are trained meanwhile
 Values = MutableMapping[str, Any]
 Bound = tuple[
     NodeDef, FunctionDef, dict[str, int]
@@ -50,6 +72,23 @@ class NodeCall:
     def outputs(self) -> tuple[bool, ...]:
         """Which of the outputs somebody asks for."""
         return tuple(bool(name) for name in self.definition.outputs)
+
+    def number(self, value: Any) -> Any:
+        """A value as Python's number, where it is one and the same in all calls like this; else None."""
+        found = self.runner.known(value)
+        while isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        return found if isinstance(found, int | float) else None
+
+    def once(self, make: Callable[..., Any], *args: Any, of: tuple[int, ...]) -> Any:
+        """make(*args), kept where weights that count as constants are all that it is made of: the inputs at
+        the places `of`, and what is no tensor."""
+        inputs = self.definition.inputs
+        names = {inputs[k] for k in of if k < len(inputs)} - {""}
+        if self.depth or not self.runner.folded.names >= names:
+            return make(*args)
+        rest = tuple(a for a in args if a is not None and not hasattr(a, "__array__"))
+        return self.runner.kept((id(self.definition), make, rest), lambda: make(*args), names)
 
     def wants(self, k: int) -> bool:
         """Whether output k is asked for."""
@@ -89,40 +128,88 @@ class Runner:
         self._plans: Recent[Any, GraphPlan] = (
             Recent()
         )  # of the whole graph, by shapes and dtypes of its inputs
-        self._plan = GraphPlan({}, (), {}, {})  # the one that runs
+        self._plan = GraphPlan()  # the one that runs
+        self._foldings: Recent[Any, Folded] = Recent()
+        self.folded = Folded()  # the one of the plan that runs
+        self._changes = 0  # times that weights moved under what was made of them
 
     def to(self, device: Any) -> None:
         """Run on another device from now on."""
         self.device = device
-        self._constants, self._moved, self._plans = {}, {}, Recent()
+        self._constants, self._moved, self._plans, self._foldings = {}, {}, Recent(), Recent()
 
-    def whole(self, values: dict[str, Any], fed: dict[str, Any]) -> list[Any]:
-        """The outputs of the model's graph: `values` are its weights and constants, `fed` its inputs.
+    def whole(self, weights: Initializers, fed: dict[str, Any], frozen: bool = False) -> list[Any]:
+        """The outputs of the model's graph for inputs by name.
 
-        What depends on shapes alone is computed at the first call with such inputs, and kept.
+        What depends on shapes alone is computed at the first call with such inputs, and kept. Where weights
+        are `frozen` (nobody asks for their gradients), what is made of them is kept as long as they stay.
         """
-        graph, opsets = self.model.graph, self.model.opsets
-        key = tuple((name, *_kind(v)) for name, v in fed.items())
-        plan = self._plans.get(key)
-        if plan is None:
-            with record_with(None):  # what is read here is no part of what a recording repeats
-                plan = self._plans.keep(key, self._planned(graph, {**values}, fed), PLANS_KEPT)
-        values.update(fed)
-        values.update(plan.known)
+        graph = self.model.graph
+        with record_with(None):  # what is made here is no part of what a recording repeats
+            self.folded = self._folding(weights, frozen)
+            values = {**weights.constants, **weights.tensors, **self.folded.values}
+            key = self.folded, kinds(fed)
+            plan = self._plans.get(key) or self._plans.keep(key, self._planned(values, fed), PLANS_KEPT)
         self._plan = plan
-        self.nodes(plan.nodes, values, opsets, 0, graph.nodes)
+        values |= {**fed, **plan.known}
+        self.nodes(plan.nodes, values, self.model.opsets, 0, graph.nodes)
+        if isinstance(thread.recorder, Recorder):
+            for t, node in self.folded.made_of.values():
+                thread.recorder.fix(t, node)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
-    def _planned(self, graph: GraphDef, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
-        """The plan for inputs like these."""
-        self._plan = GraphPlan({}, (), {}, {})
-        static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
-        values.update(fed)
-        for node in graph.nodes:
+    def _folding(self, weights: Initializers, frozen: bool) -> Folded:
+        """What is made of the weights as they are now."""
+        frozen = frozen and self._changes < CHANGES
+        key = frozen and settings(), frozenset(weights.tensors), len(weights.constants)
+        found = self._foldings.get(key)
+        if found is not None and not found.holds():
+            self._changes += 1
+            self._plans = Recent({k: plan for k, plan in self._plans.items() if k[0] is not found})
+            found = None
+        return found or self._foldings.keep(key, self._fold(weights, frozen), FOLDINGS_KEPT)
+
+    def _fold(self, weights: Initializers, frozen: bool) -> Folded:
+        """Run the nodes that read nothing but constants, and frozen weights."""
+        graph, fold = self.model.graph, Folded.of(weights, frozen)
+        self._plan, self.folded = GraphPlan(), fold
+        values = {**weights.constants, **weights.tensors, **fold.values}
+        nodes = folded_nodes(graph, fold.names, self.model.functions)
+        for node in nodes:
+            self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
+        made = {name for node in nodes for name in node.outputs if name}
+        sizes = {name: own_bytes(values[name]) for name in made & read_beside(graph, nodes)}
+        if sum(sizes.values()) > ROOM:  # each call makes the large ones anew
+            sizes = {name: 0 for name, size in sizes.items() if not size}
+        fold.room -= sum(sizes.values())
+        store([values[name] for name, size in sizes.items() if size])
+        return fold.adding({name: values[name] for name in sizes}, nodes)
+
+    def kept(self, key: Any, make: Callable[[], Any], names: set[str]) -> Any:
+        """What `make` makes of the weights of these names: once, if there is room for it."""
+        folded = self.folded
+        if key not in folded.kept:
+            with record_with(None):
+                made = make()
+                parts = [t for t in (made if isinstance(made, tuple) else (made,)) if own_bytes(t)]
+                fits = sum(map(own_bytes, parts)) <= folded.room
+                if fits:
+                    folded.room -= sum(map(own_bytes, parts))
+                    folded.follow(names)
+                    store(parts)
+            folded.kept[key] = (made,) if fits else ()
+        return folded.kept[key][0] if folded.kept[key] else make()
+
+    def _planned(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
+        """The plan for inputs like these; values: weights, constants, and what is made of them."""
+        graph, self._plan, values = self.model.graph, GraphPlan(), {**values, **fed}
+        static = set(self.folded.static)
+        nodes = [n for n in graph.nodes if not self.folded.names.issuperset(filter(None, n.outputs))]
+        for node in nodes:
             self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
             if depends_on_shapes(node, static, self.model.functions):
                 static |= {name for name in node.outputs if name}
-        return plan_of(graph, values, static)
+        return plan_of(graph, nodes, values, static)
 
     def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int) -> list[Any]:
         """The outputs of a graph inside another, whose inputs are among the values."""
@@ -208,8 +295,12 @@ class Runner:
 
     def _numbers(self, value: Any) -> Any:
         """A value as Python's numbers and lists; what shapes decide has been read."""
-        found = self._plan.lists.get(id(value))
+        found = self.known(value)
         return numbers(value) if found is None else found
+
+    def known(self, value: Any) -> Any:
+        """What shapes decide, as Python's numbers and lists; None of other values."""
+        return self._plan.lists.get(id(value))
 
     def _together(self, given: list) -> list:
         """Values on one device; a constant is moved once."""
@@ -225,7 +316,9 @@ class Runner:
             return moved(value, device)
         if store[id(value)] is None:
             with record_with(None):
-                store[id(value)] = moved(value, device)
+                store[id(value)] = as_constant(value, device)
+            if id(value) in self._plan.lists:  # it is the same number there
+                self._plan.lists[id(store[id(value)])] = self._plan.lists[id(value)]
         return store[id(value)]
 
     def _body(self, node: NodeDef, opset: int, inputs: list, opsets: dict[str, int]) -> Bound:
@@ -284,6 +377,11 @@ def check_arrays(given: list, row: Operator) -> None:
     bad = None if row.arrays or row.places else next((v for v in given if isinstance(v, np.ndarray)), None)
     if bad is not None:
         raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
+
+
+def kinds(fed: dict[str, Any]) -> tuple:
+    """What a plan depends on of inputs by name."""
+    return tuple([(name, *_kind(v)) for name, v in fed.items()])
 
 
 def _kind(value: Any) -> tuple:

@@ -7,9 +7,13 @@ sequence is a list, an empty optional None, a map a dict.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..core.dtype import DTYPES
+from ..core.dtype import DTYPES, uint32
+from ..core.node import Node
+from ..core.op import OPS
 from ..device import get_device
-from ..functions import arange
+from ..functions import arange, full
+from ..runtime.run import realize
+from ..runtime.state import thread
 from ..tensor import Tensor, tensor
 from .convert import numpy_dtype
 
@@ -86,6 +90,46 @@ def moved(value: Any, device: Any) -> Any:
     if isinstance(value, list):
         return [moved(v, device) for v in value]
     return value.to(device) if isinstance(value, Tensor) else value
+
+
+def as_constant(value: Any, device: Any) -> Any:
+    """A value on a device for good: one float is a number in the kernels that read it, and no buffer."""
+    if not isinstance(value, Tensor) or value.numel() != 1 or not value.dtype.is_float:
+        return moved(value, device)
+    return full(tuple(value.shape), value.item(), dtype=value.dtype, device=device)
+
+
+def own_bytes(value: Any) -> int:
+    """The bytes that a value would take beside those of what it is made of: none where it has its value, or
+    is a view."""
+    if not isinstance(value, Tensor):
+        return 0
+    node = value.node
+    while node.buffer is None and node.op.kind == "movement":
+        node = node.inputs[0]
+    is_there = node.buffer is not None or node.op.kind == "leaf" or node.op.name in ("constant", "iota")
+    return 0 if is_there else value.node.nbytes
+
+
+def as_words(x: Tensor) -> Tensor:
+    """Bytes as uint32, four neighbours of the last dim each; where they have a place on a GPU, in that place.
+    [..., n] uint8 -> [..., n / 4]"""
+    shape = (*x.shape[:-1], x.shape[-1] // 4)
+    if x.device.kind == "gpu" and thread.recorder is None:
+        realize(x)
+        node = Node(OPS["buffer"], (), {}, shape, uint32, x.device)
+        node.buffer = x.node.buffer
+        return Tensor(node)
+    shifts = arange(4, device=x.device).to(uint32) * 8
+    return (x.reshape(*shape, 4).to(uint32) << shifts).sum(-1, dtype=uint32)
+
+
+def store(values: list[Tensor]) -> None:
+    """Compute values now, for good: as if they had been there before a call that is being recorded."""
+    realize(*values)
+    for t in values:
+        node = Node(OPS["buffer"], (), {}, t.shape, t.dtype, t.device)
+        node.buffer, t.node = t.node.buffer, node
 
 
 def common_device(values: list[Any], device: Any) -> Any:

@@ -32,6 +32,7 @@ FAMILIES = (
     "sequence",
     "shape",
     "signal",
+    "spelled",
     "strings",
     "training",
     "trees",

@@ -52,6 +52,9 @@ BINARY = {
 }
 
 
+PRODUCTS = (2.0, 3.0)  # powers that are products
+
+
 def _enter(names: dict[str, str], call: Any) -> None:
     for name, method in names.items():
         operator(name)(call(method))
@@ -87,7 +90,9 @@ def div(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) ->
 
 
 @operator("Pow")
-def power(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+def power(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0, node: Any) -> Tensor:
+    if a.dtype.is_float and b.ndim <= a.ndim and node.number(b) in PRODUCTS:
+        return reduce(lambda x, y: x * y, [a] * int(node.number(b)))
     b = aligned(a, b, axis, broadcast)
     both = a.to(b.dtype) if b.dtype.is_float and not a.dtype.is_float else a
     return (both ** b.to(both.dtype)).to(a.dtype)

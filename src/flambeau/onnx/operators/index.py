@@ -15,8 +15,12 @@ def from_start(index: Tensor, n: int) -> Tensor:
 
 
 @operator("Gather", places=True)
-def gather(x: Tensor, index: Tensor, *, axis: int = 0) -> Tensor:
+def gather(x: Tensor, index: Tensor, *, axis: int = 0, node: Any = None) -> Tensor:
     axis %= x.ndim
+    at = None if node is None else node.number(index)
+    if at is not None and -x.shape[axis] <= at < x.shape[axis]:  # a view
+        found = x.narrow(axis, at % x.shape[axis], 1)
+        return found.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
     flat = from_start(index, x.shape[axis]).reshape(-1)
     found = x.index_select(axis, flat)
     return found.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])

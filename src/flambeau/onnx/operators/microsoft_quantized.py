@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...core.dtype import uint8
+from ...core.modes import is_grad_enabled
 from ...functions import cat, where
 from ...nn import functional as F
-from ...tensor import Tensor
-from ..values import cast
+from ...ops.quantized import BITS, Quantized, quantized_linear
+from ...tensor import Tensor, tensor
+from ..values import as_words, cast
+from .index import gather
 from .pool import average_pool
 from .quantized import dynamic_quantize_linear, matmul_integer, rounded
 from .table import operator
@@ -33,27 +37,76 @@ def _split(words: Tensor, bits: int, count: int) -> Tensor:
     return numbers.flatten(-2)[..., :count].float()
 
 
+class BitsAttributes(NamedTuple):
+    """What MatMulNBits says, under its names."""
+
+    K: int
+    N: int
+    block_size: int
+    bits: int = 4
+    accuracy_level: int = 0
+    weight_prepacked: int = 0
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a row has, the last perhaps with a rest that is not used."""
+        return -(-self.K // self.block_size)
+
+
 @operator("MatMulNBits", domain=MS)
-def matmul_nbits(
-    *inputs: Any, K: int, N: int, block_size: int, bits: int = 4, accuracy_level: int = 0, **more: int
-) -> Tensor:
+def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **more: int) -> Tensor:
     """x times a matrix of 2, 4 or 8 bits, a scale a block of its rows. [..., k] -> [..., n]"""
-    if more.pop("weight_prepacked", 0) or more:
-        raise ValueError(f"weights in the order of one device, or {list(more)}: this is not offered")
-    if bits not in (2, 4, 8) or not 0 <= accuracy_level <= 4:
-        raise ValueError(f"bits={bits}, accuracy_level={accuracy_level}: takes 2, 4 or 8, and 0 to 4")
-    i, blocks = BitsInputs(*inputs), -(-K // block_size)
-    w = _split(i.words.reshape(N, blocks, -1), bits, block_size)
-    scales = i.scales.reshape(N, blocks).float()
-    if i.zeros is None:
-        zeros: Any = float(2 ** (bits - 1))
-    elif i.zeros.dtype.is_float:
-        zeros = i.zeros.reshape(N, blocks).float()
-    else:
-        zeros = _split(i.zeros.reshape(N, -1), bits, blocks)
-    w = _by_block(w, scales, zeros, i.order, K)
+    i, a = BitsInputs(*inputs), BitsAttributes(K, N, block_size, **more)
+    if a.weight_prepacked:
+        raise ValueError("weight_prepacked: weights in the order of one device are not offered")
+    if a.bits not in (2, 4, 8) or not 0 <= a.accuracy_level <= 4:
+        raise ValueError(f"bits={a.bits}, accuracy_level={a.accuracy_level}: takes 2, 4 or 8, and 0 to 4")
+    of_weights = is_grad_enabled() and any(t is not None and t.requires_grad for t in i[2:4])
+    fits = a.bits in BITS and a.block_size % 32 == 0 and i.order is None
+    if fits and i.x.device.kind == "gpu" and not of_weights:
+        return _by_packed(i, a, node)
+    w = node.once(_unpacked, *i[1:5], a, of=(1, 2, 3, 4))
     y = i.x.float() @ w.mT
     return (y if i.bias is None else y + i.bias.float()).to(i.x.dtype)
+
+
+def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
+    """The product by kernels that unpack weights in registers: their points are in the middle, and what lies
+    between that and other points is a product with the sums of x's blocks."""
+    words, scales, shift = node.once(_packed, *i[1:4], a, of=(1, 2, 3))
+    x = i.x.pad([0, a.blocks * a.block_size - a.K]) if a.K % a.block_size else i.x
+    bias = None if shift is not None or i.bias is None else i.bias.to(x.dtype)
+    y = quantized_linear(x, Quantized(words, scales, a.bits, a.block_size), bias)
+    if shift is None:
+        return y
+    sums = x.float().reshape(*x.shape[:-1], a.blocks, a.block_size).sum(-1)
+    y = y.float() + sums @ shift.mT
+    return (y if i.bias is None else y + i.bias.float()).to(x.dtype)
+
+
+def _packed(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
+    """[n, words] uint32, [n, blocks] scales, and where zero points are said (middle - point) * scale."""
+    scales = scales.reshape(a.N, a.blocks)
+    whole = as_words(words.reshape(a.N, -1))
+    points = _points(zeros, a)
+    return whole, scales, None if zeros is None else (2 ** (a.bits - 1) - points) * scales.float()
+
+
+def _points(zeros: Tensor | None, a: BitsAttributes) -> Any:
+    """The zero point of each block: one number, or [n, blocks] float32."""
+    if zeros is None:
+        return float(2 ** (a.bits - 1))
+    if zeros.dtype.is_float:
+        return zeros.reshape(a.N, a.blocks).float()
+    return _split(zeros.reshape(a.N, -1), a.bits, a.blocks)
+
+
+def _unpacked(
+    words: Tensor, scales: Tensor, zeros: Tensor | None, order: Tensor | None, a: BitsAttributes
+) -> Tensor:
+    """The matrix in floats. -> [n, k]"""
+    w = _split(words.reshape(a.N, a.blocks, -1), a.bits, a.block_size)
+    return _by_block(w, scales.reshape(a.N, a.blocks).float(), _points(zeros, a), order, a.K)
 
 
 def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: int) -> Tensor:
@@ -64,6 +117,56 @@ def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: in
     at = order.long()
     zeros = zeros[:, at] if isinstance(zeros, Tensor) else zeros
     return (w.flatten(1)[:, :k] - zeros) * scales[:, at]
+
+
+class TableAttributes(NamedTuple):
+    """What GatherBlockQuantized says, under its names."""
+
+    bits: int = 4
+    block_size: int = 128
+    gather_axis: int = 0
+    quantize_axis: int = 1
+
+
+@operator("GatherBlockQuantized", domain=MS, arrays=True)
+def gather_block_quantized(
+    table: Any, index: Tensor, scales: Tensor, zeros: Any = None, *, node: Any, **attributes: int
+) -> Tensor:
+    """What an index takes of a table of few bits, in floats: of the table no more is unpacked than that.
+
+    A scale, and a zero point, for each block along quantize_axis. Bytes hold 8 // bits neighbours of the last
+    axis, the first in the low bits, and have the middle for their zero point."""
+    bits, size, gather_axis, quantize_axis = TableAttributes(**attributes)
+    shared = isinstance(table, Tensor) and table.dtype is uint8 and bits < 8
+    rank, middle = table.ndim, 2 ** (bits - 1) if isinstance(table, Tensor) and table.dtype is uint8 else 0
+    axis, along = gather_axis % rank, quantize_axis % rank
+    if shared and (axis == rank - 1 or along != rank - 1):
+        rule = "bytes hold neighbours of the last axis: blocks lie along it, and another one is gathered"
+        raise ValueError(f"gather_axis={gather_axis}, quantize_axis={quantize_axis}, bits={bits}: {rule}")
+    table = node.once(_held, table, index.device, of=(0,))
+    zeros = _held(zeros, index.device)
+    taken, scales = gather(table, index, axis=axis), gather(scales, index, axis=axis)
+    points: Any = float(middle) if zeros is None else gather(zeros, index, axis=axis)
+    along += index.ndim - 1 if along > axis else 0
+    if shared:
+        taken = _split(taken, bits, taken.shape[-1] * 8 // bits)
+        points = points if zeros is None else _split(points, bits, scales.shape[-1])
+    if isinstance(points, Tensor):
+        points = _spread(points.float(), size, along, taken.shape[along])
+    wide = _spread(scales.float(), size, along, taken.shape[along])
+    return ((taken.float() - points) * wide).to(scales.dtype)
+
+
+def _held(values: Any, device: Any) -> Any:
+    """Integers of 4 bits, which no device has, as a tensor of bytes."""
+    if values is None or isinstance(values, Tensor):
+        return values
+    return tensor(values.astype("int8"), device=device)
+
+
+def _spread(t: Tensor, size: int, axis: int, length: int) -> Tensor:
+    """One for each block as one for each element."""
+    return t.repeat_interleave(size, axis).narrow(axis, 0, length)
 
 
 def _filled(inputs: tuple, count: int) -> tuple[Any, ...]:

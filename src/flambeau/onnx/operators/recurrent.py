@@ -159,15 +159,23 @@ def _reordered(t: Tensor, order: tuple[int, ...]) -> Tensor:
     return t if order == tuple(range(len(order))) else cat([parts[k] for k in order], 0)
 
 
-def _by_recurrence(kind: str, x: Tensor, s: Direction, kept: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The plain form. -> states and cells [t, b, h]"""
-    name, order = PLAIN[kind]
-    w, r, of_input, of_state = (None if t is None else _reordered(t, order) for t in s[:4])
-    given = x @ w.transpose(0, 1)  # type: ignore[union-attr]
+def _ordered(w: Tensor, r: Tensor, b: Tensor | None, kind: str, d: int) -> tuple[Any, ...]:
+    """A direction's weights and biases as nn's recurrence has them."""
+    size, order = GATES[kind] * r.shape[-1], PLAIN[kind][1]
+    biases = (None, None) if b is None else (b[d][:size], b[d][size:])
+    return tuple(None if t is None else _reordered(t, order) for t in (w[d], r[d], *biases))
+
+
+def _by_recurrence(
+    kind: str, x: Tensor, s: Direction, kept: Tensor | None, weights: tuple
+) -> tuple[Tensor, Tensor]:
+    """The plain form; weights: the direction's, `_ordered`. -> states and cells [t, b, h]"""
+    name, (w, r, of_input, of_state) = PLAIN[kind][0], weights
+    given = x @ w.transpose(0, 1)
     given = given if of_input is None else given + of_input
     cell = s.cell if kind == "LSTM" else None
     flags = None if kept is None else kept.unsqueeze(-1)
-    states = recurrence(name, Sequence(given, r, s.hidden, of_state, None, cell, flags))  # type: ignore[arg-type]
+    states = recurrence(name, Sequence(given, r, s.hidden, of_state, None, cell, flags))
     return states.select(-2, 0), states.select(-2, states.shape[-2] - 1)
 
 
@@ -218,7 +226,7 @@ def _check(i: RecurrentInputs, kind: str, a: RecurrentAttributes) -> int:
     return directions
 
 
-def _layer(kind: str, inputs: tuple, attributes: dict[str, Any]) -> tuple[Tensor, ...]:
+def _layer(kind: str, inputs: tuple, attributes: dict[str, Any], node: Any) -> tuple[Tensor, ...]:
     """All directions. -> Y [t, directions, b, h], Y_h and, of LSTM, Y_c [directions, b, h]"""
     i, a = RecurrentInputs(*inputs), RecurrentAttributes(**attributes)
     if a.layout:
@@ -235,7 +243,8 @@ def _layer(kind: str, inputs: tuple, attributes: dict[str, Any]) -> tuple[Tensor
         s = _direction(i, d, kind)
         own = (names * directions)[d * each : (d + 1) * each]
         if _is_plain(kind, own, a, s):
-            hidden, cells = _by_recurrence(kind, x, s, flags)  # type: ignore[arg-type]
+            weights = node.once(_ordered, i.w, i.r, i.b, kind, d, of=(1, 2, 3))
+            hidden, cells = _by_recurrence(kind, x, s, flags, weights)  # type: ignore[arg-type]
         else:
             hidden, cells = _by_steps(kind, x, s, flags, (acts[d], a))  # type: ignore[arg-type]
         y = hidden if flags is None else where(flags, hidden, 0.0)
@@ -248,8 +257,8 @@ def _layer(kind: str, inputs: tuple, attributes: dict[str, Any]) -> tuple[Tensor
 
 def _enter(kind: str) -> None:
     @operator(kind)
-    def layer(*inputs: Tensor, **attributes: Any) -> tuple[Tensor, ...]:
-        return _layer(kind, inputs, attributes)
+    def layer(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Tensor, ...]:
+        return _layer(kind, inputs, attributes, node)
 
 
 for _kind in GATES:

@@ -82,7 +82,12 @@ def unsqueeze(x: Tensor, axes: Any) -> Tensor:
 
 @operator("Transpose", places=True)
 def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
-    return x.permute(*(reversed(range(x.ndim)) if perm is None else perm)) if x.ndim else x
+    order = [*reversed(range(x.ndim))] if perm is None else list(perm)
+    if not x.ndim or sorted(order) != [*range(x.ndim)]:
+        return x.permute(*order) if x.ndim else x
+    moved = [d for d in order if x.shape[d] != 1]
+    is_in_order = moved == sorted(moved)  # a reshape goes on in the kernel before it, a permutation does not
+    return x.reshape(*(x.shape[d] for d in order)) if is_in_order else x.permute(*order)
 
 
 @operator("Expand", numbers="shape", places=True)

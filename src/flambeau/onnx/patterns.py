@@ -1,0 +1,110 @@
+"""What exporters spell out in many nodes into one: attention."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .graph import GraphDef, ModelDef, NodeDef
+from .passes import asked_for, names_read
+
+OWN = "flambeau"  # the domain of operators that stand for patterns
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of attention: q @ k, factors with what they scale ("q", "k", "s" the product, which "/"
+    divides), and what is added."""
+
+    q: str
+    k: str
+    factors: tuple[tuple[str, str], ...] = ()
+    added: tuple[str, ...] = ()
+
+
+class Finder:
+    """Finds patterns in a graph, from the values that they end in."""
+
+    def __init__(self, graph: GraphDef):
+        self.made = {out: n for n in graph.nodes for out in n.outputs if out}
+        self.readers = Counter(name for n in graph.nodes for name in names_read(n))
+        self.readers.update(v.name for v in graph.outputs)
+
+    def maker(self, name: str, *ops: str) -> NodeDef | None:
+        """The node of one of these operators that makes a value as its first output."""
+        node = self.made.get(name)
+        return node if node and node.op in ops and not node.domain and node.outputs[0] == name else None
+
+    def own(self, name: str, *ops: str) -> NodeDef | None:
+        """`maker`, where nobody but the pattern reads the value."""
+        return self.maker(name, *ops) if self.readers[name] == 1 else None
+
+    def attention(self, node: NodeDef) -> NodeDef | None:
+        """softmax(q @ k * scale + mask) @ v"""
+        cast = self.own(node.inputs[0], "Cast")  # to the dtype of the values: products have one
+        weights = self.own(cast.inputs[0] if cast else node.inputs[0], "Softmax")
+        if weights is None:
+            return None
+        found = self.scores(weights.inputs[0])
+        if found is None:
+            return None
+        inputs = (found.q, found.k, node.inputs[1], *found.added, *(name for name, _ in found.factors))
+        attributes = weights.attributes | {"added": len(found.added)}
+        attributes |= {"forms": tuple(form for _, form in found.factors)}
+        return replace(node, op="SpelledAttention", domain=OWN, inputs=inputs, attributes=attributes)
+
+    def scores(self, name: str) -> Scores | None:
+        """What softmax is taken of: masks are added last."""
+        for side, other in self.sides(name, "Add"):
+            found = self.scores(side)
+            if found is not None:
+                return replace(found, added=(*found.added, other))
+        return self.products(name)
+
+    def products(self, name: str) -> Scores | None:
+        """A product of queries and keys, scaled."""
+        product = self.own(name, "MatMul")
+        if product is not None:
+            (q, of_q), (k, of_k) = (self.scaled(x, form) for x, form in zip(product.inputs, "qk"))
+            return Scores(q, k, (*of_q, *of_k))
+        for side, factor in self.sides(name, "Mul", "Div"):
+            found = self.products(side)
+            if found is not None:
+                form = "/" if self.made[name].op == "Div" else "s"
+                return replace(found, factors=(*found.factors, (factor, form)))
+        return None
+
+    def scaled(self, name: str, form: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """A value without the factor that it is multiplied by."""
+        node = self.own(name, "Mul")
+        return (name, ()) if node is None else (node.inputs[0], ((node.inputs[1], form),))
+
+    def sides(self, name: str, *ops: str) -> Iterator[tuple[str, str]]:
+        """The operands of a sum, a product or a quotient: either first, but for a quotient."""
+        node = self.own(name, *ops)
+        if node is not None:
+            a, b = node.inputs
+            yield a, b
+            if node.op != "Div":
+                yield b, a
+
+
+PATTERNS = {"MatMul": (Finder.attention,)}  # by the operator that they end in
+
+
+def fused(model: ModelDef) -> ModelDef:
+    """A model with one node for each pattern."""
+    graph = model.graph
+    if any(not domain for domain, _, _ in model.functions):  # operators that mean what the file says
+        return model
+    find, outputs = Finder(graph), [v.name for v in graph.outputs]
+    nodes = [_matched(find, n) for n in graph.nodes]
+    before, after = (set(map(id, asked_for(each, outputs))) for each in (graph.nodes, nodes))
+    kept = tuple(
+        n for n in nodes if id(n) in after or id(n) not in before
+    )  # others that nobody reads may fail
+    return replace(model, graph=replace(graph, nodes=kept))
+
+
+def _matched(find: Finder, node: NodeDef) -> NodeDef:
+    patterns = () if node.domain else PATTERNS.get(node.op, ())
+    return next((made for match in patterns if (made := match(find, node)) is not None), node)
