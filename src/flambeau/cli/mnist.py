@@ -3,6 +3,7 @@
 import shutil
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,31 @@ CHECKPOINT_EVERY = 500  # steps
 RUN = "mnist.run"  # the folder of a run that is not done yet
 # How digits are turned, shifted and zoomed as they come: no farther than a hand does.
 DEGREES, SHIFT, ZOOM = 8.0, 0.06, (0.94, 1.06)
+
+
+@dataclass(frozen=True)
+class MnistOptions:
+    """The words of the command line."""
+
+    epochs: int
+    batch_size: int
+    lr: float
+    device: str | None
+    seed: int
+    out: Path
+    data: str | None
+    steps: int | None
+    augment: bool
+    resume: bool
+
+    def settled(self, count: int) -> "MnistOptions":
+        """With what is not said, for so many digits; ValueError for a batch that they do not fill."""
+        epochs, batch = (EPOCHS, BATCH) if count > FEW else (EPOCHS_OF_FEW, BATCH_OF_FEW)
+        batch = batch if self.batch_size is None else self.batch_size
+        if not 1 <= batch <= count:
+            rule = f"batch_size must be 1 to {count}: pass another"
+            raise ValueError(f"mnist(--batch-size {batch}): {rule}")
+        return replace(self, epochs=self.epochs or epochs, batch_size=batch)
 
 
 class StopsAfter(Callback):
@@ -194,7 +220,7 @@ def picture(path: Path, curve: LossCurve, accuracies: list[float], test_set, pre
     "--augment/--no-augment", default=True, show_default=True, help="Turn, shift and zoom digits a little."
 )
 @click.option("--resume", is_flag=True, help="Go on with a run that was stopped; give the same options.")
-def mnist(epochs, batch_size, lr, device, seed, out, data, steps, augment, resume):
+def mnist(**options: Any):
     """Train a small convolutional network on MNIST and save mnist.safetensors and mnist.png.
 
     Until it is done, checkpoints are in the folder mnist.run beside them.
@@ -202,35 +228,31 @@ def mnist(epochs, batch_size, lr, device, seed, out, data, steps, augment, resum
     Example: flambeau mnist --epochs 2 --out runs
     """
     begin = time.perf_counter()
-    check_out(out)
+    wanted = MnistOptions(**options)
+    check_out(wanted.out)
     with ProgressLine() as progress:
         progress.phase("load")
-        sets = load(data, progress)
-    is_many = len(sets[0]) > FEW
-    epochs = epochs or (EPOCHS if is_many else EPOCHS_OF_FEW)
-    batch_size = (BATCH if is_many else BATCH_OF_FEW) if batch_size is None else batch_size
-    if not 1 <= batch_size <= len(sets[0]):
-        rule = f"batch_size must be 1 to {len(sets[0])}: pass another"
-        raise ValueError(f"mnist(--batch-size {batch_size}): {rule}")
-    where = get_device(device)
+        sets = load(wanted.data, progress)
+    wanted = wanted.settled(len(sets[0]))
+    where, epochs = get_device(wanted.device), wanted.epochs
     click.echo(f"digits: {sets[0].source}\ndevice: {where}")
-    fb.manual_seed(seed)
-    loader = DataLoader(
-        sets[0], batch_size, shuffle=True, num_workers=1, seed=seed, drop_last=True, collate_fn=collate
-    )
+    fb.manual_seed(wanted.seed)
+    order: Any = {"shuffle": True, "seed": wanted.seed, "drop_last": True}
+    loader = DataLoader(sets[0], wanted.batch_size, num_workers=1, collate_fn=collate, **order)
     test_loader, most = DataLoader(sets[1], TEST_BATCH, collate_fn=collate), epochs * len(loader)
-    curve, folder = LossCurve(), out / RUN
-    earlier(folder, resume, curve)
-    learner = learner_of(lr, min(steps or most, most), where, curve, folder, augment)
+    curve, folder = LossCurve(), wanted.out / RUN
+    earlier(folder, wanted.resume, curve)
+    steps = min(wanted.steps or most, most)
+    learner = learner_of(wanted.lr, steps, where, curve, folder, wanted.augment)
     code = train(learner, loader, test_loader, epochs)
-    path = out / "mnist.safetensors"
+    path = wanted.out / "mnist.safetensors"
     learner.model.save(path)
     reload_and_check(learner, path, sets[1].images)
     predictions = learner.predict(test_loader).numpy().argmax(1)
     accuracy = float((predictions == sets[1].labels).mean())
     accuracies = [row["valid_accuracy"] for row in learner.history]
     accuracies += [accuracy] * (learner.epoch < epochs)  # the last epoch was not whole
-    picture(out / "mnist.png", curve, accuracies, sets[1], predictions)
+    picture(wanted.out / "mnist.png", curve, accuracies, sets[1], predictions)
     click.echo(f"{learner.step} steps in {time.perf_counter() - begin:.1f} s on {where}")
     click.echo(f"test accuracy {accuracy:.4f}")
     sys.exit(code)
