@@ -15,7 +15,7 @@ from statistics import median
 
 import flambeau as fb
 from flambeau import optim
-from flambeau.models.gpt2 import Size, gpt
+from flambeau.models.benchmarked import Size, gpt
 from flambeau.nn import functional as F
 
 PREDICTED = (10.0, 1.5)  # seconds on two cores, MB: the goals
