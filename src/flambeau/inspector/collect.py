@@ -118,7 +118,7 @@ class Rows:
     def _shader(self, shader: Shader) -> int:
         if shader in self.shaders:
             return self.shaders[shader][0]
-        lines = lines_of(shader)
+        lines = lines_of(shader, self.plans.texts.get(shader))
         functions = {name for name, _ in shader.functions}
         row = ShaderRow(
             template=shader.template,
