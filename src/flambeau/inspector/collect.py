@@ -106,7 +106,7 @@ class Rows:
         self._of_origin[node.origin] = len(self.ops) - 1
         return len(self.ops) - 1
 
-    def _head(self, seen: PlanSeen, ops: list[int], mine: list[int]) -> int:
+    def _head(self, seen: PlanSeen, ops: list[int], mine: tuple[int, ...]) -> int:
         for kinds in (HEADS, ("elementwise", "gather")):
             found = [n for n in mine if seen.nodes[n].kind in kinds]
             if found:

@@ -109,13 +109,14 @@ function drawKernels(all) {
     return el("th", { class: `${numeric(name) ? "n" : ""} ${quiet ? "less" : ""}`, scope: "col" }, text && el("button", { onclick: sort }, label));
   });
   const shown = all ? rows : rows.slice(0, FIRST);
+  const named = shown.length > FIRST ? (name) => name : breakable; // elements that thousands of rows do without
   const body = shown.map((i) => {
     const k = D.kernels[i], each = of.each(k) || 1e-12, least = bound(k);
     return el("tr", { class: `pick ${i === state.kernel ? "now" : ""}`, "data-kernel": i, onclick: () => open(i) },
-      el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, breakable(k.name))), el("td", { class: "n" }, time(k.seconds)),
+      el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, named(k.name))), el("td", { class: "n" }, time(k.seconds)),
       el("td", { class: "line less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
       el("td", { class: "n less" }, ((k.reads + k.writes) / each / 1e9).toPrecision(3)), el("td", { class: "n less" }, (k.flops / each / 1e9).toPrecision(3)),
-      el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, breakable(layerName(D.ops[k.head]))),
+      el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, named(layerName(D.ops[k.head]))),
       el("td", { class: "line" }, siteText(k)), el("td", { class: "n less" }, i));
   });
   const more = rows.length > shown.length && el("p", {}, el("button", { onclick: () => view(drawKernels(true)) }, `Show all ${rows.length}`));
