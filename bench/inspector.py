@@ -11,11 +11,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import median
 
 import flambeau as fb
 from flambeau import optim
-from flambeau.models.gpt2 import Size, gpt
+from flambeau.models.benchmarked import Size, gpt
 from flambeau.nn import functional as F
 
 PREDICTED = (10.0, 1.5)  # seconds on two cores, MB: the goals
@@ -67,10 +66,10 @@ def sums(width: int, runs: int) -> None:
         step(*given)
         device.wait()
         times.append(time.perf_counter() - begin)
-    seen = fb.inspect(step, *given, runs=runs)
-    each = seen.gpu / runs
-    print(f"step {median(times) * 1e3:.1f} ms, its {len(seen.kernels)} kernels {each * 1e3:.1f} ms:"
-          f" {each / median(times):.2f} of it, by {seen.how}")  # fmt: skip
+    later = fb.inspect(step, *given, runs=runs + 3).calls[-1]
+    parts = ", ".join(f"{name} {s * 1e3:.1f}" for name, s in later.parts.items())
+    told, kernels = sum(later.parts.values()) / min(times), later.parts["kernels"] / min(times)
+    print(f"step {min(times) * 1e3:.1f} ms: {parts}: {told:.2f} of it, the kernels alone {kernels:.2f}")
 
 
 def inspected(step, given):

@@ -107,6 +107,17 @@ def test_every_view_and_the_keyboard(made, shown, tmp_path):
     page.keyboard.press("2")
     assert page.locator("#view .name").first.text_content() == "Net"
     assert page.get_by_text("Net.up", exact=True).is_visible()
+    page.focus("canvas.graph")
+    heard = []
+    for key in ["ArrowDown", "Enter", "+", "-", "0", "Enter"]:
+        page.keyboard.press(key)
+        heard.append(page.text_content("#view [role=status]"))
+    assert heard[0].startswith("up (Linear): ") or "kernel" in heard[0], heard
+    assert page.locator("#detail h2").is_visible() and page.evaluate("graph.now.kernel === state.kernel")
+    page.locator("#detail .soft .link").first.click()  # its line of Python, with all that is computed of it
+    assert "return self.down" in page.locator("#view li.now .name").first.text_content()
+    assert page.locator("#view li.now ul .link").count() == len(made.kernels)
+    page.keyboard.press("Escape")
     page.keyboard.press("3")
     page.locator("#view .fold").first.click()
     assert page.locator("#view ul ul .link").count() == len(made.kernels)

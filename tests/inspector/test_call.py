@@ -213,10 +213,10 @@ def test_of_many_runs_some_are_timed(gpu):
             total.add_(x * 2)
             return total.sum()
 
-        once = fb.inspect(step, x, runs=3)
+        once = fb.inspect(step, x, runs=2)
         made = fb.inspect(step, x, runs=1000)
-    assert total.tolist() == [2.0 * 1003] * 8
-    assert {k.runs for k in made.kernels} == {1000} and {k.timed for k in once.kernels} == {3}
+    assert total.tolist() == [2.0 * 1002] * 8
+    assert {k.runs for k in made.kernels} == {1000} and {k.timed for k in once.kernels} == {2}
     assert all(8 <= k.timed <= 40 for k in made.kernels), [k.timed for k in made.kernels]
     assert len(made.kernels) == len(once.kernels)
     assert abs(len(made.to_json()) - len(once.to_json())) < 1000

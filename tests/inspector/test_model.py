@@ -43,7 +43,7 @@ def test_json_goes_round(tmp_path):
     text = made.to_json(tmp_path / "step.json")
     assert (tmp_path / "step.json").read_text("utf-8") == text
     assert fb.Inspection.from_json(text) == fb.Inspection.from_json(tmp_path / "step.json") == made
-    assert json.loads(text)["version"] == 1
+    assert json.loads(text)["version"] == 2
     assert (made.gpu, made.bound(made.kernels[0]), made.live()) == (4e-3, 32e-9, [16])
 
 
@@ -100,8 +100,8 @@ FILES = {  # of a file, what is said after its name
     "another": ("[1]", "is no inspection: name a file of --json"),
     "no format": ("{}", "is no inspection: name a file of --json"),
     "version": (
-        changed(version=2),
-        "is of version 2 of the format, and this Flambeau reads 1: inspect again, or read it with the one"
+        changed(version=1),
+        "is of version 1 of the format, and this Flambeau reads 2: inspect again, or read it with the one"
         " that wrote it",
     ),
     "field": (changed(hidden=1), "damaged: Inspection(hidden): no field of that name"),

@@ -1,4 +1,5 @@
-/** Turns the list of kernels that ran into foldable rows of WGSL, each with a button that copies it. */
+/** Turns the list of kernels that ran into foldable rows of WGSL, those that a search leaves. */
+import { copier, el, listing } from "../wgsl.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -6,7 +7,9 @@ export class Kernels {
   constructor(notice) {
     this.notice = notice;
     this.python = null;
+    this.found = [];
     byId("refresh").addEventListener("click", () => this.refresh());
+    byId("kernel-search").addEventListener("input", () => this.show());
   }
 
   ready(python) {
@@ -17,48 +20,30 @@ export class Kernels {
   async refresh() {
     if (!this.python) return;
     try {
-      const found = await this.python.call("page.kernels");
-      byId("kernels").replaceChildren(...found.map((kernel) => this.row(kernel)));
-      byId("kernel-count").textContent = `${found.length} kernels ran on this GPU since it was opened; each is fused from`
-        + " the operations that its name lists.";
+      this.found = await this.python.call("page.kernels");
+      this.show();
     } catch (error) {
       this.notice(`The kernels cannot be listed: ${error.message}`);
     }
   }
 
-  row({ name, template, groups, wgsl }) {
-    const item = document.createElement("li"), fold = document.createElement("details");
-    const head = document.createElement("summary"), title = document.createElement("b"), more = document.createElement("span");
-    title.textContent = name;
-    more.textContent = `${count(groups)} · ${template}`;
-    head.append(title, more);
-    fold.append(head);
-    fold.addEventListener("toggle", () => {
-      if (fold.open && fold.children.length === 1) fold.append(this.text(name, wgsl)); // hundreds of lines: when asked for
-    });
-    item.append(fold);
-    return item;
+  show() {
+    const words = byId("kernel-search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const left = this.found.filter((k) => words.every((word) => `${k.name} ${k.template} ${k.wgsl}`.toLowerCase().includes(word)));
+    byId("kernels").replaceChildren(...left.map(row));
+    const these = words.length ? `${left.length} of the ${this.found.length} kernels that` : `${this.found.length} kernels`;
+    byId("kernel-count").textContent = `${these} ran on this GPU since it was opened; each is fused from the operations that its name lists.`;
   }
+}
 
-  text(name, wgsl) {
-    const box = document.createElement("div"), copy = document.createElement("button"), text = document.createElement("pre");
-    box.className = "text";
-    text.textContent = wgsl;
-    text.tabIndex = 0;
-    text.setAttribute("aria-label", `WGSL of ${name}`);
-    copy.textContent = "Copy";
-    copy.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(wgsl);
-        copy.textContent = "Copied";
-      } catch {
-        getSelection().selectAllChildren(text);
-        copy.textContent = "Selected: copy it by hand";
-      }
-    });
-    box.append(text, copy);
-    return box;
-  }
+function row({ name, template, groups, wgsl }) {
+  const fold = el("details", {}, el("summary", {}, el("b", {}, name), el("span", {}, `${count(groups)} · ${template}`)));
+  fold.addEventListener("toggle", () => {
+    if (!fold.open || fold.children.length > 1) return; // hundreds of lines: when asked for
+    const text = listing(wgsl, `WGSL of ${name}`);
+    fold.append(el("div", { class: "text" }, text, copier(wgsl, () => text)));
+  });
+  return el("li", {}, fold);
 }
 
 /** [13, 1, 1] -> "13 groups": dims of one group go without saying. */

@@ -169,10 +169,13 @@ class WgslLine(NamedTuple):
     places: tuple[tuple[str, int], ...]
 
 
-def lines_of(shader, plain: Environment | None = None, by_marks: Environment | None = None) -> list[WgslLine]:
+def lines_of(
+    shader, plain: Environment | str | None = None, by_marks: Environment | None = None
+) -> list[WgslLine]:
     """The text of `render` by lines, each with where in the templates it is from; with no such places where
-    marking the templates changes what they make. plain, by_marks: environments of edited templates."""
-    text = tidy(_rendered(shader, plain or environment()))
+    marking the templates changes what they make. plain: that text, where it is there; plain, by_marks:
+    environments of edited templates."""
+    text = plain if isinstance(plain, str) else tidy(_rendered(shader, plain or environment()))
     all_marked = _rendered(shader, by_marks or environment(True))
     marked = [(MARK.sub("", line), MARK.findall(line)) for line in all_marked.split("\n")]
     marked = [(line, marks) for line, marks in marked if _without_gaps(line).strip()]

@@ -41,14 +41,14 @@ _listeners = _Listeners()
 def listening(event: str, tell: Callable[..., None]) -> Iterator[None]:
     """Have `tell` called at each event that this thread has in the block, in place of who listened before.
 
-    "choice" (family, bucket, names, default): planning asks for one of a kernel's variants. "pipeline"
-    (done, of, name): a pipeline of a plan is compiled. "tuned" (done, of, Choice or None): the variants of
-    one of a graph's choices were measured. "emitted" (steps, nodes): lowering made steps of a function, of a
-    node each. "planned" (plan, nodes): a graph was planned; nodes by value. "plan" (compiled, roots, order,
-    dying, known): a graph is to be run by a plan, new or from the cache; known: the shaders that had
-    pipelines before. "gradient" (node): what is made next is of the gradient of this node. "step" (step,
-    arguments, {}): a Learner is about to make a step. "saved" (device, steps, commands, params): who hears it
-    is to run a saved program's commands.
+    "choice" (family, bucket, names, default): planning asks for one of a kernel's variants. "pipeline" (done,
+    of, name): a pipeline of a plan is compiled. "rendered" (shader, text): a text was made. "tuned" (done,
+    of, Choice or None): the variants of one of a graph's choices were measured. "emitted" (steps, nodes):
+    lowering made steps of a function, of a node each. "planned" (plan, nodes): a graph was planned; nodes by
+    value. "plan" (compiled, roots, order, dying, known): a graph is to be run by a plan, new or from the
+    cache; known: the shaders that had pipelines before. "gradient" (node): what is made next is of the
+    gradient of this node. "step" (step, arguments, {}): a Learner is about to make a step. "saved" (device,
+    steps, commands, params): who hears it is to run a saved program's commands.
     """
     before = _listeners.of
     _listeners.of = before | {event: tell}

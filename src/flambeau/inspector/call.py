@@ -17,11 +17,11 @@ from ..tensor import Tensor
 from .collect import Rows
 from .dispatches import CallTrace, Inputs
 from .model import Inspection
+from .parts import Calls
 from .plans import PlansSeen
 from .sites import Sites, Tables
 
 KEEP = 256 << 20  # bytes of inputs that are kept at most, to run kernels again
-FIRST, MORE = 8, 24  # runs that are timed: the first, and of all others about so many
 NOTHING = "nothing ran on a GPU"
 
 
@@ -70,21 +70,21 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
     plans = PlansSeen(sites)
     inputs = Inputs(KEEP if keep is True else int(keep)) if keep else None
     trace = CallTrace(plans, inputs)
-    kept = 0
+    calls, kept = Calls(trace, sites, runs), 0
     begin = perf_counter()
     with ExitStack() as stack:
         for listening in (sites.watching(), plans.watching(), trace.listening()):
             stack.enter_context(listening)
-        for i in range(runs):
-            trace.is_timed = i < FIRST or i % -(-runs // MORE) == 0
-            realize(*_tensors(call(*args, **kw)))
+        for _ in range(runs):
+            with calls.another():
+                realize(*_tensors(call(*args, **kw)))
             if len(sites.made) > kept:  # a recorded call makes no nodes
                 sites.keep(plans.origins())
                 kept = len(sites.made)
     wall = perf_counter() - begin
     if not trace.found:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
-    return _made(name, (wall, trace.own + sites.own), trace, sites)
+    return _made(name, wall, calls, trace, sites)
 
 
 def _tensors(result: Any) -> list[Tensor]:
@@ -101,7 +101,7 @@ def _why_nothing(device: Any) -> str:
     return f"{NOTHING}: it computes no tensor: return those that are to be computed"
 
 
-def _made(name: str, took: tuple[float, float], trace: CallTrace, sites: Sites) -> Inspection:
+def _made(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) -> Inspection:
     from .again import Session
 
     dispatched = [one for one in trace.found.values() if one.times]
@@ -119,8 +119,9 @@ def _made(name: str, took: tuple[float, float], trace: CallTrace, sites: Sites) 
         why=meter.why,
         copy=ceilings.copy,
         fma=ceilings.fma,
-        wall=took[0],
-        overhead=took[1],
+        wall=wall,
+        overhead=trace.own + sites.own,
+        calls=calls.rows(),
         ops=tuple(rows.ops),
         shaders=tuple(row for _, row in rows.shaders.values()),
         kernels=tuple(rows.kernels),

@@ -106,7 +106,7 @@ class Rows:
         self._of_origin[node.origin] = len(self.ops) - 1
         return len(self.ops) - 1
 
-    def _head(self, seen: PlanSeen, ops: list[int], mine: list[int]) -> int:
+    def _head(self, seen: PlanSeen, ops: list[int], mine: tuple[int, ...]) -> int:
         for kinds in (HEADS, ("elementwise", "gather")):
             found = [n for n in mine if seen.nodes[n].kind in kinds]
             if found:
@@ -118,7 +118,7 @@ class Rows:
     def _shader(self, shader: Shader) -> int:
         if shader in self.shaders:
             return self.shaders[shader][0]
-        lines = lines_of(shader)
+        lines = lines_of(shader, self.plans.texts.get(shader))
         functions = {name for name, _ in shader.functions}
         row = ShaderRow(
             template=shader.template,

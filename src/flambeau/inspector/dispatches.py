@@ -9,10 +9,11 @@ from typing import Any
 
 from ..core import events
 from ..core.commands import COPY, Command, Dispatch, encoded, flat
-from ..device.seam import Gpu
+from ..device.seam import Gpu, Ticket
 from ..errors import FlambeauError, OutOfMemory
 from ..fusion.plan import Cost
-from ..profiling.meter import meter_of, one_listener, spans
+from ..profiling.meter import Span, meter_of, one_listener, spans
+from ..profiling.stages import Stages
 from .plans import PlanSeen, PlansSeen
 
 
@@ -95,7 +96,10 @@ class CallTrace:
         self.plans, self.inputs, self.thread = plans, inputs, get_ident()
         self.found: dict[tuple, Dispatched] = {}
         self.order: dict[Gpu, list[Dispatched | None]] = {}  # of each span that was submitted; None of copies
-        self.times: dict[Gpu, list[Any]] = {}
+        self.spans: dict[Gpu, list[Span]] = {}  # when each was, once nobody listens any more
+        self.starts: dict[Gpu, set[int]] = {}  # which of them begin a submit
+        self.marks: list[tuple[Ticket, Ticket]] | None = None  # what notes begin and end of untimed submits
+        self.host = Stages()  # of calls that are timed
         self.waiting: list[tuple[Dispatched | None, list[Command]]] = []
         self.warm: dict[Gpu, set[int]] = {}
         self.is_timed = True  # or what was timed before is counted, and submitted as it would be
@@ -117,7 +121,8 @@ class CallTrace:
         self._finish()
 
     def stage(self, name: str) -> AbstractContextManager[Any]:
-        return nullcontext()
+        is_mine = self.is_timed and get_ident() == self.thread
+        return self.host.stage(name) if is_mine else nullcontext()
 
     def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
         """Run commands, timed, or counted."""
@@ -128,12 +133,26 @@ class CallTrace:
             seen.more += 1
             if self.inputs is not None:
                 self.inputs.forget()
-            return device.submit(*parts)
+            return self._marked(device, parts)
         begin = perf_counter()
         mine = self._timed(device, works, parts)
         if works:
             self.known.setdefault(id(works), SubmitSeen(works, mine))
         self.own += perf_counter() - begin - self._plain(device, mine)
+
+    def _marked(self, device: Gpu, parts: tuple) -> None:
+        """Run commands, between two copies of one number, whose times are noted, if that is asked for."""
+        if self.marks is None or meter_of(device).how != "timestamps":
+            return device.submit(*parts)
+        source, target = (device.alloc(4, 4) for _ in range(2))
+        try:
+            mark = [COPY, source, target, 4]
+            before = device.timestamps(mark)
+            device.submit(*parts)
+            self.marks.append((before, device.timestamps(mark)))
+        finally:
+            device.pool.end(source)
+            device.pool.end(target)
 
     def _plain(self, device: Gpu, mine: "list[Dispatched]") -> float:
         """Seconds that a submit would have taken if nobody listened, as far as that is known."""
@@ -181,7 +200,7 @@ class CallTrace:
             meter_of(device)
         finally:
             events.listener = self
-        self.order[device], self.times[device] = [], []
+        self.order[device], self.spans[device], self.starts[device] = [], [], set()
         return set()
 
     def _one(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
@@ -203,10 +222,11 @@ class CallTrace:
             return
         works = tuple([one.work for one, _ in self.waiting if one is not None])
         words = encoded([c for _, span in self.waiting for c in span])
+        self.starts[device].add(len(self.order[device]))
         self.order[device] += [one for one, _ in self.waiting]
         self.waiting = []
         begin = perf_counter()
-        self.times[device] += meter_of(device).submit(works, (words,))
+        self.spans[device] += meter_of(device).submit(works, (words,))
         self.sending += perf_counter() - begin
 
     def _finish(self) -> None:
@@ -214,8 +234,8 @@ class CallTrace:
         for device, order in self.order.items():
             device.wait()
             with device.lock:
-                times = self.times[device] + meter_of(device).finish()
-            for one, span in zip(order, times, strict=True):
+                self.spans[device] += meter_of(device).finish()
+            for one, span in zip(order, self.spans[device], strict=True):
                 if one is not None:
                     one.times.append(span.seconds)
         for seen in self.known.values():

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from ..config import from_dict
 from ..errors import FlambeauError
 
-FORMAT, VERSION = "flambeau inspection", 1
-ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values")
+FORMAT, VERSION = "flambeau inspection", 2
+ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values", "calls")
 
 
 @dataclass(frozen=True)
@@ -125,14 +125,33 @@ class ValueRow:
 
 
 @dataclass(frozen=True)
+class CallRow:
+    """Where the time of a call went: of the first, or of the fastest of the later ones, of so many.
+
+    seconds: of a call, until all of it is computed, without what looking on takes: measured while no kernel
+    was timed, or (is_looked_at) reckoned. parts: "kernels", "copies" and the "gaps" between these, by the
+    GPU's clock; "host": while the GPU had nothing to do, and the host worked; "queue": what is left, on the
+    way to the GPU and back. stages: what the host did, also while the GPU ran.
+    """
+
+    which: Literal["first", "later"]
+    count: int
+    is_looked_at: bool
+    seconds: float
+    parts: dict[str, float]
+    stages: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Inspection:
     """All that is known of one call: layers, ops, kernels, their texts, times and memory.
 
     target, device: what was called, and on which; software: whether that is a CPU. how: how times were taken,
     "timestamps" or "repeats", and why not by timestamps. copy, fma: what the adapter was measured to reach,
     bytes and operations a second; 0.0 where it was not. wall: seconds of the call with everything that
-    inspecting took, overhead: those of inspecting alone. layers, sites, ops, shaders, kernels, values:
-    rows, which name each other by their places, and -1 is none. places: the lines of templates.
+    inspecting took, overhead: those of inspecting alone; calls: where the time of one went. layers, sites,
+    ops, shaders, kernels, values: rows, which name each other by their places, and -1 is none. places: the
+    lines of templates.
     """
 
     target: str
@@ -151,6 +170,7 @@ class Inspection:
     shaders: tuple[ShaderRow, ...] = ()
     kernels: tuple[KernelRow, ...] = ()
     values: tuple[ValueRow, ...] = ()
+    calls: tuple[CallRow, ...] = ()
     session: Any = field(
         default=None, init=False, compare=False, repr=False
     )  # what it takes to run them again

@@ -1,25 +1,11 @@
 /** Draws an inspection: kernels by time, the model, lines of Python, time and memory, roofline; and one kernel at a time. */
-"use strict";
 
 const byId = (id) => document.getElementById(id);
 const TABS = ["kernels", "model", "lines", "time", "roof"];
 const FIRST = 300; // rows that are drawn before somebody asks for more
 const LISTED = 60; // ops or kernels that a branch lists before somebody asks for more
-const state = { tab: "kernels", kernel: -1, sort: "seconds", down: true, query: "", op: -1, window: null };
+const state = { tab: "kernels", kernel: -1, sort: "seconds", down: true, query: "", op: -1, window: null, site: -1 };
 let D, server, of;
-
-/** An element: attributes, listeners (on...), children. Text goes in as text, never as HTML. */
-function el(tag, given, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(given || {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "style") Object.assign(made.style, value);
-    else made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
-  return made;
-}
 
 // --- numbers as text ---
 
@@ -29,11 +15,14 @@ function si(value, unit) {
   return `${+value.toPrecision(3)} ${unit}`;
 }
 function time(seconds) {
+  if (!seconds) return "0 s";
   if (seconds >= 1) return `${seconds.toPrecision(3)} s`;
   return seconds >= 1e-3 ? `${(seconds * 1e3).toPrecision(3)} ms` : `${(seconds * 1e6).toPrecision(3)} µs`;
 }
 const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}%`;
 const shape = (op) => `${op.dtype}[${op.shape.join(", ")}]`;
+/** A long name that may be broken behind its dots and pluses, and nowhere else. */
+const breakable = (name) => name.split(/(?<=[.+])/).flatMap((part, n) => (n ? [el("wbr"), part] : [part]));
 const fileName = (path) => path.split(/[\\/]/).pop();
 
 // --- what belongs together ---
@@ -53,8 +42,9 @@ function related() {
   D.kernels.forEach((k) => {
     for (let l = layerOf(k); l >= 0; l = D.layers[l].parent) found.secondsOfLayer[l] += k.seconds;
   });
+  const files = D.shaders.map((s) => new Set(s.places.flat().map((p) => D.places[p].file)));
   found.text = D.kernels.map((k) => {
-    const words = [k.name, D.shaders[k.shader].template, k.ends];
+    const words = [k.name, D.shaders[k.shader].template, ...files[k.shader], k.ends];
     for (const o of new Set([k.head, ...k.ops])) {
       const op = D.ops[o];
       if (!op) continue;
@@ -80,10 +70,16 @@ function layerName(op) {
 function bound(k) {
   return D.copy && D.fma ? Math.max((k.reads + k.writes) / D.copy, k.flops / D.fma) : 0;
 }
+/** Whether a kernel is of what is searched for: pictures ask it of every kernel at every frame. */
 function matches(i) {
+  if (searched.query !== state.query) searched = { query: state.query, found: matching() };
+  return searched.found[i];
+}
+let searched = { query: null, found: [] };
+function matching() {
   const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-  const wgsl = D.shaders[D.kernels[i].shader].wgsl;
-  return words.every((w) => of.text[i].includes(w) || (w.length > 3 && wgsl.toLowerCase().includes(w)));
+  const texts = D.shaders.map((s) => (words.length ? s.wgsl.toLowerCase() : ""));
+  return D.kernels.map((k, i) => words.every((w) => of.text[i].includes(w) || (w.length > 3 && texts[k.shader].includes(w))));
 }
 
 // --- the kernels ---
@@ -113,18 +109,19 @@ function drawKernels(all) {
     return el("th", { class: `${numeric(name) ? "n" : ""} ${quiet ? "less" : ""}`, scope: "col" }, text && el("button", { onclick: sort }, label));
   });
   const shown = all ? rows : rows.slice(0, FIRST);
+  const named = shown.length > FIRST ? (name) => name : breakable; // elements that thousands of rows do without
   const body = shown.map((i) => {
     const k = D.kernels[i], each = of.each(k) || 1e-12, least = bound(k);
     return el("tr", { class: `pick ${i === state.kernel ? "now" : ""}`, "data-kernel": i, onclick: () => open(i) },
-      el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, k.name)), el("td", { class: "n" }, time(k.seconds)),
-      el("td", { class: "less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
+      el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, named(k.name))), el("td", { class: "n" }, time(k.seconds)),
+      el("td", { class: "line less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
       el("td", { class: "n less" }, ((k.reads + k.writes) / each / 1e9).toPrecision(3)), el("td", { class: "n less" }, (k.flops / each / 1e9).toPrecision(3)),
-      el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, layerName(D.ops[k.head])),
+      el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, named(layerName(D.ops[k.head]))),
       el("td", { class: "line" }, siteText(k)), el("td", { class: "n less" }, i));
   });
   const more = rows.length > shown.length && el("p", {}, el("button", { onclick: () => view(drawKernels(true)) }, `Show all ${rows.length}`));
   const found = state.query && el("p", { class: "soft" }, `${rows.length} of ${D.kernels.length} kernels`);
-  return [found, el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)), more];
+  return [...drawParts(), found, el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)), more];
 }
 
 // --- trees: the model, and the lines of Python ---
@@ -201,21 +198,41 @@ function drawLines() {
   });
   const rows = [...lines].sort(([, a], [, b]) => b.seconds - a.seconds).map(([s, { kernels, seconds }]) => {
     const site = D.sites[s], all = [...kernels].sort((a, b) => D.kernels[b].seconds - D.kernels[a].seconds);
-    return { name: `${fileName(site.file)}:${site.line}  ${site.text}`, note: site.function, seconds, children: () => all.map(kernelBranch) };
+    const isAsked = s === state.site; // by a link of `lineLink`
+    return { name: `${fileName(site.file)}:${site.line}  ${site.text}`, note: site.function, seconds, children: () => all.map(kernelBranch), now: isAsked, isOpen: isAsked };
   });
+  const asked = rows.findIndex((row) => row.now);
+  if (asked > 0) rows.unshift(...rows.splice(asked, 1));
   const list = el("ul", { class: "tree mono" });
   fill(list, rows, 0);
   return [el("p", { class: "soft" }, "Lines of the program, with the kernels that compute something of each. A line's time is that of the kernels whose main op it made."), list];
 }
 
+/** A line of the program as a link to all kernels that compute something of it. */
+function lineLink(s) {
+  const { file, line } = D.sites[s];
+  const go = (e) => { e.stopPropagation(); searchFor(""); show("lines", s); byId("view").scrollTop = 0; };
+  return el("button", { class: "link", title: `All kernels of ${file}:${line}`, onclick: go }, `${fileName(file)}:${line}`);
+}
+/** A line of a template as a link to all kernels with something of that template. */
+function templateLink({ file, line }) {
+  const go = () => { searchFor(file); show("kernels"); };
+  return el("button", { class: "link", title: `All kernels with something of ${file}`, onclick: go }, `${file}:${line}`);
+}
+function searchFor(query) { state.query = byId("search").value = query; }
+
 // --- pictures ---
 
-const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const colors = new Map(); // a picture asks for them at every kernel
+const colorNow = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const color = (name) => colors.get(name) ?? colors.set(name, colorNow(name)).get(name);
+/** A picture, of a height in pixels, or (0) of that which its class has. */
 function canvas(height, paint) {
   const made = el("canvas", { tabindex: "0" });
-  made.style.height = `${height}px`;
+  if (height) made.style.height = `${height}px`;
   made.paint = () => {
-    const scale = devicePixelRatio || 1, width = made.clientWidth;
+    const scale = devicePixelRatio || 1, { clientWidth: width, clientHeight: height } = made;
+    if (!width) return;
     made.width = width * scale;
     made.height = height * scale;
     const g = made.getContext("2d");
@@ -252,7 +269,7 @@ function owners(i) {
   const rows = there.map((v) => {
     const op = D.ops[v.op], from = v.kind === "leaf" ? "there before" : `kernel ${v.begin}`;
     return el("tr", {}, el("td", { class: "n" }, si(v.nbytes, "B")), el("td", { class: "wide" }, v.name), el("td", {}, op ? shape(op) : ""),
-      el("td", { class: "wide" }, layerName(op)), el("td", { class: "less" }, `${v.kind}, ${from} to ${v.end}`));
+      el("td", { class: "wide" }, breakable(layerName(op))), el("td", { class: "less" }, `${v.kind}, ${from} to ${v.end}`));
   });
   return [el("h3", {}, `Memory at kernel ${i}, ${D.kernels[i].name}: ${si(total, "B")}`), el("table", {}, el("tbody", {}, rows))];
 }
@@ -323,6 +340,7 @@ function drawTime() {
   const heaviest = D.kernels.reduce((best, _, i) => (rows[0][i] + rows[1][i] + rows[2][i] > rows[0][best] + rows[1][best] + rows[2][best] ? i : best), 0);
   note.append(...owners(state.kernel >= 0 ? state.kernel : heaviest));
   return [
+    ...drawAllParts(),
     el("p", {}, el("button", { onclick: () => zoom(0.5) }, "Nearer"), " ", el("button", { onclick: () => zoom(2) }, "Farther"), " ",
       el("button", { onclick: () => { state.window = [0, all]; picture.paint(); } }, "All"), el("span", { class: "soft" }, " wheel, drag, + and −; click a kernel")),
     picture, key([["contract", "products"], ["reduce", "reductions"], ["map", "maps"], ["other", "others"]]),
@@ -339,9 +357,9 @@ function drawRoof() {
     const x = (v) => 44 + (Math.log10(v) - x0) / (x1 - x0) * (width - 60), y = (v) => height - 26 - (Math.log10(v) - y0) / (y1 - y0) * (height - 40);
     g.fillStyle = color("soft");
     g.strokeStyle = color("line");
-    for (let e = x0; e <= x1; e++) { g.fillText(`${+(10 ** e).toPrecision(1)}`, x(10 ** e), height - 10); g.strokeRect(x(10 ** e), 8, 0, height - 34); }
+    for (let e = x0; e <= x1; e++) { const text = `${+(10 ** e).toPrecision(1)}`; g.fillText(text, Math.min(x(10 ** e), width - 4 - g.measureText(text).width), height - 10); g.strokeRect(x(10 ** e), 8, 0, height - 34); }
     for (let e = y0; e <= y1; e++) { g.fillText(si(10 ** e, "").trim(), 2, y(10 ** e)); g.strokeRect(44, y(10 ** e), width - 60, 0); }
-    g.fillText("operations a byte", width - 110, height - 30);
+    g.fillText("operations a byte", width - 120, height - 32);
     g.strokeStyle = color("flame");
     g.lineWidth = 2;
     g.beginPath();
@@ -378,18 +396,6 @@ function drawRoof() {
 
 // --- one kernel ---
 
-const TOKEN = /(\/\/[^\n]*)|(@\w+)|\b(fn|let|var|const|struct|return|if|else|for|while|loop|break|continue|switch|case|default|enable|override|alias)\b|\b((?:vec|mat)\w*|array|atomic|f32|f16|u32|i32|bool|ptr|storage|uniform|workgroup|read_write|read)\b|\b(\d[\w.]*)\b/g;
-function highlighted(line) {
-  const parts = [];
-  let done = 0;
-  for (const m of line.matchAll(TOKEN)) {
-    if (m.index > done) parts.push(line.slice(done, m.index));
-    parts.push(el("span", { class: m[1] ? "c" : m[2] || m[3] ? "k" : m[4] ? "t" : "d" }, m[0]));
-    done = m.index + m[0].length;
-  }
-  parts.push(line.slice(done));
-  return parts;
-}
 /** The op that a line of WGSL computes: that of its step, else the kernel's head where a template does the work. */
 function opOfLine(k, shader, n) {
   const step = k.steps[shader.steps[n]];
@@ -400,13 +406,13 @@ function origin(k, n) {
   const parts = [el("p", {}, el("b", {}, `WGSL line ${n + 1}`), ` of ${k.name}`)];
   for (const p of shader.places[n]) {
     const place = D.places[p];
-    parts.push(el("p", {}, el("span", { class: "soft" }, `template ${place.file}:${place.line} `), el("code", {}, place.text)));
+    parts.push(el("p", {}, el("span", { class: "soft" }, "template "), templateLink(place), " ", el("code", {}, place.text)));
   }
   if (op) {
     const what = step >= 0 ? "op" : "the template computes";
     parts.push(el("p", {}, el("span", { class: "soft" }, `${what} `), `${op.name} ${shape(op)}`, layerName(op) && el("span", { class: "soft" }, ` in ${layerName(op)}`)));
     const site = D.sites[op.site];
-    if (site) parts.push(el("p", {}, el("span", { class: "soft" }, `Python ${site.file}:${site.line} `), el("code", {}, site.text)));
+    if (site) parts.push(el("p", {}, el("span", { class: "soft" }, "Python "), lineLink(op.site), " ", el("code", {}, site.text)));
     state.op = o;
   }
   byId("origin").replaceChildren(...parts);
@@ -448,8 +454,8 @@ function opsTable(k) {
   const rows = (shown.length ? shown : k.ops).map((o) => {
     const op = D.ops[o], site = D.sites[op.site];
     return el("tr", { class: "pick", onclick: () => { state.op = o; lightUp(k, o, -1); } },
-      el("td", {}, el("button", { class: "link" }, op.name)), el("td", {}, shape(op)), el("td", { class: "wide less" }, layerName(op)),
-      el("td", { class: "wide" }, site && [el("span", { class: "soft" }, `${fileName(site.file)}:${site.line} `), el("code", {}, site.text)]));
+      el("td", {}, el("button", { class: "link" }, op.name)), el("td", {}, shape(op)), el("td", { class: "wide less" }, breakable(layerName(op))),
+      el("td", { class: "wide" }, site && [lineLink(op.site), " ", el("code", {}, site.text)]));
   });
   return rows.length ? [el("h3", {}, `What it computes: ${rows.length} op${rows.length > 1 ? "s" : ""}`), el("table", {}, el("tbody", {}, rows))] : [];
 }
@@ -465,9 +471,6 @@ function bindingsTable(k) {
   const table = (title, body) => body.length ? el("details", {}, el("summary", {}, title), el("table", {}, el("tbody", {}, body))) : null;
   return [table(`Bindings: ${rows.length}`, rows), table(`Params: ${params.length}`, params), table(`Template's variables: ${options.length}`, options)];
 }
-async function copy(button, text) {
-  try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Copy by hand: the page may not"; }
-}
 function drawDetail() {
   const box = byId("detail"), i = state.kernel, k = D.kernels[i];
   document.querySelector("main").classList.toggle("open", !!k);
@@ -477,9 +480,9 @@ function drawDetail() {
   const layer = layerName(D.ops[k.head]), site = siteOf(k);
   box.replaceChildren(
     el("div", { class: "top" }, el("h2", {}, k.name), el("button", { onclick: () => open(-1), "aria-label": "Close" }, "×")),
-    el("p", { class: "soft" }, layer && `${layer} · `, site && `${site.file}:${site.line} · `, site && el("code", {}, site.text)),
+    el("p", { class: "soft" }, layer && `${layer} · `, site && lineLink(D.ops[k.head].site), site && " ", site && el("code", {}, site.text)),
     facts(k), ...opsTable(k), el("h3", {}, "WGSL: click a line for its op, its template and its line of Python"),
-    el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, wgsl) }, "Copy"), server && el("button", { id: "edit", onclick: () => edit(i) }, "Edit (e)"),
+    el("div", { class: "bar" }, copier(wgsl), server && el("button", { id: "edit", onclick: () => edit(i) }, "Edit (e)"),
       server && el("button", { id: "emit", onclick: () => emit(i) }, "For the driver"), server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
     el("div", { id: "origin", hidden: true }), el("div", { id: "editor" }), code(k), el("div", {}, bindingsTable(k)));
   box.scrollTop = 0;
@@ -540,7 +543,7 @@ function edit(i) {
 async function emit(i) {
   try {
     const { language, text } = await ask("emit", { kernel: i });
-    byId("editor").replaceChildren(el("h3", {}, `${language}: what Dawn gives the driver`), el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, text) }, "Copy"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), el("pre", { id: "emitted", class: "code mono" }, text));
+    byId("editor").replaceChildren(el("h3", {}, `${language}: what Dawn gives the driver`), el("div", { class: "bar" }, copier(text), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), el("pre", { id: "emitted", class: "code mono" }, text));
   } catch (e) { byId("editor").replaceChildren(el("p", { class: "wrong" }, e.message)); }
 }
 async function save(i, what, name, body) {
@@ -554,7 +557,7 @@ async function save(i, what, name, body) {
 
 // --- the page ---
 
-const VIEWS = { kernels: drawKernels, model: drawModel, lines: drawLines, time: drawTime, roof: drawRoof };
+const VIEWS = { kernels: drawKernels, model: () => [...drawGraph(), ...drawModel()], lines: drawLines, time: drawTime, roof: drawRoof };
 function view(children) { byId("view").replaceChildren(...children.filter(Boolean)); }
 function draw() {
   for (const tab of TABS) byId(`tab-${tab}`).setAttribute("aria-selected", String(tab === state.tab));
@@ -569,7 +572,7 @@ function open(i) {
   byId("view").querySelectorAll("canvas").forEach((c) => c.paint());
   try { history.replaceState(null, "", i >= 0 ? `#kernel=${i}` : "#"); } catch { /* a frame without an address */ }
 }
-function show(tab) { state.tab = tab; draw(); }
+function show(tab, site = -1) { state.tab = tab; state.site = site; draw(); }
 function step(by) {
   const rows = sorted(), at = rows.indexOf(state.kernel);
   const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
@@ -609,7 +612,7 @@ async function begin() {
   let later;
   byId("search").addEventListener("input", (e) => { state.query = e.target.value; clearTimeout(later); later = setTimeout(draw, 80); });
   document.addEventListener("keydown", onKey);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colors.clear(); draw(); });
   draw();
   const asked = /^#kernel=(\d+)$/.exec(location.hash);
   if (asked) open(+asked[1]);

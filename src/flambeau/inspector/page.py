@@ -8,9 +8,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..core.files import web_file
 from .model import Inspection
 
 HERE = Path(__file__).parent
+SCRIPTS = (
+    HERE / "graph.js",
+    HERE / "parts.js",
+    HERE / "page.js",
+)  # one script, in this order, behind web/wgsl.js
 FRAME = 640  # pixels of a notebook's frame
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '{hash}'; connect-src {connect}"
@@ -19,7 +25,9 @@ POLICY = (
 
 def html(made: Inspection, server: dict[str, Any] | None = None) -> str:
     """The page. server: what it is told of who serves it, where edits can be run."""
-    script, style = (HERE.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("js", "css"))
+    shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
+    script = "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
+    style = web_file("wgsl.css").read_text("utf-8") + HERE.joinpath("page.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),

@@ -1,5 +1,6 @@
 """PlansSeen, as they are run, into what is known of each of their kernels without the graph."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from ..core.node import Node
 from ..fusion.cost import nodes_of
 from ..fusion.plan import Cost
 from ..fusion.planner import plan
-from ..kernels.ir import Kernel, WgslFunction
+from ..kernels.ir import Kernel, Shader, WgslFunction
 from ..runtime.pipeline import part_of, word_of
 from .sites import Sites
 
@@ -46,23 +47,21 @@ class PlanSeen:
             _steps(k, [*mine, *(nodes[v] for v in k.inputs if v < len(nodes))], emitted, places)
             for k, mine in zip(plan.kernels, of_kernels, strict=True)
         ]
-        all_places = [[places[id(n)] for n in mine] for mine in of_kernels]
-        self.kernels = [self._own(i, all_places) for i in range(len(all_places))]
+        all_places = [tuple([places[id(n)] for n in mine]) for mine in of_kernels]
+        shared = Counter(all_places)
+        self.kernels = [self._own(i, mine) if shared[mine] > 1 else mine for i, mine in enumerate(all_places)]
         values = (*plan.leaves, *(v for v, _ in plan.stored if v < len(nodes)))
         self.of_value = {v: places[id(nodes[v])] for v in values if id(nodes[v]) in places}
         self.sizes = dict(plan.stored) | {v: nodes[v].nbytes for v in plan.leaves}
         self.is_new = [k.shader not in known for k in plan.kernels]
         self.scalars: dict[int, Any] = {}
 
-    def _own(self, at: int, kernels: list[list[int]]) -> list[int]:
-        """The nodes that a kernel computes: of those that several kernels make between them only what is in
-        its own text, where that says."""
-        mine = kernels[at]
-        if all(m != mine for i, m in enumerate(kernels) if i != at):
-            return mine
+    def _own(self, at: int, mine: tuple[int, ...]) -> tuple[int, ...]:
+        """Of the nodes that several kernels make between them only what is in a kernel's own text, where that
+        says."""
         there = set(self.steps[at].values())
         own = [n for n in mine if self.nodes[n].kind != "elementwise" or n in there]
-        return own or mine
+        return tuple(own) or mine
 
     def words(self, kernel: Kernel) -> tuple[int, ...]:
         """The 32 bits of each of a kernel's Params."""
@@ -122,12 +121,14 @@ class PlansSeen:
         self.of_cost: dict[
             int, tuple[PlanSeen, int]
         ] = {}  # id of a Cost: its plan, and the place of its kernel
+        self.texts: dict[Shader, str] = {}  # of shaders that were rendered meanwhile
         self._planned: list[Node] | None = None  # the nodes of the last graph
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Note the plans of the block."""
         heard = {"emitted": self.emitted, "planned": self._heard_planned, "plan": self._heard_plan}
+        heard["rendered"] = self.texts.__setitem__
         with ExitStack() as stack:
             for event, tell in heard.items():
                 stack.enter_context(listening(event, tell))

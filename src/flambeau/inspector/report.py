@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from ..profiling.report import aligned, si
-from .model import Inspection, KernelRow
+from .model import CallRow, Inspection, KernelRow
 
 ROWS = 25
+STAGES = 3  # of the host, that are told
 NAME = 40  # letters of a kernel's name
 HEADS = ("kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "layer", "line")
 
@@ -39,8 +40,18 @@ def head(made: Inspection) -> list[str]:
     if made.copy and made.fma:
         ceilings = f"copy {si(made.copy, 'B/s')}, multiply-add {si(made.fma, 'FLOP/s')}"
         lines.append(f"ceilings measured on this adapter: {ceilings}")
-    lines = [plain(line) for line in lines]
+    lines = [plain(line) for line in (*lines, *map(parts, made.calls))]
     return [*lines, f"memory: peak {si(max(live, default=0), 'B')} of what the kernels read and write"]
+
+
+def parts(call: CallRow) -> str:
+    """What a call took, the parts that this adds up from, and what the host did most of its time."""
+    what = "the first call" if call.which == "first" else "a later call"
+    named = [f"{name} {s * 1e3:.3f} ms" for name, s in call.parts.items() if s]
+    dearest = sorted(call.stages.items(), key=lambda stage: -stage[1])[:STAGES]
+    host = ", ".join(f"{name} {s * 1e3:.3f} ms" for name, s in dearest if s)
+    line = f"{what}: {call.seconds * 1e3:.3f} ms: {' + '.join(named)}"
+    return line + (f" (the host: {host})" if host else "")
 
 
 def short(name: str) -> str:

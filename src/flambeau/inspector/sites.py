@@ -84,25 +84,23 @@ class Sites:
         self.made = {serial: found for serial, found in self.made.items() if serial in origins}
 
     def _role(self, code: CodeType) -> str:
-        role = self.roles.get(code)
-        if role is None:
-            file = code.co_filename
-            if file.startswith(PLANNING):
-                role = "planning"
-            elif file.startswith(OURS) and not file.startswith(MODELS):
-                role = "optimizer" if file.startswith(OPTIMIZERS) else "ours"
-            else:
-                is_aside = file.startswith(LIBRARY) and "site-packages" not in file
-                role = "aside" if is_aside or file.startswith("<frozen") else "user"
-            self.roles[code] = role
+        file = code.co_filename
+        if file.startswith(PLANNING):
+            role = "planning"
+        elif file.startswith(OURS) and not file.startswith(MODELS):
+            role = "optimizer" if file.startswith(OPTIMIZERS) else "ours"
+        else:
+            is_aside = file.startswith(LIBRARY) and "site-packages" not in file
+            role = "aside" if is_aside or file.startswith("<frozen") else "user"
+        self.roles[code] = role
         return role
 
     def _found(self, frame: FrameType | None) -> MadeAt | None:
         modules: list[Module] = []
         at: FrameType | None = None
-        call, inside = "", set()
-        while frame is not None and frame is not self.outside:
-            role = self._role(frame.f_code)
+        call, inside, roles, outside = "", set(), self.roles, self.outside
+        while frame is not None and frame is not outside:
+            role = roles.get(frame.f_code) or self._role(frame.f_code)
             if role == "planning":
                 return None
             if role == "module":

@@ -1,7 +1,6 @@
 """A block of a program into a Profile: its kernels, the host's stages and the memory, beside the ceilings."""
 
-import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, NamedTuple
@@ -14,18 +13,9 @@ from ..fusion.plan import Cost
 from . import chrome_trace, report
 from .meter import Meter, Span, meter_of, one_listener
 from .roofline import Ceilings, ceilings_of
+from .stages import Stages
 
 __all__ = ["Ceilings", "Cost", "Profile", "Span", "profile"]
-
-
-class Stage(NamedTuple):
-    """A stage of the host's work, in ns of the host's clock; `own` is without the stages inside it."""
-
-    name: str
-    thread: int
-    begin: int
-    end: int
-    own: int
 
 
 class Sample(NamedTuple):
@@ -35,13 +25,6 @@ class Sample(NamedTuple):
     live: int
     peak: int
     reserved: int
-
-
-class _OfThread(threading.local):
-    """The stages that a thread is in: for each, the ns of those inside it so far."""
-
-    def __init__(self) -> None:
-        self.inside: list[int] = []
 
 
 class Profile:
@@ -54,15 +37,14 @@ class Profile:
     def __init__(self, device: Any = None):
         self.device = get_device(device)
         self.kernels: list[Span] = []
-        self.stages: list[Stage] = []
+        self._host = Stages()
+        self.stages = self._host.rows
         self.memory: list[Sample] = []
         self.begin = self.end = 0
         self.ceilings: Ceilings | None = None
         self.how, self.why = "", ""
-        self._own = self._marks = 0
         self._meters: dict[Any, Meter] = {}
         self._peaks: dict[Any, int] = {}  # of each device's pool, before the block
-        self._of_thread = _OfThread()
         self._mark = 0.0  # ns that a stage costs by being listened to
 
     # --- the block ---
@@ -112,25 +94,13 @@ class Profile:
                 pass
         took = perf_counter_ns() - begin
         self.stages.clear()
-        self._marks = 0
         return took / marks
 
     # --- what core/events.py tells ---
 
-    @contextmanager
-    def stage(self, name: str):
+    def stage(self, name: str) -> AbstractContextManager[None]:
         """Enclose a stage of this thread's work."""
-        stack = self._of_thread.inside
-        stack.append(0)
-        begin = perf_counter_ns()
-        try:
-            yield
-        finally:
-            end = perf_counter_ns()
-            inside = stack.pop()
-            if stack:
-                stack[-1] += end - begin
-            self.stages.append(Stage(name, threading.get_ident(), begin, end, end - begin - inside))
+        return self._host.stage(name)
 
     def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
         """Run commands, timed."""

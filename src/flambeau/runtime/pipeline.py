@@ -77,6 +77,7 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
     for s, label in missing.items():
         with stage("render"):
             text = render(s)
+        events.tell("rendered", s, text)
         with stage("compile"):
             pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
             if not is_ours(s):  # what is wrong with it is said before anything runs

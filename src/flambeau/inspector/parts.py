@@ -1,0 +1,107 @@
+"""Calls into where the time of one went: kernels, copies, gaps between them, the host, the queue."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from ..profiling.meter import meter_of
+from .dispatches import CallTrace
+from .model import CallRow
+from .sites import Sites
+
+AT_FIRST, THEN = ("looked", "looked"), ("plain", "around", "plain", "looked")
+TURNS = 32  # calls that are made by turns; of all others
+MORE = 24  # about so many are timed
+Places = dict[Any, tuple[int, int]]  # of each device, the spans of a call: of `CallTrace.spans`, from to
+
+
+@dataclass
+class TimedCall:
+    """One call. seconds: until all of it is computed; host: until its last command was given; own: of these,
+    what looking on took. spans: of one whose kernels were timed; marks: what noted the begin and the end of
+    each submit of one that was timed "around" them."""
+
+    how: str
+    seconds: float = 0.0
+    host: float = 0.0
+    own: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+    spans: Places = field(default_factory=dict)
+    marks: list[Any] | None = None
+
+    @property
+    def busy(self) -> float:
+        """Seconds by the GPU's clock from the begin of each submit to its end."""
+        times = [(before.wait()[0], after.wait()[0]) for before, after in self.marks or ()]
+        return sum(after[0] - before[1] for before, after in times) / 1e9
+
+
+class Calls:
+    """The calls of an inspection. Each kernel in a pass of its own has a gap behind it that is not there when
+    nobody looks: so from the third call on no kernel of every second one is timed, to tell how long one
+    takes, and of every fourth only the begin and the end of each submit are noted, to tell of the gaps."""
+
+    def __init__(self, trace: CallTrace, sites: Sites, runs: int):
+        self.trace, self.sites, self.runs = trace, sites, runs
+        self.made, self.all = 0, list[TimedCall]()
+
+    @contextmanager
+    def another(self) -> Iterator[None]:
+        """Time the block, which makes the next call."""
+        n, trace = self.made, self.trace
+        self.made += 1
+        if n >= TURNS:
+            trace.marks, trace.is_timed = None, n % -(-self.runs // MORE) == 0
+            yield
+            return
+        made = TimedCall(AT_FIRST[n] if n < len(AT_FIRST) else THEN[(n - len(AT_FIRST)) % len(THEN)])
+        self.all.append(made)
+        trace.is_timed, trace.marks = made.how == "looked", [] if made.how == "around" else None
+        before = {device: len(spans) for device, spans in trace.order.items()}
+        own = trace.own + self.sites.own
+        begin = perf_counter()
+        yield
+        made.host = perf_counter() - begin
+        for device in trace.order:
+            device.wait()
+        made.seconds = perf_counter() - begin
+        made.own, made.marks = trace.own + self.sites.own - own, trace.marks
+        made.spans = {d: (before.get(d, 0), len(spans)) for d, spans in trace.order.items()}
+        for stage in trace.host.rows:
+            made.stages[stage.name] = made.stages.get(stage.name, 0.0) + stage.own / 1e9
+        trace.host.rows.clear()
+
+    def rows(self) -> tuple[CallRow, ...]:
+        """The first call, and the fastest of the later ones, once the trace has its times."""
+        first, *later = self.all
+        return (self._row("first", [first]), *([self._row("later", later)] if later else []))
+
+    def _row(self, which: Any, calls: list[TimedCall]) -> CallRow:
+        looked, around, plain = ([c for c in calls if c.how == how] for how in ("looked", "around", "plain"))
+        busy = [call.busy for call in around]
+        gpu, gaps = min(map(self._gpu, looked), key=lambda one: sum(one[0].values()))
+        seen = min(looked, key=lambda c: c.seconds - c.own)
+        whole = min(plain, key=lambda c: c.seconds) if plain else seen
+        seconds, host = (max(s - whole.own, 0.0) for s in (whole.seconds, whole.host))
+        work = sum(gpu.values())
+        if not plain and any(meter_of(d).how == "repeats" for d in seen.spans):
+            seconds += work  # which ran while somebody looked on
+        between = min(busy) - work if busy else gaps
+        gaps = max(min(between, seconds - work), 0.0)
+        idle = max(seconds - work - gaps, 0.0)
+        parts = gpu | {"gaps": gaps, "host": min(idle, host), "queue": max(idle - host, 0.0)}
+        python = max(seen.host - seen.own - sum(seen.stages.values()), 0.0)
+        return CallRow(which, len(calls), not plain, seconds, parts, {"python": python} | seen.stages)
+
+    def _gpu(self, call: TimedCall) -> tuple[dict[str, float], float]:
+        """Seconds of the GPU in a call's kernels and copies, and between two of one submit."""
+        found, gaps = {"kernels": 0.0, "copies": 0.0}, 0.0
+        for device, (begin, end) in call.spans.items():
+            spans, starts = self.trace.spans[device], self.trace.starts[device]
+            for at in range(begin, end):
+                found["copies" if self.trace.order[device][at] is None else "kernels"] += spans[at].seconds
+                if at not in starts and meter_of(device).how == "timestamps":
+                    gaps += max(spans[at].begin - spans[at - 1].end, 0) / 1e9
+        return found, gaps
