@@ -76,7 +76,8 @@ def test_photographs_are_named_as_on_the_desktop(page, site, tmp_path):
     expect(page, "#spoken").to_have_text(re.compile("^espresso"), timeout=WAIT)
     for name, data in odd_pictures().items():
         said = page.text_content("#spoken")
-        given(page, "drop", name, data, f"image/{name[-3:].replace('jpg', 'jpeg')}")
+        kind, mime = ("drop", "image/png") if name.endswith(".png") else ("paste", "image/jpeg")
+        given(page, kind, name, data, mime)
         expect(page, "#spoken").not_to_have_text(said, timeout=WAIT)
         with Image.open(BytesIO(data)) as image:
             want = classify(model, image)

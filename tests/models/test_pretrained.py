@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from helpers.networks import BERT, DECODERS, GPT2, IDS, filled
+from helpers.torchvision_here import torchvision
 
 import flambeau as fb
 from flambeau import models
@@ -198,6 +199,7 @@ def test_labels():
 
 def test_labels_stand_where_torchvisions_stand(torch):
     """Most share a word with torchvision's name of the same class, and none is its name of another class."""
+    torchvision(torch)
     from torchvision.models._meta import _IMAGENET_CATEGORIES as theirs
 
     ours = [set(re.findall(r"\w+", name.casefold())) for name in imagenet.labels()]

@@ -84,7 +84,7 @@ def look(path: str, name: str) -> dict[str, Any]:
         dropped = Dropped(OnnxModel(definition).eval())
     except MemoryError:
         return {"problems": [f"{name}: is larger than what this page can hold: take a smaller one"]}
-    except (FlambeauError, ValueError, TypeError) as e:
+    except Exception as e:  # files come from strangers: whatever one leads to is a line
         return {"problems": [told(e, path, name)]}
     graph, picture = definition.graph, dropped.picture
     weights = sum(prod(a.shape) for a in graph.initializers.values())
@@ -100,8 +100,10 @@ def look(path: str, name: str) -> dict[str, Any]:
 
 
 def told(e: Exception, path: str, name: str) -> str:
-    """An error's text with the file's own name."""
-    text = str(e).replace(repr(path), name).replace(path, name)
+    """An error's text with the file's own name; of one that nobody meant its kind as well."""
+    meant = isinstance(e, FlambeauError | ValueError | TypeError)
+    text = str(e) if meant else f"is damaged ({type(e).__name__}: {e}): get a whole copy"
+    text = text.replace(repr(path), name).replace(path, name)
     return text if text.startswith(name) else f"{name}: {text}"
 
 
@@ -220,8 +222,8 @@ async def answered(run: Any) -> dict[str, Any]:
         datas = iter([await t.read() for t in tensors])
     except MemoryError:
         return {"problem": "This page has too little memory for this network: take a smaller one."}
-    except (FlambeauError, ValueError, TypeError, IndexError) as e:
-        return {"problem": str(e)}
+    except Exception as e:
+        return {"problem": str(e) or type(e).__name__}
     assert dropped is not None
     outputs = [output(v, value, datas) for v, value in zip(dropped.model.outputs, values, strict=True)]
     best = next((o.pop("best") for o in outputs if o.get("best")), None)
