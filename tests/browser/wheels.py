@@ -1,14 +1,13 @@
 """The wheels that micropip in a page needs, from the package registry or the cache, as a package index."""
 
-import base64
 import hashlib
 import subprocess
 import sys
-from importlib.metadata import distribution
 from pathlib import Path
 
 from flambeau.core.files import cache_folder
 from flambeau.site.archives import installed, zipped
+from flambeau.site.lock import wheel
 
 # What pip would otherwise choose for the Python that runs the tests is too old for Pyodide's.
 PURE = ["--no-deps", "--python-version=3.14", "--only-binary=:all:", "--platform=any", "--implementation=py"]
@@ -40,26 +39,16 @@ def found(home: Path, wanted: str) -> list[Path]:
 
 def pure(name: str, folder: Path) -> Path:
     """A wheel of an installed distribution without its compiled modules, as the site takes it."""
-    version, files = distribution(name).version, installed(name)
-    info = f"{name}-{version}.dist-info"
-    files[f"{info}/METADATA"] = (distribution(name).read_text("METADATA") or "").encode()
-    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    lines = [f"{n},sha256={urlsafe(data)},{len(data)}\n" for n, data in files.items()]
-    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
-    wheel = folder / f"{name}-{version}-py3-none-any.whl"
-    wheel.write_bytes(zipped(files))
-    return wheel
-
-
-def urlsafe(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    made = wheel(name, zipped(installed(name)))
+    (folder / made.file_name).write_bytes(made.data)
+    return folder / made.file_name
 
 
 def write_index(folder: Path, wheels: list[Path]) -> None:
     """A simple index of wheels that lie in ../wheels, as static files (PEP 503)."""
-    for wheel in wheels:
-        project = folder / wheel.name.split("-")[0]
+    for path in wheels:
+        project = folder / path.name.split("-")[0]
         project.mkdir(parents=True)
-        sha256 = hashlib.sha256(wheel.read_bytes()).hexdigest()
-        link = f'<a href="../../wheels/{wheel.name}#sha256={sha256}">{wheel.name}</a>'
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        link = f'<a href="../../wheels/{path.name}#sha256={sha256}">{path.name}</a>'
         (project / "index.html").write_text(f"<!doctype html><title>{project.name}</title>\n{link}\n")

@@ -9,8 +9,10 @@ import click
 from ..errors import FlambeauError
 from ..models.digits import network
 from ..site import build as build_site
+from ..site import build_lock
 from ..site import serve as serve_site
 from ..site.build import size
+from ..site.pyodide import LOCK
 from ..site.server import address
 
 
@@ -47,6 +49,26 @@ def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
     Example: flambeau web build --out site
     """
     click.echo(built(out, sources, model, not no_brotli))
+
+
+@web.command()
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
+@click.option("--sources", is_flag=True, help="Keep .py files: slower to start, tracebacks with lines.")
+def lock(out: Path, sources: bool):
+    """Write wheels and a pyodide-lock.json, by which Pyodide in a page of yours loads "flambeau".
+
+    Put the folder on your server. Pyodide's other packages stay where Pyodide has them.
+
+    Example: flambeau web lock --out flambeau
+    """
+    made, compiled = build_lock(out, sources)
+    size = sum(len(wheel.data) for wheel in made)
+    slow = "" if compiled or sources else ", not compiled (Node.js is not installed): it starts more slowly"
+    click.echo(f"wrote {out}: {', '.join(wheel.file_name for wheel in made)}: {size / 1e6:.1f} MB{slow}")
+    url = f'new URL("./{out.name}/{LOCK}", location.href).href'
+    click.echo(f"in a page: const lockFileURL = {url};")  # in full: Pyodide takes no shorter ones
+    click.echo("           const python = await loadPyodide({ lockFileURL });")
+    click.echo('           await python.loadPackage("flambeau");')
 
 
 @web.command()

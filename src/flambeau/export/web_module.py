@@ -13,15 +13,6 @@ MODULE, EXECUTOR, VALUES = "index.js", "executor.js", "values.js"
 TYPES, PACKAGE = "index.d.ts", "package.json"
 # of web/
 SOURCES = {MODULE: "program.js", EXECUTOR: "executor.js", VALUES: "values.js", TYPES: "program.d.ts"}
-FILES = ("program.json", "kernels.wgsl", "weights.safetensors")
-MODULE, EXECUTOR, VALUES = "index.js", "executor.js", "values.js"
-TYPES, PACKAGE = "index.d.ts", "package.json"
-SOURCES = {
-    MODULE: "program.js",
-    EXECUTOR: "executor.js",
-    VALUES: "values.js",
-    TYPES: "program.d.ts",
-}  # of web/
 FILES = (*SOURCES, PACKAGE)  # what a program for a page has beside its own
 FOR_PYTHON = "// --- for Python alone"  # what follows in a source is no part of the module
 LONGEST = 200  # of a package's name; npm takes 214

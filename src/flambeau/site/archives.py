@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from ..codegen.render import compile_templates
 from ..data.mnist import SUBSET
 from ..errors import FlambeauError
+from ..export.web_module import SOURCES
 from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
@@ -33,6 +34,8 @@ LEFT_OUT = (
 )
 KEPT = {"flambeau/web/executor.js"}
 BESIDE = ("onnx", "selftest")  # packages in archives of their own
+# What no page of anybody's has a use for inside Python.
+NOT_IN_PAGES = ("flambeau/cli/", "flambeau/site/", "flambeau/__main__.py", "flambeau/data/mnist_subset/")
 ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
 # What of the standard library a page has no use for: it has no processes, servers or terminal, and no tests.
@@ -75,17 +78,25 @@ Files = dict[str, bytes]
 Archives = dict[str, bytes]
 
 
-def flambeau() -> Files:
-    """The package as its wheel has it, but for what no page can use."""
+def package() -> Files:
+    """The package as its wheel has it, without stubs."""
     folders = {"flambeau": HERE}
     if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
     found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
-    return {
-        n: data
-        for n, data in found.items()
-        if n in KEPT or not (n.startswith(LEFT_OUT) or n.endswith(".pyi"))
-    }
+    return {name: data for name, data in found.items() if not name.endswith(".pyi")}
+
+
+def flambeau() -> Files:
+    """The package, but for what no page of the site can use."""
+    return {n: data for n, data in package().items() if n in KEPT or not n.startswith(LEFT_OUT)}
+
+
+def library() -> Files:
+    """The package, but for what no page can use; of web/ what goes into exported programs."""
+    kept = {f"flambeau/web/{source}" for source in SOURCES.values()}
+    left = (*NOT_IN_PAGES, "flambeau/web/")
+    return {n: data for n, data in package().items() if n in kept or not n.startswith(left)}
 
 
 def beside(package: str) -> Files:

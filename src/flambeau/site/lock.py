@@ -1,0 +1,99 @@
+"""Turns the package into wheels and a pyodide-lock.json: anybody's page loads "flambeau" by it."""
+
+import base64
+import hashlib
+import io
+import json
+import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.files import write_whole
+from ..errors import FlambeauError
+from . import archives, pyodide
+
+DEPENDS = {"flambeau": ["jinja2"], "jinja2": ["markupsafe"], "markupsafe": []}
+CDN = f"https://cdn.jsdelivr.net/pyodide/v{pyodide.VERSION}/full/"  # where all other packages are
+MARK = '"flambeau"'  # in a lock of ours alone
+
+
+class Wheel(NamedTuple):
+    """A wheel's file name and bytes, and what the lock says of it beside them."""
+
+    name: str
+    version: str
+    file_name: str
+    data: bytes
+
+    def entry(self) -> dict[str, Any]:
+        """The row of pyodide-lock.json."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "file_name": self.file_name,
+            "install_dir": "site",
+            "sha256": hashlib.sha256(self.data).hexdigest(),
+            "package_type": "package",
+            "imports": [self.name],
+            "depends": DEPENDS[self.name],
+            "unvendored_tests": False,
+        }
+
+
+def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
+    """Write the wheels and the lock to a new folder, or to one of an earlier call.
+
+    Returns the wheels, and whether they are compiled. `sources` keeps .py files. FlambeauError where the
+    folder holds other files.
+    """
+    lock = out / pyodide.LOCK
+    ours = lock.is_file() and MARK in lock.read_text("utf-8", "replace")
+    if out.exists() and not ours and any(out.iterdir()):
+        raise FlambeauError(f"web lock: {out} holds other files: name an empty or a new folder")
+    made, compiled = wheels(sources)
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("*.whl"):
+        old.unlink()
+    for wheel in made:
+        (out / wheel.file_name).write_bytes(wheel.data)
+    write_whole(lock, lambda part: part.write_text(json.dumps(locked(made), indent=1) + "\n", "utf-8"))
+    return made, compiled
+
+
+def locked(made: list[Wheel]) -> dict[str, Any]:
+    """Pyodide's own lock with these wheels, which lie beside it; its others are where Pyodide has them."""
+    lock = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))
+    for package in lock["packages"].values():
+        package["file_name"] = CDN + package["file_name"]
+    lock["packages"] |= {wheel.name: wheel.entry() for wheel in made}
+    return lock
+
+
+def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
+    """flambeau and what it imports in a page, and whether they are compiled, which takes Node.js."""
+    files = {"flambeau": archives.library() | archives.templates()}
+    files |= {name: archives.installed(name) for name in ("jinja2", "markupsafe")}
+    plain = {name: archives.zipped(found) for name, found in files.items()}
+    made = None if sources else archives.compiled(plain)
+    info = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))["info"]
+    tag = "cp" + "".join(info["python"].split(".")[:2]) if made else "py3"
+    return [wheel(name, data, tag) for name, data in (made or plain).items()], made is not None
+
+
+def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
+    """The files of an archive as a wheel of the installed distribution of that name."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        files = {n: zipped.read(n) for n in zipped.namelist()}
+    found = distribution(name)
+    info = f"{name}-{found.version}.dist-info"
+    files[f"{info}/METADATA"] = (found.read_text("METADATA") or "").encode()
+    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}-none-any\n".encode()
+    lines = [f"{n},sha256={_urlsafe(data)},{len(data)}\n" for n, data in files.items()]
+    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
+    file_name = f"{name}-{found.version}-{tag}-none-any.whl"
+    return Wheel(name, found.version, file_name, archives.zipped(files))
+
+
+def _urlsafe(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
