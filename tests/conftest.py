@@ -7,6 +7,7 @@ pytest is called with `--torch`, which runs them and nothing else: a missing tor
 import gc
 import os
 import secrets
+import sys
 from collections import Counter
 from contextlib import suppress
 
@@ -18,7 +19,12 @@ pytest_plugins = ["helpers.budget", "helpers.kernels", "helpers.quick"]
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
 os.environ.setdefault("FLAMBEAU_TUNE", "off")  # the rules are tested, not what was measured on this machine
-GRID_SEED = "FLAMBEAU_GRID_SEED"
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads spin while they wait
+# Where Python is told to keep no bytecode, each process that a test starts would compile all modules anew,
+# which is half of the second that it takes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+GRID_SEED, TURN = "FLAMBEAU_GRID_SEED", "FLAMBEAU_TURN"
 
 # marker, and option of pytest and of `./run test`: the library that its tests compare with
 PEERS = {"torch": "PyTorch", "jax": "JAX"}
@@ -32,7 +38,9 @@ def pytest_addoption(parser):
 
 
 def pytest_report_header(config):
-    return f"new cases by {GRID_SEED}={os.environ[GRID_SEED]}" if config.getoption("--torch") else None
+    if config.getoption("--torch"):
+        return f"new cases by {GRID_SEED}={os.environ[GRID_SEED]}"
+    return f"shares by {TURN}={os.environ.get(TURN, 0)}; FLAMBEAU_GRID=2 takes all"
 
 
 def pytest_configure(config):  # before a device is opened; workers inherit what is set
@@ -71,10 +79,31 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if peer_of(item) in wanted]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nothing of what is collected dies: looking through it again and again is for nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish():
-    """Keep what was collected, 17,000 tests, out of each gc.collect() of a test: half a second each time."""
+    keep_out()
+
+
+def keep_out():
+    """Keep what is there, 17,000 tests at first, out of each gc.collect() of a test: half a second each."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def young():
+    """What earlier files left behind for good, as caches of plans, is looked through once."""
+    yield
+    keep_out()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.compare import check
-from helpers.inputs import arrays, host
+from helpers.inputs import arrays, host, with_kernels
 from helpers.paths import TESTS
 from rows import ROWS, SOURCE
 
@@ -18,7 +18,7 @@ from flambeau.core.host import to_numpy
 CODES = {"f4": "f", "i4": "i", "u4": "I", "b1": "?"}
 # computed by NumPy, which a page need not have
 HOSTS = ("_eig", "linalg_eig", "linalg_eigvals", *(name for name in ROWS if name.endswith("_on_host")))
-PLAIN = [name for name in ROWS if name not in (*SOURCE, *HOSTS)]
+PLAIN = with_kernels([name for name in ROWS if name not in (*SOURCE, *HOSTS)], runs=4)
 
 
 def table_files() -> dict[str, str]:
@@ -59,7 +59,7 @@ def wrong(name, given, found, tol) -> str:
     return ""
 
 
-def test_every_row_gives_the_reference_in_the_page(page):
+def test_rows_give_the_reference_in_the_page(page):
     rng = np.random.default_rng(1)
     given = {name: arrays(ROWS[name], rng) for name in PLAIN}
     found = in_page(page, given)
@@ -103,16 +103,14 @@ list(await fb.read(fb.rand(1000), fb.randint(-5, 1000, size=(1000,)), fb.randn(2
 """
 
 
-def test_random_numbers_are_the_desktops(python, device):
-    fb.manual_seed(7)
-    here = [
-        fb.rand(1000, device=device),
-        fb.randint(-5, 1000, size=(1000,), device=device),
-        fb.randn(20_000, device=device),
-    ]
-    (uniform, integers, normal), there = [t.numpy() for t in here], python.run(DRAWN)
-    assert np.array_equal(np.array(there[0], "f4"), uniform)
-    assert there[1] == integers.tolist()
-    check(
-        np.array(there[2], "f4"), normal.astype("f8"), 1e-6, "randn"
-    )  # devices round log and cos differently
+def test_random_numbers_are_the_desktops(python, gpu):
+    """Both devices in one test: pytest puts tests of each apart, and a page of its own boots for them."""
+    there = python.run(DRAWN)
+    for device in (gpu, "cpu"):
+        fb.manual_seed(7)
+        made = fb.rand(1000, device=device), fb.randint(-5, 1000, size=(1000,), device=device)
+        uniform, integers, normal = (t.numpy() for t in (*made, fb.randn(20_000, device=device)))
+        assert np.array_equal(np.array(there[0], "f4"), uniform)
+        assert there[1] == integers.tolist()
+        # devices round log and cos differently
+        check(np.array(there[2], "f4"), normal.astype("f8"), 1e-6, "randn")

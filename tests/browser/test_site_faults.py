@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from helpers.draws import in_turn
 
 from flambeau.site.pages import POLICY
 
@@ -95,7 +96,7 @@ def empty(browser, faulty):
     context.close()
 
 
-@pytest.mark.parametrize("what", FAULTS)
+@pytest.mark.parametrize("what", in_turn(FAULTS, 2))
 def test_a_fault_ends_in_a_sentence_and_a_button(what, empty, faulty, site_folder):
     fault, said = FAULTS[what]
     if fault.body == SAME:

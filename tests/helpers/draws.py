@@ -1,6 +1,7 @@
 """Cases drawn by a seed: a fixed few in every run, and as many as asked for with a seed of one's own.
 
 FLAMBEAU_GRID_SEED=n draws other cases, FLAMBEAU_GRID=n draws n times as many of each kind.
+FLAMBEAU_TURN=n says whose turn it is where each run takes a share; FLAMBEAU_GRID=2 takes all.
 """
 
 import os
@@ -10,6 +11,7 @@ import numpy as np
 
 SEED = int(os.environ.get("FLAMBEAU_GRID_SEED", "0"))
 TIMES = int(os.environ.get("FLAMBEAU_GRID", "1"))
+TURN = int(os.environ.get("FLAMBEAU_TURN", "0"))  # of each commit another: .ci/run
 
 
 def draws(name: str, fixed: int):
@@ -19,6 +21,11 @@ def draws(name: str, fixed: int):
             f"FLAMBEAU_GRID_SEED={SEED} {name} {i}",
             np.random.default_rng([SEED, zlib.crc32(name.encode()), i]),
         )
+
+
+def in_turn(items, runs: int, first: int = 0) -> list:
+    """Those of a list whose turn it is, each in one of so many runs: of what differs little."""
+    return [item for i, item in enumerate(items) if TIMES > 1 or (i + first + TURN) % runs == 0]
 
 
 def one_of(rng, items):

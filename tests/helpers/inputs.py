@@ -5,8 +5,16 @@ from rows import ROWS, In
 
 import flambeau as fb
 from flambeau.core.op import COMPOSED, OPS
+from helpers.draws import in_turn
 
 KINDS = {"f": fb.float32, "i": fb.int32, "u": fb.uint32, "b": fb.bool_}
+
+
+def with_kernels(names, runs: int, first: int = 0) -> list[str]:
+    """The ops of a list that a test gives kernels: all that have kernels of their own, and in turn what is
+    composed of them, which test_value and test_gradient give kernels in each run."""
+    turn = {*in_turn([n for n in names if n in COMPOSED], runs, first)}
+    return [n for n in names if n in OPS or n in turn]
 
 
 def host(array):

@@ -2,6 +2,6 @@
 
 import os
 
-SECONDS = float(os.environ.get("FLAMBEAU_GRID_SECONDS", "60"))
+SECONDS = float(os.environ.get("FLAMBEAU_GRID_SECONDS", "25"))
 SEED = int(os.environ.get("FLAMBEAU_GRID_SEED", "0"))  # by conftest.py, the same in every worker
 MOST = 20  # differences that are told

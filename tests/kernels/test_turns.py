@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from helpers.compare import check
+from helpers.draws import in_turn
 from helpers.inputs import SIZED, declared, has_whole, main_kind, of_dtype
 from helpers.kernels import planned_for
 from helpers.paper import PaperDevice
@@ -78,7 +79,7 @@ LONG = {  # more turns than llvmpipe gives
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", in_turn(LONG, 3))
 def test_long_loops_end_where_they_should(name, gpu):
     f = LONG[name]
     want = {"matmul": 400_009, "sum": 70_000 * np.arange(1, 4), "sort": np.arange(69_991, 70_001)}[name]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers.compare import check, values
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 from rows.attention import attention
 
@@ -124,7 +125,7 @@ def test_forward_in_each_tile(tile, gpu, forced):
 GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
-@pytest.mark.parametrize("tile", GRADIENTS)
+@pytest.mark.parametrize("tile", in_turn(GRADIENTS, 3))
 def test_gradients_in_each_tile(tile, gpu, forced):
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
     shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
@@ -143,7 +144,7 @@ def test_gradients_in_each_tile(tile, gpu, forced):
         check(got.numpy(), want.numpy(), 5e-6, tile)
 
 
-@pytest.mark.parametrize("dtype", (fb.float16, fb.bfloat16))
+@pytest.mark.parametrize("dtype", in_turn((fb.float16, fb.bfloat16), 2))
 def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
     rng = np.random.default_rng(8)
     xs = [fb.tensor(rng.normal(size=(2, n, 20)), dtype, gpu).requires_grad_() for n in (70, 50, 50)]

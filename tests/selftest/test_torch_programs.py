@@ -1,6 +1,6 @@
 """Random programs beside torch: the same lines on its tensors, values and gradients, on all kinds of kernels.
 
-A few of each family in every run, then as many with a new seed as fit into FLAMBEAU_GRID_SECONDS (60).
+A few of each family in every run, then as many with a new seed as fit into FLAMBEAU_GRID_SECONDS (25).
 FLAMBEAU_GRID_SEED is that seed, FLAMBEAU_GRID_CASE one program, as a difference tells it.
 """
 
