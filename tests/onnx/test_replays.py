@@ -1,5 +1,9 @@
 """Calls of a loaded model that are recorded by themselves, and what is made of its weights ahead."""
 
+import gc
+from copy import deepcopy
+from weakref import ref
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
@@ -59,11 +63,11 @@ def test_weights_that_move_all_the_time_are_not_made_into_anything():
 def test_calls_are_recorded_when_shapes_come_again(gpu, capsys):
     model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device=gpu).eval()
     x = np.random.default_rng(0).normal(size=(4, 3)).astype("f4") * 0.01
-    programs = model._recordings.programs
     with fb.no_grad():
         for k in range(4):
             np.testing.assert_allclose(model(x + k * 0.01).numpy(), wanted(x + k * 0.01), rtol=1e-4)
-            assert len(programs) == (k > 0)
+            assert (model._recordings is not None) is (k > 0)
+        programs = model._recordings.programs
         ((program,),) = programs.values()
         assert len(program) == 1  # a product with all that follows
         assert model({"x": fb.tensor(x, device=gpu)})[0].shape == (4, 2) and len(programs) == 1
@@ -76,6 +80,10 @@ def test_calls_are_recorded_when_shapes_come_again(gpu, capsys):
         handle = model.register_forward_hook(lambda module, args, output: seen.append(output.shape))
         assert model(x).shape == (4, 2) and seen == [(4, 2)]
         handle.remove()
+        copied = deepcopy(model)
+        copied.get_parameter("w").mul_(2.0)
+        for _ in range(2):
+            np.testing.assert_allclose(copied(x).numpy(), wanted(x), rtol=1e-4)
         outer = fb.jit(lambda x: model(x) + 1)
         for _ in range(3):
             np.testing.assert_allclose(
@@ -90,7 +98,24 @@ def test_calls_are_recorded_when_shapes_come_again(gpu, capsys):
         model.replays = False
         assert len(model(x).plan()) == 1 and program.calls == calls
     assert model.replays is False and model(x).requires_grad
+    with fb.no_grad():
+        model.replays = True
+        model.w = fb.nn.Parameter(fb.tensor(W * 3, device=gpu))  # another parameter in its place
+        np.testing.assert_allclose(model(x).numpy(), wanted(x, W * 3), rtol=1e-4)
     assert "unrecorded" not in capsys.readouterr().err
+
+
+def test_no_circle_holds_what_was_recorded(gpu):
+    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device=gpu).eval()
+    with fb.no_grad():
+        for _ in range(3):
+            model(np.ones((4, 3), "f4"))
+    gone = ref(model._recordings)
+    gc.collect()
+    gc.disable()
+    del model
+    assert gone() is None
+    gc.enable()
 
 
 def test_models_that_read_values_run_as_they_are(gpu, capsys):

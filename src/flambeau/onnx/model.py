@@ -1,6 +1,9 @@
 """OnnxModel: an ONNX file as a module, with its weights as parameters by their names."""
 
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from operator import is_
 from typing import Any, Self
 
 from ..capture.jit import Recordings
@@ -29,6 +32,27 @@ class WeightsOf(Module):
     """The weights whose names begin alike."""
 
 
+@dataclass(frozen=True)
+class ModelCall:
+    """A model's call on given weights. It does not know the model, so that what is recorded of it goes with
+    that."""
+
+    runner: Runner
+    weights: Initializers
+    training: bool = False
+
+    def __call__(self, fed: dict[str, Any]) -> list[Any]:
+        recorder = state.thread.recorder
+        takes = recorder is None or isinstance(recorder, Recorder)  # others want weights as weights
+        self.runner.training = self.training
+        return self.runner.whole(self.weights, fed, takes and not (self.training or is_grad_enabled()))
+
+    def reads(self, weights: Initializers) -> bool:
+        """Whether these are the weights that it has."""
+        mine, theirs = self.weights.tensors, weights.tensors
+        return mine.keys() == theirs.keys() and all(map(is_, mine.values(), theirs.values()))
+
+
 class OnnxModel(Module):
     """An ONNX graph as a module.
 
@@ -42,13 +66,13 @@ class OnnxModel(Module):
     def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
         verify(definition)
         self.definition, self.replays = definition.without_arrays(), replays
-        self._recordings = Recordings(self._computed, "never", quiet=True, kept=RECORDINGS_KEPT)
+        self._recordings: Recordings | None = None
         self._can_replay: Recent[Any, bool] = Recent()  # by kinds of inputs that came before
         self.runner = Runner(fused(self.definition) if fuses else self.definition, get_device(device))
         graph = definition.graph
         self.inputs = tuple(v for v in graph.inputs if v.name not in graph.initializers)
         self.outputs = graph.outputs
-        self._weights: dict[str, tuple[Module, str]] = {}
+        self._weights: dict[str, tuple[Module | None, str]] = {}  # None: of the model itself
         self._constants: dict[str, Any] = {}
         self._single: dict[str, tuple[Node, Tensor]] = {}  # weights of one element, as the file has them
         state = running_state(graph)
@@ -59,6 +83,14 @@ class OnnxModel(Module):
     def device(self) -> Any:
         """Where it runs."""
         return self.runner.device
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OnnxModel":
+        """A model of its own, which records anew."""
+        made = memo[id(self)] = type(self).__new__(type(self))
+        runner, own = Runner(self.runner.model, self.device), vars(self)
+        anew = {"_recordings": None, "_single": {}, "runner": runner, "definition": self.definition}
+        vars(made).update({k: anew[k] if k in anew else deepcopy(v, memo) for k, v in own.items()})
+        return made
 
     def to(self, *args: Any, **kw: Any) -> Self:
         """As Module.to; what the graph computes moves with its weights."""
@@ -92,19 +124,24 @@ class OnnxModel(Module):
             can = all(type(v) is Tensor and v.device is self.device for v in (*fed.values(), *results))
             self._can_replay.keep(kind, can and bool(fed), KINDS_KEPT)
             return results
-        return self._recordings.call((fed,), {}) if can else self._computed(fed)
+        return self._recorded(fed) if can else self._computed(fed)
+
+    def _recorded(self, fed: dict[str, Any]) -> list[Any]:
+        """`_computed`, by a recording."""
+        weights, known = self._weights_beside(fed), self._recordings
+        if known is None or not known.fn.reads(weights):
+            call = ModelCall(self.runner, weights)
+            known = self._recordings = Recordings(call, "never", quiet=True, kept=RECORDINGS_KEPT)
+        return known.call((fed,), {})
 
     def _computed(self, fed: dict[str, Any]) -> list[Any]:
         """The outputs for inputs by name."""
-        recorder = state.thread.recorder
-        takes = recorder is None or isinstance(recorder, Recorder)  # others want weights as weights
-        self.runner.training = self.training
-        frozen = takes and not (self.training or is_grad_enabled())
-        return self.runner.whole(self._weights_beside(fed), fed, frozen)
+        return ModelCall(self.runner, self._weights_beside(fed), self.training)(fed)
 
     def _weights_beside(self, feeds: dict[str, Any]) -> Initializers:
         """The initializers, but those that are given as inputs."""
-        tensors = {n: getattr(m, last) for n, (m, last) in self._weights.items() if n not in feeds}
+        found = ((n, owner or self, last) for n, (owner, last) in self._weights.items() if n not in feeds)
+        tensors = {n: getattr(owner, last) for n, owner, last in found}
         return Initializers(
             {n: v for n, v in self._constants.items() if n not in feeds}, tensors, self._single
         )
@@ -151,7 +188,7 @@ class OnnxModel(Module):
             return
         owner, last = self._owner(name)
         setattr(owner, last, Buffer(value) if is_state or not value.dtype.has_gradients else Parameter(value))
-        self._weights[name] = owner, last
+        self._weights[name] = (None if owner is self else owner), last
         if value.numel() == 1 and value.dtype.is_float:
             self._single[name] = getattr(owner, last).node, to_value(array, cpu())
 

@@ -78,9 +78,10 @@ class Folded:
         """Remember what the weights of these names are: what is kept is made of that."""
         self.made_of |= {n: (t, t.node) for n in names if (t := self.tensors.get(n)) is not None}
 
-    def holds(self) -> bool:
+    def holds(self, weights: Initializers) -> bool:
         """Whether the weights are what they were."""
-        return all(t.node is node for t, node in self.made_of.values())
+        now = weights.tensors
+        return all(now[n] is t and t.node is node for n, (t, node) in self.made_of.items())
 
 
 def depends_on_shapes(node: NodeDef, known: set[str], functions: Any) -> bool:

@@ -163,7 +163,7 @@ class Runner:
         frozen = frozen and self._changes < CHANGES
         key = frozen and settings(), frozenset(weights.tensors), len(weights.constants)
         found = self._foldings.get(key)
-        if found is not None and not found.holds():
+        if found is not None and not found.holds(weights):
             self._changes += 1
             self._plans = Recent({k: plan for k, plan in self._plans.items() if k[0] is not found})
             found = None
