@@ -333,6 +333,7 @@ from .functions import less as less
 from .functions import less_equal as less_equal
 from .functions import lgamma as lgamma
 from .functions import linspace as linspace
+from .functions import lobpcg as lobpcg
 from .functions import log as log
 from .functions import log1p as log1p
 from .functions import log2 as log2
@@ -886,6 +887,7 @@ __all__ = [
     "linspace",
     "load",
     "load_program",
+    "lobpcg",
     "log",
     "log10",
     "log1p",

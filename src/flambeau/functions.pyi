@@ -253,6 +253,7 @@ __all__ = [
     "less_equal",
     "lgamma",
     "linspace",
+    "lobpcg",
     "log",
     "log10",
     "log1p",
@@ -1762,6 +1763,27 @@ def linspace(
     """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]
 
     Raises ValueError where steps is no whole number from 0."""
+
+def lobpcg(
+    A: Tensor,
+    k: Any = None,
+    B: Tensor | None = None,
+    X: Any = None,
+    n: Any = None,
+    iK: Any = None,
+    niter: Any = None,
+    tol: _float | None = None,
+    largest: _bool = True,
+    method: str = "ortho",
+) -> Tensor:
+    """The k largest (or smallest) eigenvalues of symmetric A, in this order, and their vectors as columns.
+
+    [..., m, m] -> [..., k], [..., m, k]. B: a positive definite matrix, for A x = e B x. X: n columns to
+    begin with, drawn without. k: 1, or as many as X has; n: columns that are worked with, k without. iK: a
+    preconditioner, near the inverse of A. niter: iterations at most, 1,000 without; tol: the error that is
+    enough, beside the sizes of A and e. method: "ortho" or "basic", which are one here. Each iteration reads
+    the error, so a recorded call can't; there are no gradients. ValueError where 3 n is more than m, or for
+    another method."""
 
 def log(input: Tensor) -> Tensor:
     """natural logarithm"""

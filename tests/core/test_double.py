@@ -17,8 +17,8 @@ log_normal logspace lu_unpack nextafter rand randn uniform zeros
 ROUGH = """
 _j0 _j1 _k0e _k1e _y0 _y1 bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1
 scaled_modified_bessel_k0 scaled_modified_bessel_k1
-_keys _queries _values affine_grid airy_ai deform_conv2d geqrf grid_sample gumbel_softmax interpolate normal qr
-quantized_linear randn_like rrelu
+_keys _queries _values affine_grid airy_ai deform_conv2d geqrf grid_sample gumbel_softmax interpolate normal
+qr quantized_linear randn_like rrelu
 """
 # rows of pairs, which are complex numbers: test_complex.py
 PAIRS = "_join _conj complex conj polar real imag angle adjoint sgn view_as_real view_as_complex"

@@ -12,7 +12,6 @@ from .group import Decision
 HEADS = ("reduce", "fold", "contract", "whole", "part", "pair")  # the ops that are kernels of their own
 OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
-MOST_JOINED = 16  # nodes from a value that several read to where these meet, in one epilogue
 DEAR = 9.0  # more than is cheap, of reads and of cost: what a gather reads, what lies too deep to be priced
 
 
@@ -23,7 +22,6 @@ class Epilogues:
         self.nodes: dict[Node, list[Node]] = {}  # head -> head, ..., tail
         self.head_of: dict[Node, Node] = {}  # tail -> its head
         self.head_around: dict[Node, Node] = {}  # node of an epilogue -> the head
-        self.between: set[Node] = set()  # nodes beside which others go on too: no epilogue ends with one
 
     def tail(self, head: Node) -> Node:
         return self.nodes[head][-1]
@@ -109,8 +107,6 @@ class Materialization:
             self._end_epilogue(nodes[: nodes.index(node) + 1], why)
 
     def _end_epilogue(self, nodes: list[Node], why: str) -> None:
-        while nodes[-1] in self.epilogues.between:
-            nodes = nodes[:-1]
         self.epilogues.set(nodes)
         self.store(nodes[-1], why)
 
@@ -178,15 +174,13 @@ class Materialization:
         return list(readers)
 
     def _grow_epilogue(self, head: Node) -> None:
-        """Follow the single consumer, or several to where they meet, while all are elementwise over the same
-        elements."""
+        """Follow the single consumer while it is elementwise over the same elements."""
         nodes, why = [head], "it is a kernel of its own"
         while head.op.kind not in ("whole", "pair"):
-            more, why = self._next(nodes[-1], head)
-            if not more:
+            user, why = self._next(nodes[-1], head)
+            if user is None:
                 break
-            self.epilogues.between.update(more[:-1])
-            nodes += more
+            nodes.append(user)
         while nodes[-1].op.kind == "movement" and nodes[-1] not in self._stored:
             nodes.pop()
         if head.op.kind == "contract" and self._is_update(nodes):
@@ -200,43 +194,24 @@ class Materialization:
             return False
         return any(x in self.dying and x.shape == n.shape for n in nodes for x in n.inputs)
 
-    def _next(self, at: Node, head: Node) -> tuple[list[Node], str]:
-        """The nodes that go on from a value inside its head's kernel, or none and why."""
+    def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
+        """The node that goes on from a value inside its head's kernel, or none and why."""
         if at in self._stored:
-            return [], self._why[at]
+            return None, self._why[at]
         users = self.consumers(at)
         if len(users) != 1:
-            return self._to_where_they_meet(at, users), "several read it" if users else "nothing reads it"
+            return None, "several read it" if users else "nothing reads it"
         user = users[0]
         if user in self.epilogues.head_of:
-            return [], f"{user.op.name} is another kernel's"
+            return None, f"{user.op.name} is another kernel's"
         in_fours = head.op.kind == "contract" and not self.limits.software
         if user.dtype.is_packed and not in_fours:  # heads write one element a thread: a map goes on
-            return [], f"{user.dtype.short} is written by four"
+            return None, f"{user.dtype.short} is written by four"
         if user.op.order == "same" or (user.op.kind == "elementwise" and user.shape == at.shape):
-            return [user], ""
+            return user, ""
         if user.op.kind in HEADS:
-            return [], f"{user.op.name.strip('_')} reads it"
-        return [], f"{user.op.name.strip('_')} has other elements"
-
-    def _to_where_they_meet(self, at: Node, users: list[Node]) -> list[Node]:
-        """The nodes from a value that several read to the first that all of it goes through, as in
-        x * sigmoid(x); none where anybody else reads one of them."""
-        found, ahead = [], set(users)
-        while ahead and len(found) < MOST_JOINED:
-            n = min(ahead, key=lambda n: self.rank[id(n)])
-            ahead.remove(n)
-            if n.op.kind != "elementwise" or n.shape != at.shape or n.dtype.is_packed:
-                return []
-            if n in self.epilogues.head_of or n in self.epilogues.head_around:
-                return []
-            found.append(n)
-            if not ahead:
-                return found
-            if n in self._stored:
-                return []
-            ahead.update(self.consumers(n))
-        return []
+            return None, f"{user.op.name.strip('_')} reads it"
+        return None, f"{user.op.name.strip('_')} has other elements"
 
     # --- who computes what ---
 

@@ -198,8 +198,7 @@ class Planner:
         do fit)."""
         head = self.values.epilogues.head_of.get(tail)
         nodes = self.epilogues[head][:-1] if head is not None else []
-        between = self.values.epilogues.between
-        return next((n for n in reversed(nodes) if n.op.kind != "movement" and n not in between), tail)
+        return next((n for n in reversed(nodes) if n.op.kind != "movement"), tail)
 
     def _shrink(self, group: FusedGroup) -> None:
         """Leave an output that is made of the others out of a group; else have two groups compute its values,
