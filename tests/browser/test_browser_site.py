@@ -55,7 +55,7 @@ def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, si
     expect(page, "#prediction").to_have_text("3", timeout=WAIT)
     assert float(page.inner_text("#speed")) > 0
     page.click("#undo")
-    expect(page, "#prediction").to_have_text("–")
+    expect(page, "#prediction").to_have_text("–", timeout=WAIT)
     page.click("[aria-label='Draw a 8']")
     expect(page, "#prediction").to_have_text("8", timeout=WAIT)
 
@@ -70,7 +70,7 @@ def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, si
     for source, said in (("1 / 0", "ZeroDivisionError: division by zero"), ("x = 2", "It printed nothing")):
         page.fill("#source", source)
         page.click("#run")
-        expect(page, "#result").to_contain_text(said)
+        expect(page, "#result").to_contain_text(said, timeout=WAIT)
     for folder in ("mnist", "image", "selftest"):
         assert page.locator(f"nav.site a[href='{folder}/'], .tiles a[href='{folder}/']").count() == 2
     page.set_viewport_size({"width": 360, "height": 640})
