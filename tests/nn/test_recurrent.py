@@ -240,6 +240,15 @@ def test_packing(on_numpy):
     assert told[6:10] == [[1, 2], [3], [4, 5, 6], [[1, 3, 4], [2, 0, 5], [0, 0, 6]]]
 
 
+def test_packed_ones_move_as_their_elements(on_numpy):
+    packed = rnn.pack_sequence([fb.tensor([1, 2]), fb.tensor([3])])
+    kinds = {"float": fb.float32, "half": fb.float16, "double": fb.float64, "long": fb.int64, "int": fb.int32}
+    for name, dtype in kinds.items():
+        made = getattr(packed, name)()
+        assert made.data.dtype is dtype and made.batch_sizes == (2, 1) and made.data.tolist() == [1, 3, 2]
+    assert packed.cpu().device is packed.device and not packed.is_cuda
+
+
 def test_packing_beside_torch(torch, on_numpy):
     assert packing(rnn, fb) == packing(torch.nn.utils.rnn, torch)
 

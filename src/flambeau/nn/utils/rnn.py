@@ -31,6 +31,39 @@ class PackedSequence(NamedTuple):
         """Where the elements are."""
         return self.data.device
 
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a GPU."""
+        return self.data.is_cuda
+
+    def cpu(self) -> "PackedSequence":
+        """The same on the host."""
+        return self.to("cpu")
+
+    def cuda(self, *args: Any, **kw: Any) -> "PackedSequence":
+        """The same on the GPU."""
+        return self._replace(data=self.data.cuda(*args, **kw))
+
+    def float(self) -> "PackedSequence":
+        """The same in float32."""
+        return self._replace(data=self.data.float())
+
+    def half(self) -> "PackedSequence":
+        """The same in float16."""
+        return self._replace(data=self.data.half())
+
+    def double(self) -> "PackedSequence":
+        """The same in float64, which no GPU has: TypeError there."""
+        return self._replace(data=self.data.double())
+
+    def long(self) -> "PackedSequence":
+        """The same in int64."""
+        return self._replace(data=self.data.long())
+
+    def int(self) -> "PackedSequence":
+        """The same in int32."""
+        return self._replace(data=self.data.int())
+
 
 def _whole(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
