@@ -222,6 +222,7 @@ def product_with_reflectors(d):
 
 
 WITHOUT = {
+    "lobpcg": "draws what it begins with: tests/ops/test_lobpcg.py",
     "linalg_ldl_factor": "of a definite matrix, and indefinite ones: tests/ops/test_ldl.py",
     "linalg_ldl_factor_ex": "the same", "linalg_ldl_solve": "the same",
     "linalg_cholesky_ex": "linalg.cholesky with a flag: tests/ops/test_linalg.py",

@@ -42,6 +42,7 @@ MODULES = {
     "join": "Join",
     "linalg.eig": "",
     "linalg.ldl": "",
+    "linalg.lobpcg": "",
     "linalg.lu": "",
     "linalg.products": "Linalg",
     "loss": "",
