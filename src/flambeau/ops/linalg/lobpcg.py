@@ -23,7 +23,7 @@ class Lobpcg(NamedTuple):
     eigenvectors: "Tensor"
 
 
-class Search(NamedTuple):
+class EigenSearch(NamedTuple):
     """What is looked for, and how long."""
 
     k: int
@@ -56,7 +56,7 @@ def lobpcg(
         raise ValueError(f"{k} of {n} columns for {m} rows: needs k <= n and 3 n <= m: use linalg.eigh")
     enough = finfo(a.dtype).eps ** 0.5 if tol is None else tol
     given = [None if x is None else matrices(x).detach() for x in (B, X, iK)]
-    search = Search(k, n, niter or MOST, enough, largest)
+    search = EigenSearch(k, n, niter or MOST, enough, largest)
     with no_grad():
         if a.ndim == 2:
             return Lobpcg(*_found(a, given, search))
@@ -75,7 +75,7 @@ def _flat(x: Any) -> Any:
     return x.reshape(-1, *x.shape[-2:])
 
 
-def _found(a: Any, given: list[Any], s: Search) -> tuple[Any, Any]:
+def _found(a: Any, given: list[Any], s: EigenSearch) -> tuple[Any, Any]:
     """The eigenpairs of one matrix: of L^-1 A L^-T, where B is L L^T. given: B, X and iK, or None."""
     b, x, ik = given
     low = None if b is None else lf._cholesky(b)
