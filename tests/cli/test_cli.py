@@ -114,7 +114,7 @@ def test_what_was_stopped_goes_on_to_the_same_bits(digits, tmp_path, monkeypatch
     from flambeau.cli import mnist
 
     def weights(out, *more):
-        args = ("--steps", 24, "--batch-size", 10, "--device", "cpu", "--out", out, *more)
+        args = ("--steps", 24, "--batch-size", 10, "--device", "cpu", "--width", 6, "--out", out, *more)
         done = flambeau("mnist", "--data", digits, *args)
         assert done.exit_code == 0, done.output
         return (out / "mnist.safetensors").read_bytes(), done.output

@@ -48,6 +48,7 @@ class MnistOptions:
     data: str | None
     steps: int | None
     augment: bool
+    width: int
     resume: bool
 
     def settled(self, count: int) -> "MnistOptions":
@@ -105,9 +106,11 @@ def preparing(model: nn.Module, device: Any, augment: bool) -> Any:
     return prepare
 
 
-def learner_of(lr: float, steps: int, device: Any, curve: LossCurve, folder: Path, augment: bool) -> Learner:
-    """The network and what it is trained by, for so many steps; checkpoints go to the folder."""
-    model = network().to(device)
+def learner_of(
+    model: nn.Module, lr: float, steps: int, curve: LossCurve, folder: Path, augment: bool
+) -> Learner:
+    """What trains the network, for so many steps; checkpoints go to the folder."""
+    device = next(iter(model.parameters())).device
     optimizer = optim.Adam(model.parameters(), lr=lr, betas=BETAS)
     return Learner(
         model,
@@ -179,7 +182,8 @@ def check_out(out: Path) -> None:
 
 def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
     """Load the file into a fresh network and compare its logits with the trained one's."""
-    fresh, x = network().to(learner.device), images(pixels[:64], learner.device)
+    width = learner.model[0].weight.shape[0]
+    fresh, x = network(width).to(learner.device), images(pixels[:64], learner.device)
     fresh.load(path)
     difference = float(np.abs(fresh(x).numpy() - learner.model(x).numpy()).max())
     if not difference <= 1e-5:
@@ -219,6 +223,9 @@ def picture(path: Path, curve: LossCurve, accuracies: list[float], test_set, pre
 @click.option(
     "--augment/--no-augment", default=True, show_default=True, help="Turn, shift and zoom digits a little."
 )
+@click.option(
+    "--width", type=click.IntRange(1), default=8, show_default=True, help="Channels of the first convolution."
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that was stopped; give the same options.")
 def mnist(**options: Any):
     """Train a small convolutional network on MNIST and save mnist.safetensors and mnist.png.
@@ -243,7 +250,8 @@ def mnist(**options: Any):
     curve, folder = LossCurve(), wanted.out / RUN
     earlier(folder, wanted.resume, curve)
     steps = min(wanted.steps or most, most)
-    learner = learner_of(wanted.lr, steps, where, curve, folder, wanted.augment)
+    model = network(wanted.width).to(where)
+    learner = learner_of(model, wanted.lr, steps, curve, folder, wanted.augment)
     code = train(learner, loader, test_loader, epochs)
     path = wanted.out / "mnist.safetensors"
     learner.model.save(path)

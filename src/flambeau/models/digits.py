@@ -14,17 +14,20 @@ LR, BETAS = 0.01, (0.9, 0.95)
 RISE = 0.2  # the part of the steps in which the learning rate rises
 
 
-def network() -> nn.Sequential:
-    """Two convolutions and a linear layer, 5,994 numbers. [n, 1, 28, 28] -> [n, 10]"""
+def network(width: int = 8) -> nn.Sequential:
+    """Two convolutions and a linear layer, 5,994 numbers. [n, 1, 28, 28] -> [n, 10]
+
+    width: channels of the first convolution, w below.
+    """
     return nn.Sequential(
-        nn.Conv2d(1, 8, 5),  # [n, 8, 24, 24]
+        nn.Conv2d(1, width, 5),  # [n, w, 24, 24]
         nn.ReLU(),
-        nn.MaxPool2d(2),  # [n, 8, 12, 12]
-        nn.Conv2d(8, 16, 5),  # [n, 16, 8, 8]
+        nn.MaxPool2d(2),  # [n, w, 12, 12]
+        nn.Conv2d(width, 2 * width, 5),  # [n, 2 w, 8, 8]
         nn.ReLU(),
-        nn.MaxPool2d(2),  # [n, 16, 4, 4]
+        nn.MaxPool2d(2),  # [n, 2 w, 4, 4]
         nn.Flatten(),
-        nn.Linear(256, 10),
+        nn.Linear(32 * width, 10),
     )
 
 
