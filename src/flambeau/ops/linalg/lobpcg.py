@@ -1,6 +1,6 @@
 """A few of the largest or smallest eigenvalues of symmetric matrices, by products (Knyazev, 2001)."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from ...core.declare import composed
 from ...core.dtype import finfo
@@ -33,30 +33,44 @@ class EigenSearch(NamedTuple):
     largest: bool
 
 
+class LobpcgOptions(TypedDict, total=False):
+    """How lobpcg looks; it says what these are."""
+
+    iK: Any
+    niter: int | None
+    tol: float | None
+    largest: bool
+    method: str
+
+
+LOBPCG: LobpcgOptions = {"iK": None, "niter": None, "tol": None, "largest": True, "method": "ortho"}
+
+
 @composed
-def lobpcg(
-    A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest: bool = True, method="ortho"
-):
+def lobpcg(A, k=None, B=None, X=None, n=None, **more: Unpack[LobpcgOptions]):
     """The k largest (or smallest) eigenvalues of symmetric A, in this order, and their vectors as columns.
 
     [..., m, m] -> [..., k], [..., m, k]. B: a positive definite matrix, for A x = e B x. X: n columns to
     begin with, drawn without. k: 1, or as many as X has; n: columns that are worked with, k without. iK: a
     preconditioner, near the inverse of A. niter: iterations at most, 1,000 without; tol: the error that is
     enough, beside the sizes of A and e. method: "ortho" or "basic", which are one here. Each iteration reads
-    the error, so a recorded call can't; there are no gradients. ValueError where 3 n is more than m, or for
-    another method.
+    the error, so a recorded call can't; there are no gradients. more: the last four, by name. ValueError
+    where 3 n is more than m, or for another method, TypeError for another option.
     """
-    if method not in ("ortho", "basic"):
-        raise ValueError(f"method={method!r} is unknown: use 'ortho' or 'basic'")
+    if unknown := set(more) - set(LOBPCG):
+        raise TypeError(f"there is no option {min(unknown)}: use one of {', '.join(LOBPCG)}")
+    o: Any = {**LOBPCG, **more}
+    if o["method"] not in ("ortho", "basic"):
+        raise ValueError(f"method={o['method']!r} is unknown: use 'ortho' or 'basic'")
     a = matrices(A, square=True).detach()
     m, found = a.shape[-1], X.shape[-1] if X is not None else None
     k = k or found or 1
     n = found or n or k
     if 3 * n > m or k > n:
         raise ValueError(f"{k} of {n} columns for {m} rows: needs k <= n and 3 n <= m: use linalg.eigh")
-    enough = finfo(a.dtype).eps ** 0.5 if tol is None else tol
-    given = [None if x is None else matrices(x).detach() for x in (B, X, iK)]
-    search = EigenSearch(k, n, niter or MOST, enough, largest)
+    enough = finfo(a.dtype).eps ** 0.5 if o["tol"] is None else o["tol"]
+    given = [None if x is None else matrices(x).detach() for x in (B, X, o["iK"])]
+    search = EigenSearch(k, n, o["niter"] or MOST, enough, o["largest"])
     with no_grad():
         if a.ndim == 2:
             return Lobpcg(*_found(a, given, search))
