@@ -1766,15 +1766,11 @@ def linspace(
 
 def lobpcg(
     A: Tensor,
-    k: Any = None,
+    k: _int | None = None,
     B: Tensor | None = None,
-    X: Any = None,
-    n: Any = None,
-    iK: Any = None,
-    niter: Any = None,
-    tol: _float | None = None,
-    largest: _bool = True,
-    method: str = "ortho",
+    X: Tensor | None = None,
+    n: _int | None = None,
+    **how: Any,
 ) -> Tensor:
     """The k largest (or smallest) eigenvalues of symmetric A, in this order, and their vectors as columns.
 
@@ -1782,8 +1778,8 @@ def lobpcg(
     begin with, drawn without. k: 1, or as many as X has; n: columns that are worked with, k without. iK: a
     preconditioner, near the inverse of A. niter: iterations at most, 1,000 without; tol: the error that is
     enough, beside the sizes of A and e. method: "ortho" or "basic", which are one here. Each iteration reads
-    the error, so a recorded call can't; there are no gradients. ValueError where 3 n is more than m, or for
-    another method."""
+    the error, so a recorded call can't; there are no gradients. how: what comes behind n, by name. ValueError
+    where 3 n is more than m, or for another method, TypeError for another option."""
 
 def log(input: Tensor) -> Tensor:
     """natural logarithm"""

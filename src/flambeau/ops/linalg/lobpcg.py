@@ -1,6 +1,6 @@
 """A few of the largest or smallest eigenvalues of symmetric matrices, by products (Knyazev, 2001)."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.declare import composed
 from ...core.dtype import finfo
@@ -33,33 +33,23 @@ class EigenSearch(NamedTuple):
     largest: bool
 
 
-class LobpcgOptions(TypedDict, total=False):
-    """How lobpcg looks; it says what these are."""
-
-    iK: Any
-    niter: int | None
-    tol: float | None
-    largest: bool
-    method: str
-
-
-LOBPCG: LobpcgOptions = {"iK": None, "niter": None, "tol": None, "largest": True, "method": "ortho"}
+LOBPCG: dict[str, Any] = {"iK": None, "niter": None, "tol": None, "largest": True, "method": "ortho"}
 
 
 @composed
-def lobpcg(A, k=None, B=None, X=None, n=None, **more: Unpack[LobpcgOptions]):
+def lobpcg(A, k=None, B=None, X=None, n=None, **how: Any):
     """The k largest (or smallest) eigenvalues of symmetric A, in this order, and their vectors as columns.
 
     [..., m, m] -> [..., k], [..., m, k]. B: a positive definite matrix, for A x = e B x. X: n columns to
     begin with, drawn without. k: 1, or as many as X has; n: columns that are worked with, k without. iK: a
     preconditioner, near the inverse of A. niter: iterations at most, 1,000 without; tol: the error that is
     enough, beside the sizes of A and e. method: "ortho" or "basic", which are one here. Each iteration reads
-    the error, so a recorded call can't; there are no gradients. more: the last four, by name. ValueError
+    the error, so a recorded call can't; there are no gradients. how: what comes behind n, by name. ValueError
     where 3 n is more than m, or for another method, TypeError for another option.
     """
-    if unknown := set(more) - set(LOBPCG):
+    if unknown := set(how) - set(LOBPCG):
         raise TypeError(f"there is no option {min(unknown)}: use one of {', '.join(LOBPCG)}")
-    o: Any = {**LOBPCG, **more}
+    o = {**LOBPCG, **how}
     if o["method"] not in ("ortho", "basic"):
         raise ValueError(f"method={o['method']!r} is unknown: use 'ortho' or 'basic'")
     a = matrices(A, square=True).detach()
