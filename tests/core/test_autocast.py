@@ -150,7 +150,7 @@ def test_lists_are_torchs(torch):
 # op: why the dtype is another one under autocast too
 FLOAT32_HERE = "of 16-bit matrices, and their powers, results are float32 here"
 UNLIKE = {
-    **dict.fromkeys(("matrix_power", "linalg_matrix_power", "matrix_exp"), FLOAT32_HERE),
+    **dict.fromkeys(("matrix_power", "linalg_matrix_power", "matrix_exp", "ormqr"), FLOAT32_HERE),
     "float_power": "float64 there, which GPUs lack",
     "nextafter": "the next float32",
     "normal": "draws are float32",

@@ -83,7 +83,10 @@ DIFFERS = {
         " average_attn_weights is_causal",
         "*given and **how take them, in torch's order and by its names",
     ),
-    "eye": ("dtype", "float32 is the default dtype"),
+    "lobpcg": (
+        "iK niter tol largest method tracker ortho_iparams ortho_fparams ortho_bparams",
+        "**how takes the first five by name; what watches and tunes torch's own steps is not here",
+    ),
     "istft": ("onesided", "True is what None means for real signals"),
     "stft": ("onesided return_complex align_to_window", "True is what None means for real signals"),
     "kthvalue": ("dim", "-1 is what None means"),
