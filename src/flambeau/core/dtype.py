@@ -229,7 +229,8 @@ inside: ContextVar[DType | None] = ContextVar("inside", default=None)
 
 def default_float() -> DType:
     """What numbers with a point become: the default dtype, but in what operations are made of."""
-    return inside.get() or _Defaults.floats
+    floats = _Defaults.floats
+    return floats if floats is float32 else inside.get() or floats  # each number asks
 
 
 def set_default_float(dtype: DType) -> None:
