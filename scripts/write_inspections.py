@@ -144,7 +144,7 @@ def first_kernel(shown) -> None:
 
 PICTURES = [
     ("inspector", "gpt", [first_kernel]),
-    ("inspector-model", "mnist", ["2"]),
+    ("inspector-model", "mnist", ["2", "+", "+", "+"]),
     ("inspector-time", "gpt", ["4"]),
     ("inspector-roofline", "efficientnet", ["5"]),
 ]
