@@ -213,9 +213,11 @@ def test_test_checks_the_code_first(checkout):
     assert checkout.called()[-3:] == [
         "-m ruff check .",
         "-m pyright",
-        "-m pytest -n 2 -k exp",
+        "-m pytest -n 2 --dist worksteal -k exp",
     ]
-    assert done.stderr.endswith("run test: ruff check .\nrun test: pyright\nrun test: pytest -n 2 -k exp\n")
+    assert done.stderr.endswith(
+        "run test: ruff check .\nrun test: pyright\nrun test: pytest -n 2 --dist worksteal -k exp\n"
+    )
     assert checkout.run("test", RUFF_CODE="1").returncode == 1
     assert checkout.called() == ["-m ruff check ."]
 
@@ -233,21 +235,21 @@ def test_the_checks_alone(checkout):
 def test_a_quick_one_leaves_out_what_is_slow(checkout):
     checkout.run("test")
     done = checkout.run("test", "--quick")
-    assert checkout.called() == ["-m ruff check .", "-m pytest -n 2 --quick"]
-    assert done.stderr.endswith("run test: ruff check .\nrun test: pytest -n 2 --quick\n")
+    assert checkout.called() == ["-m ruff check .", "-m pytest -n 2 --dist worksteal --quick"]
+    assert done.stderr.endswith("run test: ruff check .\nrun test: pytest -n 2 --dist worksteal --quick\n")
 
 
 @POSIX
 def test_comparisons_install_their_library_once_and_run_alone(checkout):
     checkout.run("test")
     done = checkout.run("test", "--torch", "-k", "conv")
-    ran = "-m pytest -n 2 --torch -k conv"
+    ran = "-m pytest -n 2 --dist worksteal --torch -k conv"
     assert checkout.called() == [*installs("[arrays,dawn,dev,torch,train]"), ran]
-    assert done.stderr.endswith("run test: pytest -n 2 --torch -k conv\n")
+    assert done.stderr.endswith("run test: pytest -n 2 --dist worksteal --torch -k conv\n")
     checkout.run("test", "-k", "conv", "--torch")
-    assert checkout.called() == ["-m pytest -n 2 -k conv --torch"]
+    assert checkout.called() == ["-m pytest -n 2 --dist worksteal -k conv --torch"]
     checkout.run("test")
-    assert checkout.called()[-3:] == ["-m ruff check .", "-m pyright", "-m pytest -n 2"]
+    assert checkout.called()[-3:] == ["-m ruff check .", "-m pyright", "-m pytest -n 2 --dist worksteal"]
     checkout.run("bench", "--torch")
     assert checkout.called() == ["ROOT/.venv/bin/flambeau bench --torch"]
 

@@ -1,5 +1,5 @@
 """Debugging: a value that is not finite into the first op that made one; indices outside into their line;
-a function into how far autocast takes its values from float32."""
+a device into the kernels that it ran; a function into how far autocast takes its values from float32."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from .autodiff.backward import slopes
+from .codegen.render import render
 from .core.autocast import autocast, heard, in_full
 from .core.docstrings import explained
 from .core.dtype import float16
@@ -18,6 +19,7 @@ from .core.faults import ADVICE
 from .core.modes import no_grad
 from .core.node import Node, describe, reached, toposort
 from .core.node import watched as watched_nodes
+from .device import get_device
 from .errors import IndexFault
 from .ops.index.indices import watched
 from .ops.join import stack
@@ -125,6 +127,21 @@ def _check(places: Any) -> None:
         except IndexFault as e:
             told = str(e).removesuffix(f": {ADVICE}")
             raise IndexFault(f"{told}: use indices that are inside") from None
+
+
+def kernels(device: Any = None) -> list[dict[str, Any]]:
+    """The kernels that a device was given since it was opened, in order of first use: "name", "template",
+    "groups" [3] and "wgsl" of each.
+
+    device: the default one without; "cpu" has no kernels.
+    """
+    rows: dict[tuple, dict[str, Any]] = {}
+    for compiled in list(get_device(device).plans.values()):
+        for k in compiled.plan.kernels:
+            if (k.name, k.grid, k.shader) not in rows:
+                row = {"name": k.name, "template": k.shader.template, "groups": list(k.grid)}
+                rows[k.name, k.grid, k.shader] = row | {"wgsl": render(k.shader)}
+    return list(rows.values())
 
 
 class Drifted(NamedTuple):

@@ -10,6 +10,8 @@ from flambeau.errors import FlambeauError
 from flambeau.site import build, serve
 from flambeau.site.server import address
 
+from .paper import WAIT
+
 # Without --enable-unsafe-webgpu there is no adapter; the others keep to the software one and off the network.
 FLAGS = [
     "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
@@ -52,8 +54,17 @@ def browser():
             found = driver.chromium.launch(executable_path=program, args=FLAGS)
         except playwright.Error as e:
             pytest.skip(f"no browser: {program} does not start: {e.message.splitlines()[0]}")
+        playwright.expect.set_options(timeout=WAIT)
+        make = found.new_context
+        found.new_context = lambda **kw: patient(make(**kw))
         yield found
         found.close()
+
+
+def patient(context):
+    """A context whose pages are given time: Playwright's 30 seconds are few on a busy machine."""
+    context.set_default_timeout(WAIT)
+    return context
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from helpers.paths import ROOT
 
 SHOTS = ROOT / "build" / "screenshots"  # what the page looked like; git ignores it
 READY = re.compile("^ready on .*swiftshader")
-WAIT = 60_000  # milliseconds for a page to start, or for some steps, on a busy machine
+WAIT = 120_000  # milliseconds for whatever a page does, which a busy machine may take
 Stroke = list[tuple[float, float]]
 
 

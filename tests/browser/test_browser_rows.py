@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.compare import check
-from helpers.inputs import arrays, host, with_kernels
+from helpers.draws import in_turn
+from helpers.inputs import arrays, host
 from helpers.paths import TESTS
 from rows import ROWS, SOURCE
 
@@ -21,7 +22,7 @@ HOSTS = (
     *("_eig", "linalg_eig", "linalg_eigvals"),
     *(name for name in ROWS if name.startswith("linalg_ldl") or name.endswith("_on_host")),
 )
-PLAIN = with_kernels([name for name in ROWS if name not in (*SOURCE, *HOSTS)], runs=4)
+PLAIN = in_turn([name for name in ROWS if name not in (*SOURCE, *HOSTS)], runs=4)
 
 
 def table_files() -> dict[str, str]:

@@ -16,7 +16,7 @@ from flambeau.cli import main
 from flambeau.site import archives, build, serve
 from flambeau.site.server import QuietHandler, address
 
-from .paper import READY, WAIT, draw, expect, overflow, until
+from .paper import READY, draw, expect, overflow, until
 
 
 def status(page):
@@ -41,8 +41,8 @@ def transferred(page) -> dict[str, int]:
 def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, site, site_folder):
     """An exported network at once; then code, its kernels, what is wrong with it; links; a phone; offline."""
     page.goto(site)
-    status(page).to_have_text(READY, timeout=WAIT)
-    expect(page, "#prediction").to_have_text("5", timeout=WAIT)  # it draws one for those who only look
+    status(page).to_have_text(READY)
+    expect(page, "#prediction").to_have_text("5")  # it draws one for those who only look
     sizes = transferred(page)
     assert not [name for name in sizes if "pyodide" in name or name.endswith(".zip")]
     if (site_folder / "manifest.json.br").is_file():
@@ -52,25 +52,25 @@ def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, si
     assert "swiftshader" in page.inner_text("#adapter").lower()
     assert re.fullmatch(r"\d+\.\d ms, \d+ a second", page.inner_text("#measured"))
     draw(page, 3)
-    expect(page, "#prediction").to_have_text("3", timeout=WAIT)
+    expect(page, "#prediction").to_have_text("3")
     assert float(page.inner_text("#speed")) > 0
     page.click("#undo")
-    expect(page, "#prediction").to_have_text("–", timeout=WAIT)
+    expect(page, "#prediction").to_have_text("–")
     page.click("[aria-label='Draw a 8']")
-    expect(page, "#prediction").to_have_text("8", timeout=WAIT)
+    expect(page, "#prediction").to_have_text("8")
 
     page.click("#run")
-    expect(page, "#result").to_contain_text("tensor([[", timeout=WAIT)
+    expect(page, "#result").to_contain_text("tensor([[")
     assert re.match(r"\d kernels? \(.*matmul.*\) on .*, \d+\.\d ms, compiling", page.inner_text("#ran"))
     page.fill("#source", "print('two')\nx = fb.arange(4.0, requires_grad=True)\n(x * x).sum().backward()[x]")
     page.keyboard.press("Control+Enter")
-    expect(page, "#result").to_have_text("two\ntensor([0., 2., 4., 6.])", timeout=WAIT)
+    expect(page, "#result").to_have_text("two\ntensor([0., 2., 4., 6.])")
     page.click("summary")
     assert "@compute" in page.inner_text("#wgsl")
     for source, said in (("1 / 0", "ZeroDivisionError: division by zero"), ("x = 2", "It printed nothing")):
         page.fill("#source", source)
         page.click("#run")
-        expect(page, "#result").to_contain_text(said, timeout=WAIT)
+        expect(page, "#result").to_contain_text(said)
     for folder in ("mnist", "image", "selftest"):
         assert page.locator(f"nav.site a[href='{folder}/'], .tiles a[href='{folder}/']").count() == 2
     page.set_viewport_size({"width": 360, "height": 640})
@@ -94,7 +94,7 @@ def test_a_page_that_cannot_run_says_why_before_any_download(page, site, script,
     page.on("request", lambda r: asked.append(r.url))
     page.add_init_script(script)
     page.goto(site)
-    status(page).to_contain_text(said, timeout=WAIT)
+    status(page).to_contain_text(said)
     assert not [url for url in asked if "pyodide" in url or url.endswith((".zip", ".safetensors"))]
 
 
@@ -102,7 +102,7 @@ def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path)
     build(tmp_path / "site", sources=True)
     page = browser.new_page()
     page.goto((tmp_path / "site" / "index.html").as_uri())
-    status(page).to_contain_text("flambeau web serve", timeout=WAIT)
+    status(page).to_contain_text("flambeau web serve")
     page.close()
 
 
@@ -172,7 +172,7 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
     if not controlled:
         page.add_init_script("navigator.serviceWorker.addEventListener = () => {}")
     page.goto(f"{address(server)}mnist/")
-    status(page).to_have_text(READY, timeout=WAIT)
+    status(page).to_have_text(READY)
     others = {manifest["selftest"], manifest["onnx"], *manifest["image"]}  # other pages'
     files = [name for name in manifest["files"] if name not in others]
     until(page, KEPT, [*files, "mnist/", "mnist/page.js", "worker.js", "selftest/page.js"])
@@ -185,17 +185,17 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
     server.shutdown()
     server.server_close()
     page.reload()
-    status(page).to_have_text(READY, timeout=WAIT)
+    status(page).to_have_text(READY)
     draw(page, 3)
-    expect(page, "#prediction").to_have_text("3", timeout=WAIT)
+    expect(page, "#prediction").to_have_text("3")
     if controlled:
         page.click("#tab-train")
         page.fill("#steps", "1")
         page.click("#train")
-        expect(page, "#train-status").to_contain_text("done at step 1", timeout=WAIT)
+        expect(page, "#train-status").to_contain_text("done at step 1")
         page.click("nav.site a")  # to a page that was not opened while there was a network
-        status(page).to_have_text(READY, timeout=WAIT)
-        expect(page, "#prediction").to_have_text("5", timeout=WAIT)
+        status(page).to_have_text(READY)
+        expect(page, "#prediction").to_have_text("5")
     context.close()
 
 
@@ -203,9 +203,9 @@ def test_a_site_that_cannot_be_kept_is_told(page, site):
     page.add_init_script("navigator.serviceWorker.register = () => Promise.reject(new Error('no room here'))")
     page.goto(f"{site}mnist/")
     expect(page, "#notices").to_contain_text(
-        "The browser keeps no copy of this site (no room here): it works, but not offline.", timeout=WAIT
+        "The browser keeps no copy of this site (no room here): it works, but not offline."
     )
-    status(page).to_have_text(READY, timeout=WAIT)
+    status(page).to_have_text(READY)
 
 
 def test_building_by_the_command_line(tmp_path):

@@ -86,7 +86,7 @@ def title(browser, folder: Path) -> str:
             "response", lambda r: failed.append(r.url) if r.status >= 400 and "favicon" not in r.url else None
         )
         page.goto(address(server))
-        page.wait_for_function("document.title || globalThis.failed", timeout=30_000)
+        page.wait_for_function("document.title || globalThis.failed")
         assert not failed
         return page.title()
     finally:

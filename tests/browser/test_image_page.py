@@ -11,7 +11,7 @@ from helpers.paths import ROOT
 
 from flambeau.models.imagenet import PACKAGE, canvas_of, classify, efficientnet_lite0, labels
 
-from .paper import READY, WAIT, expect, shot, until
+from .paper import READY, expect, shot, until
 
 if find_spec(PACKAGE) is None:
     pytest.skip(f"no weights: {PACKAGE} is not installed", allow_module_level=True)
@@ -53,14 +53,14 @@ def test_photographs_are_named_as_on_the_desktop(page, site, tmp_path):
     asked = []
     page.on("request", lambda r: asked.append(r.url))
     page.goto(f"{site}image/")
-    expect(page, "#status").to_have_text(READY, timeout=2 * WAIT)
+    expect(page, "#status").to_have_text(READY)
     assert not [url for url in asked if re.search(r"pyodide|\.zip|worker\.js", url)]
     assert len(sizes) > 5 and sum(sizes.values()) < CODE
     model = efficientnet_lite0("cpu")
     for name, best in SAMPLES.items():
         page.click(f"[data-name='{name}']")
         first = "#top5 li:first-child .name span:first-child"
-        expect(page, first).to_have_text(re.compile(f"{best}$"), timeout=WAIT)
+        expect(page, first).to_have_text(re.compile(f"{best}$"))
         with Image.open(ROOT / "web" / "image" / name) as image:
             want = classify(model, image)
         found = named(page)
@@ -71,14 +71,14 @@ def test_photographs_are_named_as_on_the_desktop(page, site, tmp_path):
     assert float(page.text_content("#speed")) > 0 and "swiftshader" in page.text_content("#adapter").lower()
 
     page.set_input_files("#file", ROOT / "web" / "image" / "rocket.jpg")
-    expect(page, "#spoken").to_have_text(re.compile("^missile"), timeout=WAIT)
+    expect(page, "#spoken").to_have_text(re.compile("^missile"))
     given(page, "drop", "cup.jpg", (ROOT / "web/image/coffee.jpg").read_bytes(), "image/jpeg")
-    expect(page, "#spoken").to_have_text(re.compile("^espresso"), timeout=WAIT)
+    expect(page, "#spoken").to_have_text(re.compile("^espresso"))
     for name, data in odd_pictures().items():
         said = page.text_content("#spoken")
         kind, mime = ("drop", "image/png") if name.endswith(".png") else ("paste", "image/jpeg")
         given(page, kind, name, data, mime)
-        expect(page, "#spoken").not_to_have_text(said, timeout=WAIT)
+        expect(page, "#spoken").not_to_have_text(said)
         with Image.open(BytesIO(data)) as image:
             want = classify(model, image)
         found = named(page)
@@ -150,18 +150,18 @@ def takes_networks(page, folder) -> None:
 
     problems = page.locator("#own-problems li")
     page.set_input_files("#file", onnx_files.unknown(folder / "bad.onnx"))
-    expect(page, "#own-problems li >> nth=3").to_be_visible(timeout=WAIT)
+    expect(page, "#own-problems li >> nth=3").to_be_visible()
     assert problems.all_text_contents() == onnx_files.PROBLEMS
     shot(page, "image-problems")
     (folder / "text.onnx").write_text("<!doctype html>")
     page.set_input_files("#file", folder / "text.onnx")
-    expect(page, "#own-wrong p").to_have_text("It cannot be run here:", timeout=WAIT)
+    expect(page, "#own-wrong p").to_have_text("It cannot be run here:")
     assert re.match(r"text\.onnx: is cut short or no ONNX file", problems.all_text_contents()[0])
 
     page.set_input_files("#file", path := onnx_files.classifier(folder / "colours.onnx"))
-    expect(page, "#own-told").to_contain_text("It is shown pictures, 224 x 224.", timeout=WAIT)
+    expect(page, "#own-told").to_contain_text("It is shown pictures, 224 x 224.")
     page.click("[data-name='cat.jpg']")
-    expect(page, "#spoken").to_contain_text("percent", timeout=WAIT)
+    expect(page, "#spoken").to_contain_text("percent")
     with Image.open(ROOT / "web" / "image" / "cat.jpg") as image:
         canvas, side = canvas_of(image)
     best, shares = onnx_files.named(path, canvas, side, "imagenet")
@@ -175,9 +175,9 @@ def takes_networks(page, folder) -> None:
     shot(page, "image-network")
 
     page.set_input_files("#file", onnx_files.words(folder / "words.onnx"))
-    expect(page, "#own-outputs dt >> nth=1").to_have_text("zint64[1, 64]", timeout=WAIT)
+    expect(page, "#own-outputs dt >> nth=1").to_have_text("zint64[1, 64]")
     assert page.text_content("#own-outputs dt b") == "y" and not named(page)
     assert re.fullmatch(r"(0, |1, ){8}…from 0 to 1", page.text_content("#own-outputs dd >> nth=1"))
     page.click("#back")
-    expect(page, "#spoken").to_have_text(re.compile("cat, "), timeout=WAIT)
+    expect(page, "#spoken").to_have_text(re.compile("cat, "))
     assert not page.is_visible("#own")

@@ -15,7 +15,7 @@ from flambeau.models.digits import network
 from flambeau.site import build, serve
 from flambeau.site.server import address
 
-from .paper import DIGITS, READY, WAIT, draw, expect, shot, until
+from .paper import DIGITS, READY, draw, expect, shot, until
 
 
 def probabilities(page) -> list[float]:
@@ -35,8 +35,8 @@ def mnist(browser, site):
     page.wait_for_selector("#bars li", state="attached")
     draw(page, 7)
     expect(page, "#hint").to_have_text("Waiting for the network; your digit is kept.")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
-    expect(page, "#prediction").to_have_text("7", timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
+    expect(page, "#prediction").to_have_text("7")
     yield page
     context.close()
     assert not [url for url in asked if not url.startswith((site, "blob:", "data:"))]
@@ -46,7 +46,7 @@ def mnist(browser, site):
 @pytest.mark.parametrize("digit", DIGITS)
 def test_digits_drawn_with_the_mouse_are_read(mnist, digit):
     draw(mnist, digit)
-    expect(mnist, "#prediction").to_have_text(str(digit), timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text(str(digit))
     expect(mnist, "#hint").to_contain_text("% sure")
     found = probabilities(mnist)
     assert abs(sum(found) - 1) < 1e-4
@@ -61,7 +61,7 @@ def test_a_software_adapter_is_named(mnist):
 def test_the_page_sees_what_the_network_sees(mnist):
     """A digit in a corner of the pad is the same as a large one in its middle."""
     draw(mnist, 4)
-    expect(mnist, "#prediction").to_have_text("4", timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text("4")
     shot(mnist, "draw")
     images = mnist.evaluate(
         """async (strokes) => {
@@ -83,7 +83,7 @@ def test_a_digit_drawn_with_the_keyboard(mnist):
     mnist.focus("#digit")
     for key in ["ArrowUp"] * 9 + ["Space"] + ["ArrowDown"] * 18 + ["Space"] + ["ArrowRight"] * 4:
         mnist.keyboard.press(key)
-    expect(mnist, "#prediction").to_have_text("1", timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text("1")
     mnist.keyboard.press("Delete")
     expect(mnist, "#prediction").to_have_text("–")
 
@@ -116,9 +116,7 @@ def trained(mnist, tmp_path_factory):
     mnist.click("#tab-train")
     mnist.fill("#steps", "30")
     mnist.click("#train")
-    expect(mnist, "#train-status").to_have_text(
-        re.compile("^done at step 30: .* of the test digits"), timeout=WAIT
-    )
+    expect(mnist, "#train-status").to_have_text(re.compile("^done at step 30: .* of the test digits"))
     shot(mnist, "train")
     path = tmp_path_factory.mktemp("saved") / "mine.safetensors"
     with mnist.expect_download() as saved:
@@ -164,7 +162,7 @@ def test_saved_weights_are_those_of_the_desktop(mnist, trained):
 
 def test_a_stroke_is_taken_back_and_samples_are_read(mnist):
     draw(mnist, 4)
-    expect(mnist, "#prediction").to_have_text("4", timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text("4")
     before = probabilities(mnist)
     mnist.click("#undo")  # the second of its strokes
     changed = (
@@ -175,7 +173,7 @@ def test_a_stroke_is_taken_back_and_samples_are_read(mnist):
     mnist.keyboard.press("Backspace")
     expect(mnist, "#prediction").to_have_text("–")
     mnist.click("[aria-label='Draw a 9']")
-    expect(mnist, "#prediction").to_have_text("9", timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text("9")
     assert float(mnist.inner_text("#speed")) > 0
 
 
@@ -206,9 +204,9 @@ def test_the_trained_network_is_looked_into_used_and_taken_home(browser, mnist, 
     page, thrown = browser.new_page(), []
     page.on("pageerror", lambda e: thrown.append(str(e)))
     page.goto(address(server))
-    expect(page, "#hint").to_contain_text("reads it.", timeout=WAIT)
+    expect(page, "#hint").to_contain_text("reads it.")
     draw(page, 1)
-    expect(page, "#hint").to_contain_text("% sure, on ", timeout=WAIT)
+    expect(page, "#hint").to_contain_text("% sure, on ")
     assert not thrown
     page.close()
     server.shutdown()
@@ -257,18 +255,18 @@ def test_bad_files_are_told_and_change_nothing(mnist, trained, tmp_path):
     before = asked_of_trained(mnist)
     for name, text in told.items():
         mnist.set_input_files("#file", tmp_path / f"{name}.safetensors")
-        expect(mnist, "#notices").to_contain_text(f"{name}.safetensors {text}", timeout=WAIT)
+        expect(mnist, "#notices").to_contain_text(f"{name}.safetensors {text}")
     mnist.evaluate("document.querySelectorAll('.notice button').forEach((button) => button.click())")
     assert asked_of_trained(mnist) == pytest.approx(before, abs=1e-6)
     draw(mnist, 3)
-    expect(mnist, "#prediction").to_have_text("3", timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text("3")
 
 
 def test_training_pauses_resumes_and_stops(mnist, trained):
     mnist.click("#tab-train")
     mnist.fill("#steps", "500")
     mnist.click("#train")
-    expect(mnist, "#train-status").to_contain_text("of 530", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("of 530")
     mnist.evaluate("""() => {
         Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
         document.dispatchEvent(new Event("visibilitychange"));
@@ -279,13 +277,13 @@ def test_training_pauses_resumes_and_stops(mnist, trained):
     mnist.wait_for_timeout(700)
     assert mnist.evaluate(done) == before
     mnist.evaluate("delete document.hidden, document.dispatchEvent(new Event('visibilitychange'))")
-    expect(mnist, "#train-status").to_contain_text("of 530", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("of 530")
     mnist.get_by_role("button", name="Pause").click()
     expect(mnist, "#train-status").to_contain_text("paused at step")
     mnist.get_by_role("button", name="Resume").click()
-    expect(mnist, "#train-status").to_contain_text("of 530", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("of 530")
     mnist.click("#stop")
-    expect(mnist, "#train-status").to_contain_text("stopped at step", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("stopped at step")
     assert 30 < int(numbers(mnist)[-1][0]) < 530
 
 
@@ -294,25 +292,25 @@ def test_a_gpu_lost_while_training_is_opened_again_and_training_goes_on_from_wha
     kept = int(numbers(mnist)[-1][0])
     mnist.fill("#steps", "20")
     mnist.click("#train")
-    expect(mnist, "#train-status").to_contain_text(f"of {kept + 20}", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text(f"of {kept + 20}")
     mnist.evaluate("""() => flambeau.run("import page; page.gpu._executor.device.destroy()")""")
     draw(mnist, 5)
-    expect(mnist, "#prediction").to_have_text("5", timeout=WAIT)
+    expect(mnist, "#prediction").to_have_text("5")
     expect(mnist, "#notices").to_contain_text("The GPU was lost (")
     expect(mnist, "#notices").to_contain_text("is open again; what was on it was put back")
-    expect(mnist, "#train-status").to_contain_text(f"done at step {kept + 20}", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text(f"done at step {kept + 20}")
     steps = [int(row[0]) for row in numbers(mnist)]
     assert steps == sorted(set(steps)) and steps[-1] == kept + 20
 
 
 def test_saved_weights_load_into_a_new_page(browser, site, mnist, trained):
     mnist.set_input_files("#file", trained)  # other tests have trained further
-    expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors")
     before = asked_of_trained(mnist)
     mnist.reload()
-    expect(mnist, "#status").to_have_text(READY, timeout=WAIT)
+    expect(mnist, "#status").to_have_text(READY)
     mnist.set_input_files("#file", trained)
-    expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors")
     assert asked_of_trained(mnist) == pytest.approx(before, abs=1e-6)
 
 
@@ -329,7 +327,7 @@ def test_trainings_begun_anew_leave_nothing(mnist, trained):
     mnist.click("#tab-train")
     mnist.fill("#steps", "1")
     mnist.click("#train")
-    expect(mnist, "#train-status").to_contain_text("done at step", timeout=WAIT)
+    expect(mnist, "#train-status").to_contain_text("done at step")
     for _ in range(7):
         mnist.evaluate("""async () => {
             await flambeau.call("page.start_over");
@@ -368,7 +366,7 @@ def test_a_page_that_cannot_run_says_why_and_can_be_drawn_on(page, site, script,
     page.on("request", lambda r: asked.append(r.url))
     page.add_init_script(script)
     page.goto(f"{site}mnist/")
-    expect(page, "#status").to_contain_text(said, timeout=WAIT)
+    expect(page, "#status").to_contain_text(said)
     expect(page, "#again").to_be_visible()
     draw(page, 1)
     expect(page, "#hint").to_have_text("There is no network to read it.")
@@ -379,7 +377,7 @@ def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path)
     build(tmp_path / "site", sources=True)
     page = browser.new_page()
     page.goto((tmp_path / "site" / "mnist" / "index.html").as_uri())
-    expect(page, "#status").to_contain_text("`flambeau web serve FOLDER`", timeout=WAIT)
+    expect(page, "#status").to_contain_text("`flambeau web serve FOLDER`")
     page.close()
 
 
@@ -409,8 +407,8 @@ def test_a_damaged_cache_is_mended_and_a_full_one_is_told(page, site):
     session = page.context.new_cdp_session(page)
     session.send("Storage.overrideQuotaForOrigin", {"origin": site.rstrip("/"), "quotaSize": 1})
     page.goto(f"{site}mnist/")
-    expect(page, "#notices").to_contain_text("gives this site no more room", timeout=WAIT)
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#notices").to_contain_text("gives this site no more room")
+    expect(page, "#status").to_have_text(READY)
 
 
 def test_without_its_network_the_page_takes_another(browser, site, tmp_path):
@@ -419,12 +417,12 @@ def test_without_its_network_the_page_takes_another(browser, site, tmp_path):
     page = context.new_page()
     page.route("**/mnist.safetensors", lambda route: route.fulfill(body=b"half of it"))
     page.goto(f"{site}mnist/")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
     expect(page, "#notices").to_contain_text("mnist.safetensors arrives damaged: try again")
     draw(page, 2)
     expect(page, "#hint").to_contain_text("Waiting for the network")
     page.set_input_files("#file", build_model(tmp_path))
-    expect(page, "#prediction").to_have_text(re.compile(r"\d"), timeout=WAIT)
+    expect(page, "#prediction").to_have_text(re.compile(r"\d"))
     context.close()
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .paper import DIGITS, READY, WAIT, expect, overflow, shot
+from .paper import DIGITS, READY, expect, overflow, shot
 
 WIDTH, HIGH = 360, 640
 
@@ -16,7 +16,7 @@ class Phone:
         self.page = context.new_page()
         self.session = context.new_cdp_session(self.page)
         self.page.goto(address)
-        expect(self.page, "#status").to_have_text(READY, timeout=WAIT)
+        expect(self.page, "#status").to_have_text(READY)
         self.page.evaluate("document.querySelectorAll('.notice button').forEach((button) => button.click())")
         self.page.evaluate("""() => {
             globalThis.seen = new Set();
@@ -84,7 +84,7 @@ def phone(browser, site):
 def test_digits_drawn_by_finger_and_pen_are_read(phone, kind, digit):
     phone.page.evaluate("seen.clear()")
     phone.draw(digit, phone.finger if kind == "touch" else phone.pen)
-    expect(phone.page, "#prediction").to_have_text(str(digit), timeout=WAIT)
+    expect(phone.page, "#prediction").to_have_text(str(digit))
     if kind == "pen":  # the buttons are pressed by the mouse
         assert "pen" in phone.page.evaluate("[...seen]")
     else:
@@ -99,7 +99,7 @@ def test_the_page_does_not_scroll_while_a_finger_draws(phone):
     for begin, end in ((bottom, top), (top, bottom)):
         phone.finger([(x, begin + (end - begin) * i / 20) for i in range(21)])
         assert phone.scrolled() == before
-    expect(phone.page, "#prediction").to_have_text("1", timeout=WAIT)
+    expect(phone.page, "#prediction").to_have_text("1")
     beside = phone.page.locator("#hint").bounding_box()  # the same finger scrolls where it does not draw
     y = beside["y"] + 5
     phone.finger([(beside["x"] + 5, y - 15 * i) for i in range(12)])
@@ -113,7 +113,7 @@ def test_two_fingers_draw_two_strokes_and_do_not_zoom(phone):
     for i in range(1, 11):
         phone.touch("touchMove", (x - 30 - 2 * i, y + step * i), (x + 30 + 2 * i, y + step * i))
     phone.touch("touchEnd")
-    expect(phone.page, "#hint").to_contain_text("% sure", timeout=WAIT)
+    expect(phone.page, "#hint").to_contain_text("% sure")
     assert phone.page.evaluate("visualViewport.scale") == 1
     seen = phone.page.evaluate("""() => {
         const pen = document.querySelector("#seen").getContext("2d");
@@ -126,7 +126,7 @@ def test_two_fingers_draw_two_strokes_and_do_not_zoom(phone):
 def test_nothing_is_wider_than_the_phone(phone):
     page = phone.page
     phone.draw(5, phone.finger)
-    expect(page, "#prediction").to_have_text("5", timeout=WAIT)
+    expect(page, "#prediction").to_have_text("5")
     page.evaluate("scrollTo(0, 0)")
     shot(page, "phone-draw")
     for name in ("#digit", "#prediction"):  # in one view
@@ -136,7 +136,7 @@ def test_nothing_is_wider_than_the_phone(phone):
     page.tap("#tab-train")
     page.fill("#steps", "3")
     page.tap("#train")
-    expect(page, "#train-status").to_contain_text("done at step 3", timeout=WAIT)
+    expect(page, "#train-status").to_contain_text("done at step 3")
     page.tap("summary")
     assert overflow(page) == []
     page.evaluate("scrollTo(0, 0)")

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from .faulty import Fault, Site
-from .paper import READY, WAIT, draw, expect, shot, until
+from .paper import READY, draw, expect, shot, until
 
 WATCH = """
 globalThis.seen = [];
@@ -20,7 +20,7 @@ new MutationObserver(() => {
 def test_the_bar_tells_bytes_and_then_kernels(page, site):
     page.add_init_script(WATCH)
     page.goto(f"{site}mnist/")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
     expect(page, "#progress").to_be_hidden()
     seen = page.evaluate("seen")
     loading = [(text, value) for text, value in seen if text.startswith("loading Python: ")]
@@ -57,11 +57,11 @@ def test_a_download_that_breaks_off_is_told_and_not_kept(browser, faulty, broken
     page = context.new_page()
     faulty.set(Fault(broken, cut=True))
     page.goto(f"{faulty.home}mnist/")
-    expect(page, "#status").to_contain_text(re.compile(said), timeout=WAIT)
+    expect(page, "#status").to_contain_text(re.compile(said))
     expect(page, "#again").to_be_visible()
     faulty.set()
     page.click("#again")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
     context.close()
 
 
@@ -73,7 +73,7 @@ def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
         held = threading.Event()
         faulty.set(Fault(part, held=held))
         page.goto(f"{faulty.home}mnist/")
-        expect(page, "#status").to_contain_text(re.compile("^loading Python: |^starting Fl"), timeout=WAIT)
+        expect(page, "#status").to_contain_text(re.compile("^loading Python: |^starting Fl"))
         expect(page, "#again").to_be_hidden()
         if part == "page.py":
             until(page, "() => Boolean(globalThis.flambeau)")
@@ -88,7 +88,7 @@ def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
         expect(page, "#again").to_be_visible()
         shot(page, "stalled")
         held.set()
-        expect(page, "#status").to_have_text(READY, timeout=WAIT)
+        expect(page, "#status").to_have_text(READY)
         expect(page, "#stalled").to_be_empty()
         expect(page, "#again").to_be_hidden()
         faulty.set()
@@ -101,7 +101,7 @@ def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
 
 def test_a_gpu_that_does_not_open_again_is_told_with_a_way_on(page, site):
     page.goto(f"{site}mnist/")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
     page.evaluate("""async () => {
         await flambeau.run(`
 import js, page
@@ -115,16 +115,16 @@ page.gpu._executor.device.destroy()`);
     said = re.compile(
         r"^The GPU was lost \(.*\) and does not open again \(.*finds no adapter.*\): try again\.$"
     )
-    expect(page, "#status").to_have_text(said, timeout=WAIT)
+    expect(page, "#status").to_have_text(said)
     expect(page, "#again").to_be_visible()
     shot(page, "gone")
     page.click("#again")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
 
 
 def test_python_that_ends_is_told_with_a_way_on(page, site):
     page.goto(f"{site}mnist/")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
     page.evaluate("void flambeau.run('import os; os.abort()').catch(() => {})")
     expect(page, "#status").to_have_text(
         re.compile(r"^Python stopped \(.*\): try again, and it starts anew\.")

@@ -27,7 +27,7 @@ def selftest(browser, site):
     page.on("pageerror", lambda e: thrown.append(str(e)))
     given = "&".join(f"family={name}" for name in FAMILIES)
     page.goto(f"{site}selftest/?seed=7&minutes=0.4&{given}&family=nothing&minutes=2")
-    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#status").to_have_text(READY)
     yield page
     context.close()
     assert not [url for url in asked if not url.startswith((site, "blob:", "data:"))]
@@ -38,7 +38,7 @@ def ran(page) -> dict[str, tuple[int, int]]:
     """Press Run, and wait for its end: cases and differences by family."""
     page.click("#run")
     expect(page, "#run").to_be_disabled()
-    expect(page, "#told").to_contain_text(re.compile("Done|Stopped"), timeout=4 * WAIT)
+    expect(page, "#told").to_contain_text(re.compile("Done|Stopped"), timeout=2 * WAIT)
     cells = page.eval_on_selector_all(
         "#rows tr", "all => all.map((one) => [...one.children].map((cell) => cell.textContent))"
     )
@@ -85,9 +85,9 @@ def test_a_seed_draws_the_same_cases_however_the_page_waits_for_the_gpu(selftest
 def test_a_run_can_be_stopped(selftest):
     selftest.fill("#minutes", "30")
     selftest.click("#run")
-    expect(selftest, "#rows tr.all").to_be_visible(timeout=WAIT)
+    expect(selftest, "#rows tr.all").to_be_visible()
     selftest.click("#stop")
-    expect(selftest, "#told").to_contain_text("Stopped: this is what was tried so far.", timeout=2 * WAIT)
+    expect(selftest, "#told").to_contain_text("Stopped: this is what was tried so far.")
     expect(selftest, "#run").to_be_enabled()
 
 
@@ -113,6 +113,6 @@ def test_without_webgpu_nothing_is_loaded_or_run(page, site):
     page.on("request", lambda r: asked.append(r.url))
     page.add_init_script("delete Navigator.prototype.gpu")
     page.goto(f"{site}selftest/")
-    expect(page, "#status").to_contain_text("This browser has no WebGPU. In Chrome and Edge", timeout=WAIT)
+    expect(page, "#status").to_contain_text("This browser has no WebGPU. In Chrome and Edge")
     expect(page, "#run").to_be_disabled()
     assert not [url for url in asked if "pyodide" in url or url.endswith(".zip")]

@@ -8,7 +8,7 @@ from helpers.draws import in_turn
 from flambeau.site.pages import POLICY
 
 from .faulty import Fault, Site
-from .paper import READY, WAIT, expect, shot
+from .paper import READY, expect, shot
 
 RETRY, UPLOAD = (
     "check the connection and try again.",
@@ -104,28 +104,28 @@ def test_a_fault_ends_in_a_sentence_and_a_button(what, empty, faulty, site_folde
         fault = Fault(fault.part, body=bytes(path.stat().st_size))
     faulty.set(fault)
     empty.goto(f"{faulty.home}mnist/")
-    expect(empty, "#again").to_be_visible(timeout=WAIT)
+    expect(empty, "#again").to_be_visible()
     expect(empty, "#status").to_have_text(re.compile(f"^{said}"))
     expect(empty, "#progress").to_be_hidden()
     if what == "a server that fails":
         shot(empty, "fault")
         faulty.set()
         empty.click("#again")
-        expect(empty, "#status").to_have_text(READY, timeout=WAIT)
+        expect(empty, "#status").to_have_text(READY)
 
 
 def test_what_a_page_can_do_without_does_not_keep_it(empty, faulty):
     """A type for WebAssembly, a service worker, a plain script, and more in a policy than this."""
     faulty.set(*HARMLESS)
     empty.goto(f"{faulty.home}mnist/")
-    expect(empty, "#status").to_have_text(READY, timeout=WAIT)
+    expect(empty, "#status").to_have_text(READY)
     expect(empty, "#late").to_have_count(0)
 
 
 def test_a_page_whose_scripts_are_forbidden_says_so(empty, faulty):
     faulty.set(Fault("", policy="script-src 'none'"))
     empty.goto(f"{faulty.home}mnist/")
-    expect(empty, "#late").to_be_visible(timeout=WAIT)
+    expect(empty, "#late").to_be_visible()
     expect(empty, "#late").to_contain_text("the browser or the content policy of this site forbids them")
     shot(empty, "forbidden")
 
@@ -137,7 +137,7 @@ def test_a_page_without_a_network_says_so(browser, faulty):
     page.route("**/manifest.json", lambda route: (context.set_offline(True), route.abort()))
     faulty.set()
     page.goto(f"{faulty.home}mnist/")
-    expect(page, "#again").to_be_visible(timeout=WAIT)
+    expect(page, "#again").to_be_visible()
     said = r"^/\w+\.js(on)? cannot be had, because this device is offline: connect it and try again\.$"
     expect(page, "#status").to_have_text(re.compile(said))
     context.close()
@@ -149,7 +149,7 @@ def test_an_adapter_that_refuses_is_told(empty, faulty):
     worker = broken.encode() + (faulty.folder / "worker.js").read_bytes()
     faulty.set(Fault("worker.js", body=worker, kind="text/javascript"))
     empty.goto(f"{faulty.home}mnist/")
-    expect(empty, "#again").to_be_visible(timeout=WAIT)
+    expect(empty, "#again").to_be_visible()
     expect(empty, "#status").to_have_text(re.compile(r"^gpu: .* refuses: the driver is old\.$"))
 
 

@@ -221,7 +221,7 @@ def test_of_many_runs_some_are_timed(gpu):
     assert len(made.kernels) == len(once.kernels)
     assert abs(len(made.to_json()) - len(once.to_json())) < 1000
     for k in made.kernels:
-        assert 0 < k.least <= k.seconds / k.runs
+        assert 0 <= k.least <= k.seconds / k.runs > 0  # a card's clock may not tick in a run this short
     assert 0 <= made.overhead <= made.wall
     timed = made.kernels[0].timed
     assert f"; {timed} of 1,000 runs were timed\n" in str(made) and "were timed" not in str(once)

@@ -69,6 +69,7 @@ KNOWN = {
     ("hardsigmoid", "slope"): (nan, "the slope at NaN is NaN's or that beside it"),
     ("hardswish", "slope"): (nan, "the same"),
     ("i1", "slope"): (nan, "the same"),
+    ("logaddexp2", "slope"): (infinite, "equal infinities have half of it each; PyTorch's is inf - inf"),
     ("clamp", "slope"): (nan, "NaN stays, with slope 1"),
     ("clamp_min", "slope"): (nan, "the same"),
     ("clamp_max", "slope"): (nan, "the same"),

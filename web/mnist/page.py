@@ -16,7 +16,6 @@ import flambeau as fb
 from flambeau import optim
 from flambeau.io import load_bytes, save_bytes
 from flambeau.models.digits import BETAS, MEAN, network, rate, train_step
-from flambeau.runtime.show import kernels_of
 
 BATCH, TEST_BATCH, TEST_EVERY = 64, 500, 100  # digits a step and a test's part; steps between two tests
 GLANCE = 0.2  # seconds of steps between two reads: a stroke's prediction waits behind them
@@ -118,7 +117,7 @@ async def predict(pixels, name: str) -> list[float]:
 
 def kernels() -> list[dict]:
     """The kernels that ran on the GPU since it was opened."""
-    return kernels_of(gpu)
+    return fb.debug.kernels(gpu)
 
 
 # --- training ---

@@ -285,7 +285,10 @@ def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Bring the inputs of an elementwise op to the dtypes that it computes in."""
     known = _computed_in if plain.lower is NONE else _computed_in.__wrapped__  # of the default dtype, too
     wanted = known(op, *operand_dtypes(nodes))
-    return tuple([n if n.dtype is w else _cast(n, w) for n, w in zip(nodes, wanted, strict=True)])
+    for n, w in zip(nodes, wanted, strict=True):
+        if n.dtype is not w:
+            return tuple([_cast(*pair) for pair in zip(nodes, wanted, strict=True)])
+    return nodes
 
 
 @cache
@@ -316,6 +319,8 @@ SIZES = (8, 16, 31, 64)  # bits
 def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = None) -> Node:
     """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device. Its
     dtype is that of what is beside it, if that is of no lower category."""
+    if type(value) is float and beside.is_float and dtype is None:  # most numbers: what follows, in one step
+        return Node(OPS["constant"], (), {}, (), beside, None, (value,))
     plain = value if type(value) is float else getattr(value, "held", value)
     if not isinstance(plain, int | float | complex):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")

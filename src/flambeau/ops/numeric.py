@@ -108,7 +108,9 @@ class Numeric(Family):
     @composed
     def logaddexp2(self, other):
         """log2(2**x + 2**y). [...], [...] -> [...]"""
-        return (self * log(2)).logaddexp(other * log(2)) * (1 / log(2))
+        # of the difference itself: a driver may round the two factors of log(2) each in its own way
+        apart = (self == other).where(0.0, self - other).abs()
+        return self.maximum(other) + (-apart).exp2().log1p() * (1 / log(2))
 
     @composed
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
