@@ -12,7 +12,7 @@ import flambeau as fb
 from flambeau.cli import main
 from flambeau.io import load_file, save_file
 from flambeau.models.digits import network
-from flambeau.site import build, serve
+from flambeau.site import serve
 from flambeau.site.server import address
 
 from .paper import DIGITS, READY, draw, expect, shot, until
@@ -328,13 +328,13 @@ def test_trainings_begun_anew_leave_nothing(mnist, trained):
     mnist.fill("#steps", "1")
     mnist.click("#train")
     expect(mnist, "#train-status").to_contain_text("done at step")
-    for _ in range(7):
+    for _ in range(5):
         mnist.evaluate("""async () => {
             await flambeau.call("page.start_over");
             await flambeau.call("page.train", 2, 0.01);
         }""")
         counts.append(mnist.evaluate("(source) => flambeau.run(source)", COUNTS))
-    assert counts[-1][1:] == counts[3][1:] and counts[-1][0] <= counts[3][0] + 2, counts
+    assert counts[-1][1:] == counts[2][1:] and counts[-1][0] <= counts[2][0] + 2, counts
 
 
 # --- pages of their own ---
@@ -373,10 +373,9 @@ def test_a_page_that_cannot_run_says_why_and_can_be_drawn_on(page, site, script,
     assert not [url for url in asked if "pyodide" in url or url.endswith(".zip")]
 
 
-def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path):
-    build(tmp_path / "site", sources=True)
+def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site_folder):
     page = browser.new_page()
-    page.goto((tmp_path / "site" / "mnist" / "index.html").as_uri())
+    page.goto((site_folder / "mnist" / "index.html").as_uri())
     expect(page, "#status").to_contain_text("`flambeau web serve FOLDER`")
     page.close()
 

@@ -73,14 +73,16 @@ def test_what_is_right(name, gpu):
 
 
 def test_gradients_of_what_is_right(gpu):
-    """Composites, norms, products, and an input that comes twice."""
+    """Composites, norms, products, an input that comes twice, and scores that a mask made huge."""
     rng = np.random.default_rng(5)
     x, w = (fb.tensor(rng.standard_normal((4, 6)).astype("f4"), device=gpu) for _ in range(2))
     w.requires_grad_()
 
     def call():
         y = F.layer_norm(w * w, (6,)) @ x.T
-        return (F.gelu(y).log_softmax(1) * F.softplus(y)).mean().backward()[w]
+        scores = (y @ y.T).masked_fill(fb.ones(4, 4, device=gpu).triu(1).bool(), -3e38)
+        seen = (scores - scores.amax(1, keepdim=True)).exp().sum()
+        return ((F.gelu(y).log_softmax(1) * F.softplus(y)).mean() + seen).backward()[w]
 
     found = fb.check(call, replay=False)
     assert found.ok and found.gradients >= 6, found

@@ -15,6 +15,7 @@ from .mirror import reference
 STEP = 2.0**-12  # of slopes
 MOVED = 64  # elements of an input that are moved: of more, some would cross a corner
 ALLOWED = 2e-4  # of the sum of all that is added up
+LARGEST = 2.0**20  # beyond it float64 loses what a small step changes, as in scores that a mask made -3e38
 
 
 class Slope(NamedTuple):
@@ -50,9 +51,10 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
 
         return np.asarray(reference(node, of, through=True).value)
 
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, node.shape)
+    y = at(values)
+    weights = np.where(np.abs(y) > LARGEST, 0.0, np.random.default_rng(0).uniform(0.5, 1.5, node.shape))
     found: dict[Node, Any] = {}
-    for parent, part in zip(node.parents, _gradients(node, values, at(values), weights), strict=False):
+    for parent, part in zip(node.parents, _gradients(node, values, y, weights), strict=False):
         whole = np.zeros(parent.shape) if part is None else _summed(part, parent.shape)
         found[parent] = found[parent] + whole if parent in found else whole  # x * x has it twice
     for i, (parent, gradient) in enumerate(found.items()):
@@ -83,7 +85,7 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
 def _compared(at: Callable, values: dict[Node, Any], by: Node, gradient: Any, weights: Any) -> Slope | None:
     x = np.asarray(values[by], "f8")
     rng = np.random.default_rng(1)
-    moved = rng.permutation(x.size)[:MOVED]
+    moved = rng.permutation(np.flatnonzero(~(np.abs(x) > LARGEST)))[:MOVED]
     direction = np.zeros(x.size)
     direction[moved] = rng.choice((-1.0, 1.0), moved.size) * rng.uniform(0.5, 1.0, moved.size)
     direction = direction.reshape(x.shape)
