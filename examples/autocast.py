@@ -3,7 +3,7 @@
 python examples/autocast.py
 
 100 steps on digits, in float32 and under autocast: both end at a loss of 0.3233 and 90.8% of the test
-digits.
+digits. `--steps 2000`: 96.3% and 96.1%.
 """
 
 import argparse

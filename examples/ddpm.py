@@ -3,7 +3,7 @@
 python examples/ddpm.py
 
 14 x 14 pixels, 31,585 numbers. The error of the noise that is found: 0.32 over the first 50 steps, 0.13 over
-the last 50 of 200; finding none is 1.0. Samples are strokes by then, not yet digits.
+the last 50 of 200; finding none is 1.0. Samples are strokes by then, digits with `--steps 8000` (0.073).
 """
 
 import argparse

@@ -3,7 +3,7 @@
 python examples/dqn_cartpole.py
 
 16 carts at once, double Q-learning, 3,000 steps: 100 poles stand 173 of at most 200 steps on average,
-without trying anything. The first ones, which moved at random, stood 30.
+without trying anything. The first ones, which moved at random, stood 30. `--steps 20000`: all 200.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 python examples/nanogpt_train.py
 
-Lines that differ say so. Characters of Python's own library, 100 iterations: validation loss 4.44 -> 2.93.
+Lines that differ say so. Validation loss on Python's own library: 4.44 -> 2.93 in 100 steps, 1.6 in 3,000.
 """
 
 import argparse

@@ -3,7 +3,8 @@
 python examples/text_generation.py
 
 32,448 numbers. Validation loss after 200 steps: 2.39 nats a character, where guessing is 4.56; what it
-writes then has indents, brackets and words like `oresth`.
+writes then has indents, brackets and words like `oresth`. `--steps 5000`: 1.64, and lines like
+`def hasafe(formatter, node)`.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 python examples/vae.py
 
 Test bound after 600 steps on 10,000 digits: 125.4 nats an image (170 after 100 steps). New digits are
-printed.
+printed. `--steps 5000`: 112.8.
 """
 
 import argparse
