@@ -1,110 +1,15 @@
 """Files from strangers: whatever is changed in them, tensors come or one error, soon and in little memory."""
 
-import asyncio
-import io
 import json
 import os
 import random
-import re
-import time
 import tracemalloc
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.strangers import changed, good_files, tried
 
 import flambeau as fb
-from flambeau.io import save_bytes, save_gguf
-
-HERE = Path(__file__).parent / "made_by_torch"
-WORDS = [b"\0\0\0\0", b"\xff" * 8, b"\x80\x02", b"PK\x03\x04", b"PK\x05\x06", b"(" * 9, b"]" * 9, b"R", b"."]
-WORDS += [
-    b"cos\nsystem\n",
-    b"X\xff\xff\xff\xff",
-    b"\x8a\xff",
-    b"{",
-    b"}",
-    b"[" * 30,
-    b"-1",
-    b"9" * 30,
-    b"'",
-    b"GGUF",
-]
-
-
-def good_files() -> dict[str, bytes]:
-    """One of each kind."""
-    t = {"w": fb.arange(64, device="cpu").float().reshape(2, 32), "b": fb.tensor([True], device="cpu")}
-    gguf, torch, npz, npy, deflated = (io.BytesIO() for _ in range(5))
-    save_gguf({"w": t["w"], "i": t["w"].to(fb.int8)}, gguf, {"a": ["x", "y"], "n": [1, 2]}, quantize="Q4_0")
-    np.savez(npz, a=np.arange(6.0), b=np.asfortranarray(np.ones((2, 3))))
-    np.save(npy, np.ones((2, 3), "i2"))
-    np.savez_compressed(deflated, a=np.arange(600.0))
-    with zipfile.ZipFile(torch, "w", zipfile.ZIP_DEFLATED) as z:
-        z.writestr("a/data.pkl", b"\x80\x02}X\x01\x00\x00\x00aK\x01s.")
-    files = {p.name: p.read_bytes() for p in sorted(HERE.iterdir())}
-    return files | {
-        "safetensors": asyncio.run(save_bytes(t, {"by": "a test"})),
-        "gguf": gguf.getvalue(),
-        "npz": npz.getvalue(),
-        "npy": npy.getvalue(),
-        "deflated.npz": deflated.getvalue(),
-        "deflated.pt": torch.getvalue(),
-    }
-
-
-def changed(whole: bytes, rng: random.Random) -> bytes:
-    """A file after one to three changes: bytes set, removed, put in, repeated, moved, or the end cut off."""
-    data = bytearray(whole)
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        at = rng.randrange(max(len(data), 1))
-        kind = rng.randrange(7)
-        if kind == 0:
-            data[at : at + 1] = bytes([rng.randrange(256)])
-        elif kind == 1:
-            data[at : at + 1] = bytes([data[at] ^ 1 << rng.randrange(8)]) if at < len(data) else b""
-        elif kind == 2:
-            del data[at : at + rng.choice((1, 2, 9, 100))]
-        elif kind == 3:
-            word = rng.choice(WORDS)
-            data[at : at + len(word) * rng.randrange(2)] = word
-        elif kind == 4:
-            data[at:at] = data[at : at + rng.choice((1, 8, 50))]
-        elif kind == 5:
-            other = rng.randrange(max(len(data), 1))
-            data[at : at + 16] = data[other : other + 16]
-        else:
-            del data[at:]
-    return bytes(data)
-
-
-def sizes(found, seen=None) -> int:
-    """Elements of all tensors of a nest."""
-    seen = set() if seen is None else seen
-    if id(found) in seen:
-        return 0
-    seen.add(id(found))
-    if isinstance(found, fb.Tensor):
-        return found.numel()
-    if isinstance(found, dict | list | tuple):
-        return sum(sizes(v, seen) for v in (found.values() if isinstance(found, dict) else found))
-    return 0
-
-
-def tried(name: str, data: bytes) -> bool:
-    """Whether a file is refused; AssertionError where it takes long, much, or fails in another way."""
-    began = time.process_time()
-    try:
-        sizes(fb.load(data, device="cpu"))
-        refused = False
-    except fb.FlambeauError as e:
-        text = str(e)
-        assert text.startswith("load(...): ") or re.match(r"element \d+ of ", text), text
-        assert "\n" not in text and len(text) < 1200, text
-        refused = True
-    assert time.process_time() - began < 2, name
-    return refused
 
 
 def test_any_change_of_a_file_is_told_or_another_file(monkeypatch):

@@ -239,6 +239,27 @@ def test_problems_are_told(text):
     assert str(e.value) == f"the model: {PROBLEMS[text]}"
 
 
+def test_what_a_terminal_would_do_is_escaped():
+    graph = helper.make_graph([helper.make_node("A\x1b[2Jbs", ["x"], ["y\n"])], "g", [], [])
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), device="cpu")
+    told = str(e.value).splitlines()
+    assert told[1:] == [
+        "- A\\x1b[2Jbs -> y\\n: reads 'x', that nothing makes",
+        "- A\\x1b[2Jbs -> y\\n: there is no such operator at opset 17: did you mean 'Abs'?",
+    ]
+
+
+def test_an_attribute_that_a_window_has_not_is_told():
+    pool = "MaxPool <kernel_shape = [1, 1], dilatons = [1, 1]> (a)"
+    model = proto(f"{{ a = Reshape (x, s) b = {pool} y = Reshape (b, t) }}")
+    for name, value in (("s", [1, 1, 1, 2]), ("t", [2])):
+        model.graph.initializer.append(helper.make_tensor(name, onnx.TensorProto.INT64, [len(value)], value))
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(model, device="cpu")({"x": np.ones(2, "f4")})
+    assert str(e.value) == "the model: MaxPool -> b: has no attribute 'dilatons'"
+
+
 def test_all_problems_at_once():
     names = [f"n{k}" for k in range(30)]
     nodes = [helper.make_node("Nope", ["gone"], [n], name=n) for n in names]

@@ -39,7 +39,18 @@ CODES = {name: code for code, name in DTYPES.items()}
 
 
 class OnnxError(FlambeauError):
-    """An ONNX file that can't be read, checked or run; the text names file, place and reason."""
+    """An ONNX file that can't be read, checked or run; the text names file, place and reason.
+
+    Names come from files of strangers: what a terminal would not print but do is escaped.
+    """
+
+    def __init__(self, text: str):
+        super().__init__(printable(text, but="\n"))
+
+
+def printable(text: str, but: str = "") -> str:
+    """A text with escapes in place of what is not printed."""
+    return "".join(c if c.isprintable() or c in but else repr(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ class NodeDef:
     def label(self) -> str:
         """What errors call it."""
         op = f"{self.domain}.{self.op}" if self.domain else self.op
-        return f"{op} {self.name!r}" if self.name else f"{op} -> {', '.join(self.outputs)}"
+        return printable(f"{op} {self.name!r}" if self.name else f"{op} -> {', '.join(self.outputs)}")
 
     def graphs(self) -> "Iterator[GraphDef]":
         """The graphs among the attributes."""

@@ -1,5 +1,6 @@
 """Runs a graph over an environment of names: each node by its row, its function, or ONNX's own body."""
 
+import re
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from ..core.recent import Recent
 from ..errors import FlambeauError
 from ..runtime.state import record_with, thread
 from .bodies import body_of
-from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
+from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref, printable
 from .operators.table import Operator, find
 from .passes import (
     ROOM,
@@ -350,8 +351,13 @@ class Runner:
         )
 
 
+UNKNOWN = re.compile(r"^\w+\.__new__\(\) got an unexpected keyword argument (.*)$", re.DOTALL)
+
+
 def reason(e: Exception, inputs: list) -> str:
     """What an operator's exception says; what it did not expect is told with its inputs."""
+    if unknown := UNKNOWN.search(str(e)):
+        return printable(f"has no attribute {unknown[1]}")
     if isinstance(e, ValueError | TypeError | FlambeauError):
         return str(e)
     given = ", ".join("none" if v is None else described(v) for v in inputs)
