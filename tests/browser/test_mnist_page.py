@@ -104,6 +104,11 @@ def test_tabs_by_keyboard_and_the_kernels_with_their_text(mnist):
     assert mnist.evaluate("navigator.clipboard.readText()") == mnist.evaluate(
         "document.querySelector('#kernels pre').textContent"
     )
+    mnist.click("#time")
+    expect(mnist, "#times summary").to_have_text(re.compile(r"^Reading a digit: \d+ kernels, \d+\.\d\d ms$"))
+    times = [float(ms) for ms in mnist.locator("#times td:first-child").all_inner_texts()]
+    assert len(times) > 3 and times == sorted(times, reverse=True) and times[0] > 0
+    assert "conv2d+add+relu" in mnist.locator("#times th").all_inner_texts()
     shot(mnist, "kernels")
     mnist.focus("#tab-kernels")
     mnist.keyboard.press("ArrowRight")  # round to the first

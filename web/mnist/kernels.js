@@ -10,6 +10,7 @@ export class Kernels {
     this.found = [];
     byId("refresh").addEventListener("click", () => this.refresh());
     byId("kernel-search").addEventListener("input", () => this.show());
+    byId("time").addEventListener("click", () => this.time());
   }
 
   ready(python) {
@@ -27,6 +28,21 @@ export class Kernels {
     }
   }
 
+  /** What a digit and a training step take, kernel by kernel. */
+  async time() {
+    if (!this.python) return;
+    byId("time").disabled = true;
+    try {
+      const groups = await this.python.call("page.timed");
+      byId("times").replaceChildren(...groups.map(table));
+      await this.refresh(); // what was compiled for it
+    } catch (error) {
+      this.notice(`The kernels cannot be timed: ${error.message}`);
+    } finally {
+      byId("time").disabled = false;
+    }
+  }
+
   show() {
     const words = byId("kernel-search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const left = this.found.filter((k) => words.every((word) => `${k.name} ${k.template} ${k.wgsl}`.toLowerCase().includes(word)));
@@ -34,6 +50,17 @@ export class Kernels {
     const these = words.length ? `${left.length} of the ${this.found.length} kernels that` : `${this.found.length} kernels`;
     byId("kernel-count").textContent = `${these} ran on this GPU since it was opened; each is fused from the operations that its name lists.`;
   }
+}
+
+function table({ title, kernels }) {
+  const all = kernels.reduce((sum, { ms }) => sum + ms, 0);
+  const rows = kernels.map(({ name, template, ms }) => el("tr", {},
+    el("td", {}, ms.toFixed(3)),
+    el("td", {}, el("meter", { min: 0, max: all || 1, value: ms, "aria-label": `${name}, part of the whole` })),
+    el("th", { scope: "row" }, name),
+    el("td", {}, template)));
+  const told = `${title}: ${kernels.length} kernels, ${all.toFixed(2)} ms`;
+  return el("details", { open: true }, el("summary", {}, told), el("table", {}, el("tbody", {}, rows)));
 }
 
 function row({ name, template, groups, wgsl }) {

@@ -120,6 +120,33 @@ def kernels() -> list[dict]:
     return fb.debug.kernels(gpu)
 
 
+def timed() -> list[dict]:
+    """How long the kernels of a prediction take, and those of a training step once there is a training, of a
+    copy of its network. FlambeauError where the browser can't wait for the GPU inside a call."""
+    if not gpu.can_wait:
+        raise fb.FlambeauError("this browser can't wait for the GPU inside Python: take a newer one")
+    if training and training.running:
+        raise fb.FlambeauError("the training runs: pause or stop it first")
+    net, blank = nets.get("trained") or nets["shipped"], fb.zeros(1, 1, 28, 28)
+    found = [("Reading a digit", spans(lambda: net.model(blank).softmax(1)))]
+    if training:
+        copy = network()
+        copy.load_state_dict(training.net.model.state_dict())
+        step = stepping(training.digits, copy, optim.Adam(copy.parameters(), betas=BETAS))
+        places = training.batch(0)
+        found.append((f"Learning from {BATCH} digits", spans(lambda: step(places)[0])))
+    return [{"title": title, "kernels": rows} for title, rows in found]
+
+
+def spans(call) -> list[dict]:
+    """The kernels of a call, the longest first; a call before it compiles what is new."""
+    call().tolist()
+    with fb.profile() as p:
+        call().tolist()
+    rows = [{"name": s.work.name, "template": s.work.template, "ms": 1e3 * s.seconds} for s in p.kernels]
+    return sorted(rows, key=lambda row: -row["ms"])
+
+
 # --- training ---
 
 
