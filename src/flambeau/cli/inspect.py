@@ -17,6 +17,7 @@ from .load_model import model_of, named
 
 SIZES = "f32[64, 64]"  # of names that nobody described
 WIDE = 150  # letters of a line of the table where no terminal says how many it has
+TEXTS = ("kernel", "layer", "line")  # columns of the table that may be broken; the others are numbers
 PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
 EVENTS = "events.jsonl"  # what a run has
 
@@ -293,13 +294,14 @@ def _table(made: Any, wanted: Asked) -> None:
             line, style="bold" if line.startswith(made.target) else None, markup=False, highlight=False
         )
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for i, name in enumerate(report.HEADS):
-        table.add_column(name, justify="right" if 0 < i < 7 else "left", overflow="fold", no_wrap=0 < i < 7)
+    for name in report.HEADS:
+        is_text = name in TEXTS
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
     for row in report.table(made, wanted.rows):
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
-    if len(made.kernels) > wanted.rows:
-        console.print(f"{len(made.kernels) - wanted.rows} more kernels: --rows, --html", highlight=False)
+    for line in report.more(made, wanted.rows):
+        console.print(f"{line}: --rows, --html", highlight=False)
 
 
 def _write(made: Any, wanted: Asked) -> None:
