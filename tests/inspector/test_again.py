@@ -37,7 +37,7 @@ def test_an_edit_runs_beside_the_original(product):
     assert out.different == np.count_nonzero(wanted) and out.first == np.flatnonzero(wanted)[0]
     np.testing.assert_allclose(out.largest, wanted.max(), rtol=1e-5)
     np.testing.assert_allclose(out.relative, 1, rtol=1e-6)
-    assert float(out.found) == 2 * float(out.expected) > 0
+    assert 0 < 2 * float(out.expected) == pytest.approx(float(out.found), rel=1e-6)
 
 
 SECONDS = {  # of runs by turns, the kernel's own and the edit's: the ratio, and whether it counts as equal
@@ -270,7 +270,7 @@ def test_what_can_not_be_sent(product):
     made, _ = product
     with pytest.raises(FlambeauError) as e:
         send.script(made, 3)
-    assert str(e.value) == "inspect: there is no kernel 3: they are 0 to 0"
+    assert str(e.value) == "inspect: there is no kernel 3: there is one: 0"
     with pytest.raises(FlambeauError) as e:
         send.custom_op(made, 0, edited(made, ("  stride0: u32,", "  stride0: i32,")))
     assert str(e.value) == "inspect: matmul+add+relu: its Params have i32: a custom op's are u32 and f32"

@@ -104,7 +104,8 @@ def watch(
     fn: Callable[..., Any], *args: Any, name: str, turn: int | None = None, **kw: Any
 ) -> list[WatchedValue]:
     """Call a function once and give a WGSL value of a kernel of its: what each invocation had last, or in its
-    `turn`-th time (from 0 on), for every run of the kernel.
+    `turn`-th time (from 0 on), for every run of the kernel; the runs of kernels that have KERNEL for a name
+    first, then of others.
 
     name: KERNEL.NAME; KERNEL is a kernel's name, an op in it, or its template's (rows for reduce/rows.wgsl),
     NAME a let, a var, or else a parameter. ValueError where it is written otherwise; KernelError where there
@@ -128,7 +129,9 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
         if not session.found:
             known = ", ".join(dict.fromkeys(session.names)) or "none ran"
             raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
-        return session.found
+        return sorted(
+            session.found, key=lambda value: value.kernel != kernel
+        )  # the kernels of that name first
 
     return look
 
