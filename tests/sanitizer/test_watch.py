@@ -40,6 +40,11 @@ def test_the_kernels_of_a_name_come_before_those_that_have_it_in_theirs(gpu):
 
     found = fb.watch(call, fb.zeros(4, device=gpu).realize(), name="exp.y")
     assert [(value.kernel, value.values.max()) for value in found] == [("exp", 1), ("exp+mul", 2)]
+    (found,) = fb.watch(call, fb.zeros(4, device=gpu).realize(), name="map.t2")  # exp alone has none
+    assert found.kernel == "exp+mul"
+    with pytest.raises(KernelError) as e:
+        fb.watch(call, fb.zeros(4, device=gpu).realize(), name="map.zz")
+    assert str(e.value).startswith("watch(exp+mul.zz): there is no such value: there are ")
 
 
 def test_vectors_booleans_and_parameters(gpu):

@@ -126,6 +126,8 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
         session = _Watching(kernel, value, turn)
         with compute_with(session.compute), listening("saved", looking_at(session.look)):
             run.realize(*tensors_of(call.fn(*call.args, **call.kw)))
+        if not session.found and session.refused is not None:
+            raise session.refused
         if not session.found:
             known = ", ".join(dict.fromkeys(session.names)) or "none ran"
             raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
@@ -143,6 +145,7 @@ class _Watching:
         self.kernel, self.value, self.turn = kernel, value, turn
         self.found: list[WatchedValue] = []
         self.names: list[str] = []
+        self.refused: KernelError | None = None  # why a kernel that has the name for a part was not watched
         self.pipelines: dict[Any, int] = {}
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
@@ -157,7 +160,13 @@ class _Watching:
         called = {kernel.name, *re.split(r"[+.]", kernel.name), shader.template, *ops}
         if self.kernel not in called | {PurePosixPath(shader.template).stem}:
             return launched.plainly()
-        probes = WatchProbe(launched.text, launched.bindings, self.value, self.turn, kernel.name)
+        try:
+            probes = WatchProbe(launched.text, launched.bindings, self.value, self.turn, kernel.name)
+        except KernelError as e:
+            if self.kernel == kernel.name:
+                raise
+            self.refused = self.refused or e  # another kernel with it in its name may have the value
+            return launched.plainly()
         width, threads = width_of(probes.type) + 1, int(np.prod(shader.workgroup))
         words = launched.groups * threads * width
         if 4 * words > MOST:
