@@ -216,7 +216,7 @@ function paintBox(g, box, k) {
     g.stroke();
   }
   const size = Math.max(12, READABLE / k), isNear = 11 * k >= 0.8 * READABLE; // or there are names alone
-  if (box.isOpen || size > h / 2) return;
+  if (box.isOpen || size > 0.75 * h) return;
   g.fillStyle = color("ink");
   g.font = `600 ${size}px system-ui, sans-serif`;
   if (!isNear) {
