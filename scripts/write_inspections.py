@@ -142,9 +142,17 @@ def first_kernel(shown) -> None:
     shown.locator("#origin").scroll_into_view_if_needed()
 
 
+def near_enough(shown) -> None:
+    """To read the ops: towards the upper left corner of the model."""
+    box = shown.locator("canvas.graph").bounding_box()
+    shown.mouse.move(box["x"] + box["width"] / 4, box["y"] + 5)
+    shown.mouse.wheel(0, -280)
+    shown.mouse.move(5, 5)
+
+
 PICTURES = [
     ("inspector", "gpt", [first_kernel]),
-    ("inspector-model", "mnist", ["2", "+", "+", "+"]),
+    ("inspector-model", "mnist", ["2", near_enough]),
     ("inspector-time", "gpt", ["4"]),
     ("inspector-roofline", "efficientnet", ["5"]),
 ]

@@ -1,5 +1,8 @@
 """`flambeau inspect`: what it takes for a target, what it writes, and what it says of anything else."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -54,7 +57,7 @@ def test_a_script_as_a_table_a_page_and_json(folder):
     made = fb.Inspection.from_json(folder / "step.json")
     assert [k.name for k in made.kernels] == ["matmul+add+relu"]
     page = (folder / "step.html").read_text("utf-8")
-    assert len(page) < 100_000 and f"wrote step.html: {len(page) / 1e6:.2f} MB" in ran.output
+    assert len(page) < 100_000 and f"wrote step.html: {len(page.encode()) / 1e3:.1f} kB" in ran.output
     assert "matmul+add+relu of train.py::step" in (folder / "kernel.py").read_text("utf-8")
     again = run("step.json", "--rows", "1")
     assert again.exit_code == 0 and "train.py::step on gpu:" in again.output
@@ -115,8 +118,22 @@ WRONG = {
     ("train.py::step", "--emit", "0", "k.txt"): (
         "inspect --emit 0 k.txt: the file is one of .spvasm, .metal, .hlsl, .glsl"
     ),
-    ("train.py::step", "--emit", "5", "k.hlsl"): "inspect: there is no kernel 5: they are 0 to 0",
-    ("train.py::step", "--send", "5", "k.py"): "inspect: there is no kernel 5: they are 0 to 0",
+    ("train.py::step", "--emit", "5", "k.hlsl"): "inspect: there is no kernel 5: there is one: 0",
+    ("train.py::step", "--send", "5", "k.py"): "inspect: there is no kernel 5: there is one: 0",
+}
+# and what is refused before a script runs, which would raise
+BEFORE = {
+    ("--runs", "0"): "inspect --runs 0: it is called at least once: give 1 or more",
+    ("--runs", "-3", "--sanitize"): "inspect --runs -3: it is called at least once: give 1 or more",
+    ("--emit", "-1", "k.hlsl"): "inspect --emit -1: kernels are numbered from 0 on: see the table's #",
+    ("--emit", "0", "k.txt"): "inspect --emit 0 k.txt: the file is one of .spvasm, .metal, .hlsl, .glsl",
+    ("--html", "no/p.html"): "inspect --html no/p.html: there is no folder no: make it, or name another",
+    ("--json", "no/p.json"): "inspect --json no/p.json: there is no folder no: make it, or name another",
+    ("--check", "--json", "no/p"): "inspect --json no/p: there is no folder no: make it, or name another",
+    ("--trace", "no/p"): "inspect --trace no/p: there is no folder no: make it, or name another",
+    ("--send", "0", "no/k.py"): "inspect --send no/k.py: there is no folder no: make it, or name another",
+    ("--html", "shut/p"): "inspect --html shut/p: the folder shut can't be written: name another",
+    ("--html", "shut.html"): "inspect --html shut.html: the file can't be written: name another",
 }
 
 
@@ -124,3 +141,18 @@ WRONG = {
 def test_what_is_refused(words):
     ran = run(*words)
     assert ran.exit_code == 1 and ran.output.splitlines()[-1] == f"flambeau: {WRONG[words]}"
+
+
+@pytest.mark.parametrize("words", BEFORE, ids=" ".join)
+def test_what_is_refused_before_it_runs(words, folder, monkeypatch):
+    (folder / "bad.py").write_text("raise ValueError('it ran')\n")
+    (folder / "shut").mkdir()
+    (folder / "shut.html").write_text("")
+    access = os.access
+
+    def shut(path, how):  # nobody shuts a folder for root
+        return not (how == os.W_OK and "shut" in Path(path).name) and access(path, how)
+
+    monkeypatch.setattr(os, "access", shut)
+    ran = run("bad.py", *words)
+    assert ran.exit_code == 1 and ran.output == f"flambeau: {BEFORE[words]}\n"

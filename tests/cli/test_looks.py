@@ -94,7 +94,7 @@ def test_a_call_with_nothing_wrong(folder):
     data = json.loads((folder / "found.json").read_text())
     assert (data["format"], data["version"], data["target"]) == ("flambeau check", 1, "train.py::step")
     assert data["wrong"] == [] and data["values"] == 2
-    assert told[1:] == [f"wrote found.json: {len(json.dumps(data)) / 1e6:.2f} MB"]
+    assert told[1:] == [f"wrote found.json: {len(json.dumps(data)) / 1e3:.1f} kB"]
 
 
 def test_faults_are_told_and_the_code_is_1(folder):

@@ -36,6 +36,36 @@ def test_an_edit_runs_beside_the_original(product):
     (out,) = twice.outputs
     assert out.different == np.count_nonzero(wanted) and out.first == np.flatnonzero(wanted)[0]
     np.testing.assert_allclose(out.largest, wanted.max(), rtol=1e-5)
+    np.testing.assert_allclose(out.relative, 1, rtol=1e-6)
+    assert 0 < 2 * float(out.expected) == pytest.approx(float(out.found), rel=1e-6)
+
+
+SECONDS = {  # of runs by turns, the kernel's own and the edit's: the ratio, and whether it counts as equal
+    "noise": ([3, 2, 3, 4, 2.1, 3.2, 2.4, 3.9], [2, 3, 2.2, 3.1, 2.3, 3.4, 2, 3], True),
+    "twice": ([2, 2.1, 2, 2.2, 2, 9, 2, 2], [1, 1.1, 1, 1, 7, 1.05, 1, 1], False),
+    "slower": ([1, 1.1, 1, 1.1, 1, 1, 1, 1], [1.2, 1.3, 1.2, 1.2, 1.3, 1.2, 1.2, 1.2], False),
+    "two of each": ([1.3, 1.3], [1, 1.1], True),
+    "two, twice": ([2, 2.1], [1, 1.1], False),
+    "a tick of the clock": ([1.02] * 8, [1] * 8, True),
+}
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_times_within_the_noise_are_equal(name):
+    own, mine, is_equal = SECONDS[name]
+    (low, high), found = again._ratio(own, mine)
+    assert found == is_equal and low <= np.median(own) / np.median(mine) <= high
+
+
+def test_an_edit_and_its_kernel_take_turns(product, monkeypatch):
+    """However long a run takes there are some of each, and an answer within half a second."""
+    made, _ = product
+    for seconds, runs in ((1e-6, 20), (0.012, 3), (0.03, 3), (0.09, 2), (0.5, 1)):
+        taken = []
+        monkeypatch.setattr(again, "_seconds", lambda *_: taken.append(seconds) or seconds)  # noqa: B023
+        found = made.session.run(0, edited(made))
+        assert len(taken) == 2 * (runs + (runs >= 3)), (seconds, len(taken))
+        assert found.is_equal and (sum(taken) < 0.4 or seconds > 0.1)
 
 
 def test_bindings_may_change(product):
@@ -57,6 +87,11 @@ def line_of(made, what):
     return next(i for i, line in enumerate(edited(made).splitlines(), 1) if what in line)
 
 
+SAYS = {  # what naga says is wrong; of other errors all
+    "syntax": 'expected expression, found ";"',
+    "unknown": "no definition in scope for identifier: `tq`",
+    "type": "Operation Add can't work with ",
+}
 WRONG = {  # change, a line that is in the original: what is said begins with
     "syntax": (("let t2 = (t0 + t1);", "let t2 = (t0 + ;"), "let t2", ""),
     "unknown": (("(t0 + t1)", "(t0 + tq)"), "let t2", ""),
@@ -80,6 +115,13 @@ def test_errors_are_told_on_their_line(product, name):
     wanted = 1 if not where else line_of(made, "in2: array" if where == "bind" else where)
     assert found.line == wanted, found.error
     assert found.error and found.error.startswith(says) and not found.outputs
+    assert found.says.startswith(SAYS.get(name, found.error)), found.error
+
+
+def test_the_line_that_says_what_is_wrong():
+    dawn = "Error while parsing WGSL: :24:18 error: unresolved value 'tq'\n  let t2 = (t0 + tq);\n"
+    assert again.says(dawn) == "unresolved value 'tq'"
+    assert again.says("\nDevice lost\nnobody knows why\n") == "Device lost" and again.says("") == ""
 
 
 TEMPLATE = "contract/registers.wgsl"
@@ -177,12 +219,20 @@ def test_results_are_compared_as_what_they_are():
     other = np.array([1, 2.5, np.nan], "float16")
     found = again.compared("out", "f16", half.tobytes(), other.tobytes())
     assert (found.elements, found.different, found.largest, found.first) == (3, 1, 0.5, 1)
+    assert (found.relative, found.expected, found.found) == (0.25, "2.0", "2.5")
     ints = np.array([1, -5], "int32")
     assert again.compared("out", "i32", ints.tobytes(), ints.tobytes()).different == 0
     found = again.compared("out", "i8", b"\x01\xff\x03\x04", b"\x01\x01\x03\x04")
     assert (found.different, found.largest) == (1, 2.0)
     nan = np.array([np.nan, 1], "float32")
-    assert np.isnan(again.compared("o", "f32", nan.tobytes(), np.zeros(2, "f4").tobytes()).largest)
+    found = again.compared("o", "f32", nan.tobytes(), np.zeros(2, "f4").tobytes())
+    assert np.isnan(found.largest) and (found.expected, found.found) == ("nan", "0.0")
+    told = again.EditRun(outputs=(found,)).to_dict()["outputs"][0]  # a browser's JSON has no NaN
+    assert told["largest"] is None and told["relative"] is None
+    zero = again.compared("o", "f32", np.zeros(2, "f4").tobytes(), np.ones(2, "f4").tobytes())
+    assert (zero.largest, zero.relative) == (1, 0)
+    turned = [np.array([1j * n], "c8").tobytes() for n in (1, 2)]
+    assert again.compared("o", "c64", *turned).largest == 1
 
 
 def test_a_kernel_as_a_script_of_its_own(product, tmp_path):
@@ -220,7 +270,7 @@ def test_what_can_not_be_sent(product):
     made, _ = product
     with pytest.raises(FlambeauError) as e:
         send.script(made, 3)
-    assert str(e.value) == "inspect: there is no kernel 3: they are 0 to 0"
+    assert str(e.value) == "inspect: there is no kernel 3: there is one: 0"
     with pytest.raises(FlambeauError) as e:
         send.custom_op(made, 0, edited(made, ("  stride0: u32,", "  stride0: i32,")))
     assert str(e.value) == "inspect: matmul+add+relu: its Params have i32: a custom op's are u32 and f32"

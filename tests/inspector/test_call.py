@@ -1,5 +1,7 @@
 """Calls into inspections: whose line and layer each op is of, what recurs, what memory holds, refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
@@ -8,6 +10,7 @@ import flambeau as fb
 from flambeau import nn, optim
 from flambeau.errors import FlambeauError
 from flambeau.inspector import report
+from flambeau.inspector.dispatches import CallTrace
 
 pytestmark = pytest.mark.usefixtures("gpu")
 
@@ -85,6 +88,24 @@ def test_what_recurs_is_there_once():
     np.testing.assert_allclose(results[1].item(), 8 * np.exp(3), rtol=1e-5)
 
 
+def test_the_first_call_is_no_part_of_the_times_where_there_are_others(monkeypatch):
+    """It is warm-up: the kernel that it alone is slow in is not the dearest."""
+    calls = []
+
+    def slow_at_first(trace):
+        finish(trace)
+        for one in trace.found.values():
+            one.times[:] = [9.0 if n < one.first else 1.0 for n in range(len(one.times))]
+
+    finish = CallTrace._finish
+    monkeypatch.setattr(CallTrace, "_finish", slow_at_first)
+    for runs, seconds in ((1, 9.0), (2, 2.0), (5, 5.0)):
+        made = fb.inspect(lambda x: calls.append(1) or x.exp().sum(), fb.ones(8), runs=runs)
+        found = {(k.seconds, k.least, k.runs, k.timed) for k in made.kernels}
+        assert found == {(seconds, 9.0 if runs == 1 else 1.0, runs, min(runs, 3))}
+    assert len(calls) == 8
+
+
 def test_a_thousand_steps_take_no_more_room_than_one():
     @fb.jit
     def step(x):
@@ -160,7 +181,12 @@ def test_the_report(product):
     lines = str(made).splitlines()
     assert lines[0].startswith("product on gpu:") and "1 dispatches of 1 kernels" in lines[0]
     (row,) = report.table(made)
-    assert row[0] == "matmul+add+relu" and row[2:4] == ("100.0%", "1")
+    assert row[:2] == ("0", "matmul+add+relu") and row[3:5] == ("100.0%", "1")
+    first, second = replace(made.kernels[0], seconds=1e-3), replace(made.kernels[0], seconds=2e-3)
+    several = replace(made, kernels=(first, second, first))  # by time, with the numbers that options take
+    assert [row[0] for row in report.table(several)] == ["1", "0", "2"]
+    assert report.text(several, 2).endswith("\n1 more kernel")
+    assert report.text(several, 1).endswith("\n2 more kernels")
     assert row[-1].startswith("conftest.py:") and row[-1].endswith(" matmul")
 
 

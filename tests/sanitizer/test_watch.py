@@ -34,6 +34,19 @@ def test_turns_of_a_loop(x, gpu):
     assert str(last).startswith("sum.x: f32 (reduce/serial.wgsl:") and last.as_dict()["grid"] == (1, 1, 1)
 
 
+def test_the_kernels_of_a_name_come_before_those_that_have_it_in_theirs(gpu):
+    def call(x):
+        return [(x.exp() * 2).realize(), x.exp().realize()]
+
+    found = fb.watch(call, fb.zeros(4, device=gpu).realize(), name="exp.y")
+    assert [(value.kernel, value.values.max()) for value in found] == [("exp", 1), ("exp+mul", 2)]
+    (found,) = fb.watch(call, fb.zeros(4, device=gpu).realize(), name="map.t2")  # exp alone has none
+    assert found.kernel == "exp+mul"
+    with pytest.raises(KernelError) as e:
+        fb.watch(call, fb.zeros(4, device=gpu).realize(), name="map.zz")
+    assert str(e.value).startswith("watch(exp+mul.zz): there is no such value: there are ")
+
+
 def test_vectors_booleans_and_parameters(gpu):
     x = fb.ones(128, device=gpu).realize()
     work = "let i = group * 64u + lid.x;\nlet odd = (i & 1u) == 1u;\n"

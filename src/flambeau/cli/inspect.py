@@ -1,6 +1,7 @@
 """`flambeau inspect`: what runs for a call: as a table, a page, JSON, or a page that runs edits; or
 what is wrong with it."""
 
+import os
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from .load_model import model_of, named
 
 SIZES = "f32[64, 64]"  # of names that nobody described
 WIDE = 150  # letters of a line of the table where no terminal says how many it has
+TEXTS = ("kernel", "layer", "line")  # columns of the table that may be broken; the others are numbers
 PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
 EVENTS = "events.jsonl"  # what a run has
 
@@ -91,6 +93,7 @@ def inspect(**options: Any):
     Example: flambeau inspect -e "x.softmax(1)" --watch softmax.row_max
     """
     wanted = Asked(**options)
+    check(wanted)
     way = looks.way_of(wanted)
     if way is not None:
         made = looked_at(wanted, way.look)
@@ -140,6 +143,41 @@ class Asked:
         from ..inspector.call import inspecting
 
         return inspecting(self.runs, self.keep << 20 if self.serve or self.send else 0)
+
+
+def check(wanted: Asked) -> None:
+    """FlambeauError for what could only fail once the program ran: how often it runs, files of its own."""
+    from ..inspector.emitted import SUFFIXES
+
+    if wanted.runs < 1:
+        raise FlambeauError(f"inspect --runs {wanted.runs}: it is called at least once: give 1 or more")
+    files = {"--html": wanted.page, "--json": wanted.data, "--trace": wanted.trace}
+    for option, given, suffixes, rule in (
+        ("--send", wanted.send, (".py", ".html"), "a kernel is sent as a .py or a .html"),
+        ("--emit", wanted.emit, SUFFIXES, f"the file is one of {', '.join(SUFFIXES)}"),
+    ):
+        if given is None:
+            continue
+        kernel, files[option] = given
+        if kernel < 0:
+            raise FlambeauError(
+                f"inspect {option} {kernel}: kernels are numbered from 0 on: see the table's #"
+            )
+        if given[1].suffix not in suffixes:
+            raise FlambeauError(f"inspect {option} {kernel} {given[1]}: {rule}")
+    for option, path in files.items():
+        if path is not None:
+            _check_file(option, path)
+
+
+def _check_file(option: str, path: Path) -> None:
+    """FlambeauError for a file that can't be written."""
+    folder, there = path.parent, path.exists()
+    if not folder.is_dir():
+        raise FlambeauError(f"inspect {option} {path}: there is no folder {folder}: make it, or name another")
+    if not os.access(path if there else folder, os.W_OK):
+        rule = f"the {'file' if there else f'folder {folder}'} can't be written"
+        raise FlambeauError(f"inspect {option} {path}: {rule}: name another")
 
 
 # --- what is inspected ---
@@ -293,23 +331,22 @@ def _table(made: Any, wanted: Asked) -> None:
             line, style="bold" if line.startswith(made.target) else None, markup=False, highlight=False
         )
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for i, name in enumerate(report.HEADS):
-        table.add_column(name, justify="right" if 0 < i < 7 else "left", overflow="fold", no_wrap=0 < i < 7)
+    for name in report.HEADS:
+        is_text = name in TEXTS
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
     for row in report.table(made, wanted.rows):
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
-    if len(made.kernels) > wanted.rows:
-        console.print(f"{len(made.kernels) - wanted.rows} more kernels: --rows, --html", highlight=False)
+    for line in report.more(made, wanted.rows):
+        console.print(f"{line}: --rows, --html", highlight=False)
 
 
 def _write(made: Any, wanted: Asked) -> None:
-    for path, write in ((wanted.data, made.to_json), (wanted.page, made.html)):
+    paths = (wanted.data, made.to_json), (wanted.page, made.html), (wanted.trace, made.chrome_trace)
+    for path, write in paths:
         if path is not None:
-            text = write(path)
-            click.echo(f"wrote {path}: {len(text) / 1e6:.2f} MB")
-    if wanted.trace is not None:
-        made.chrome_trace(wanted.trace)
-        click.echo(f"wrote {wanted.trace}: {wanted.trace.stat().st_size / 1e6:.2f} MB")
+            write(path)
+            looks.tell_written(path)
 
 
 def _send(made: Any, wanted: Asked) -> None:
@@ -318,11 +355,9 @@ def _send(made: Any, wanted: Asked) -> None:
     from ..inspector import send
 
     kernel, path = wanted.send
-    kinds = {".py": send.script, ".html": send.page}
-    if path.suffix not in kinds:
-        raise FlambeauError(f"inspect --send {kernel} {path}: a kernel is sent as a .py or a .html")
-    path.write_text(kinds[path.suffix](made, kernel), "utf-8")
-    click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB")
+    write = send.page if path.suffix == ".html" else send.script
+    path.write_text(write(made, kernel), "utf-8")
+    looks.tell_written(path)
 
 
 def _emit(made: Any, wanted: Asked) -> None:
@@ -331,8 +366,6 @@ def _emit(made: Any, wanted: Asked) -> None:
     from ..inspector.emitted import SUFFIXES, of_kernel
 
     kernel, path = wanted.emit
-    if path.suffix not in SUFFIXES:
-        raise FlambeauError(f"inspect --emit {kernel} {path}: the file is one of {', '.join(SUFFIXES)}")
     found = of_kernel(made, kernel, SUFFIXES[path.suffix])
     path.write_text(found.text, "utf-8")
     click.echo(f"wrote {path}: {found.language}, {found.text.count(chr(10)):,} lines")

@@ -10,6 +10,7 @@ import click
 
 from ..errors import FlambeauError
 
+SMALL = 100_000  # bytes of a file that are told in kB
 SHOWN = 8  # threads whose values are printed
 # what an inspection alone has: the option's field, its name, what it is where it was not given
 ALONE = (
@@ -89,8 +90,15 @@ def show(way: Way, made: Any, target: str, rows: int, data: Path | None) -> int:
         head = {"format": f"flambeau {way.option[2:]}", "version": 1, "target": target, "device": device}
         text = json.dumps(head | found.data, allow_nan=False)
         data.write_text(text, "utf-8")
-        click.echo(f"wrote {data}: {len(text) / 1e6:.2f} MB")
+        tell_written(data)
     return found.wrong
+
+
+def tell_written(path: Path) -> None:
+    """Say that a file was written, and how large it is."""
+    size = path.stat().st_size
+    told = f"{size / 1e6:.2f} MB" if size >= SMALL else f"{size / 1e3:.1f} kB"
+    click.echo(f"wrote {path}: {told}")
 
 
 def _counted(n: int, word: str) -> str:

@@ -5,6 +5,7 @@ import struct
 from array import array
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from statistics import median
 from typing import Any
 
@@ -21,6 +22,13 @@ from .model import Inspection, KernelRow
 from .wgsl_text import Text, named, parsed
 
 SECONDS, MOST = 0.04, 20  # how long the runs of one text are to take in all, and how many there are at most
+FEW, LONG = 3, 0.1  # so many runs of each there are in any case, unless they take longer than so many seconds
+NOISE, GUESSED = 0.03, 0.25  # parts by which times differ anyway; where too few were taken to tell
+SAYS = (  # what is wrong, in the messages of naga (of texts that can't be parsed, and of others) and of Dawn
+    re.compile(r"parsing error: (.+)"),
+    re.compile(r"^ +│?\s*= (.+)(?![\s\S]*^ +│?\s*= )", re.M),  # the last of its notes: the innermost
+    re.compile(r"\berror: (.+)"),
+)
 PLACE = re.compile(r":(\d+):(\d+)")
 POINTED = re.compile(r"^\s*(\d+) │[^\n]*\n[^\n]*\^+ naga::ir::(?!Function|EntryPoint)", re.M)  # the innermost
 
@@ -28,7 +36,8 @@ POINTED = re.compile(r"^\s*(\d+) │[^\n]*\n[^\n]*\^+ naga::ir::(?!Function|Entr
 @dataclass(frozen=True)
 class OutputCompared:
     """A result of an edit beside that of the original: how many elements differ, by how much at most, and the
-    first that does (-1 for none)."""
+    first that does (-1 for none). relative: by what part of what is expected at most, of elements that are
+    not expected to be 0; expected, found: what the first that differs is, as text."""
 
     name: str
     dtype: str
@@ -36,13 +45,18 @@ class OutputCompared:
     different: int
     largest: float
     first: int
+    relative: float = 0.0
+    expected: str = ""
+    found: str = ""
 
 
 @dataclass(frozen=True)
 class EditRun:
-    """What became of an edit. error, line: why it did not run, and where (0: nobody can say); file: the
-    template that the line is of, "" of the text; seconds, original: of a run, of its text and of the kernel's
-    own. wgsl: what edited templates were rendered to."""
+    """What became of an edit. error, line: why it did not run, and where (0: nobody can say); says: the line
+    of the error that says what is wrong; file: the template that the line is of, "" of the text; seconds,
+    original: of a run, of its text and of the kernel's own; ratio: how many times as fast it is by most of
+    the runs, from and to; is_equal: whether that is not told from 1. wgsl: what edited templates were
+    rendered to."""
 
     error: str = ""
     line: int = 0
@@ -51,9 +65,16 @@ class EditRun:
     outputs: tuple[OutputCompared, ...] = ()
     file: str = ""
     wgsl: str = ""
+    says: str = ""
+    ratio: tuple[float, float] = (1.0, 1.0)
+    is_equal: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """For JSON, which has no NaN and no infinity: they are None."""
+        found = asdict(self)
+        for out in found["outputs"]:
+            out |= {k: None for k in ("largest", "relative") if not isfinite(out[k])}
+        return found
 
 
 class Session:
@@ -106,7 +127,9 @@ class Session:
             finally:
                 edit.free()
                 original.free()
-        return EditRun("", 0, times[1], times[0], compared)
+        own, mine = map(median, times)
+        ratio, is_equal = _ratio(*times)
+        return EditRun(seconds=mine, original=own, outputs=compared, ratio=ratio, is_equal=is_equal)
 
     def shader(self, kernel: int) -> Shader:
         """What a kernel's text was rendered from."""
@@ -138,7 +161,7 @@ class Session:
         try:
             lines = self.rendered(kernel, templates)
         except TemplateFault as e:
-            return EditRun(str(e), e.line, file=e.file)
+            return EditRun(str(e), e.line, file=e.file, says=says(str(e)))
         wgsl = "".join(f"{line.text}\n" for line in lines)
         found = replace(self.run(kernel, wgsl), wgsl=wgsl)
         places = lines[found.line - 1].places if found.line else ()
@@ -176,11 +199,16 @@ def _failed(message: str, wgsl: str) -> EditRun:
     own = re.match(r"(\d+): (.*)", message, re.S)  # ours begin with the line
     place = POINTED.search(message) or PLACE.search(message)
     if own:
-        return EditRun(own[2], int(own[1]))
+        return EditRun(own[2], int(own[1]), says=says(own[2]))
     line = min(int(place[1]), wgsl.count("\n") + 1) if place else 0
-    return EditRun(
-        message.partition(": the kernel does not compile on ")[2].partition(": ")[2] or message, line
-    )
+    error = message.partition(": the kernel does not compile on ")[2].partition(": ")[2] or message
+    return EditRun(error, line, says=says(error))
+
+
+def says(error: str) -> str:
+    """The line of a compiler's message that says what is wrong; the first where none is known to."""
+    found = next((m[1] for m in (pattern.search(error) for pattern in SAYS) if m), "")
+    return found.strip() or error.strip().partition("\n")[0]
 
 
 class _Prepared:
@@ -263,12 +291,31 @@ class _Prepared:
         self.taken = []
 
 
-def _taken_in_turn(device: Gpu, *prepared: _Prepared) -> list[float]:
-    """Seconds of a run of each, which take turns: what else happens on a machine happens to all of them."""
-    first = [_seconds(device, p.words) for p in prepared]
-    rounds = min(round(SECONDS / max(*first, 1e-6)), MOST)
-    times = [first, *([_seconds(device, p.words) for p in prepared] for _ in range(rounds))]
-    return [median(t) for t in zip(*times, strict=True)]
+def _taken_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
+    """Seconds of the runs of each, which take turns: what else happens on a machine happens to all of them,
+    and none is always the first. What was run first counts only where there is little else."""
+    times = [[_seconds(device, p.words)] for p in prepared]
+    slowest = max(*(t[0] for t in times), 1e-6)
+    rounds = max(min(round(SECONDS / slowest), MOST), min(int(LONG / slowest), FEW))
+    for n in range(rounds):
+        for mine, p in list(zip(times, prepared, strict=True))[:: -1 if n % 2 else 1]:
+            mine.append(_seconds(device, p.words))
+    return [mine[1:] if rounds >= FEW else mine for mine in times]
+
+
+def _ratio(own: list[float], mine: list[float]) -> tuple[tuple[float, float], bool]:
+    """How many times as fast as the kernel's own text another is, from and to by the middle half of the times
+    (by all, where they are few), and whether that is not told from 1."""
+    (least, most), (low, high) = map(_middle, (own, mine))
+    found = least / max(high, 1e-12), most / max(low, 1e-12)
+    noise = NOISE if min(len(own), len(mine)) >= FEW else GUESSED
+    return found, found[0] <= 1 + noise and found[1] >= 1 - noise
+
+
+def _middle(times: list[float]) -> tuple[float, float]:
+    aside = len(times) // 4 if len(times) >= 2 * FEW else 0
+    there = sorted(times)[aside : len(times) - aside]
+    return there[0], there[-1]
 
 
 def _seconds(device: Gpu, words: list[int]) -> float:
@@ -292,10 +339,14 @@ def compared(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompar
     different = int(a.size - np.count_nonzero(same))
     if not different:
         return OutputCompared(name, dtype, int(a.size), 0, 0.0, -1)
+    kind, first = "complex128" if a.dtype.kind == "c" else "float64", int(np.argmin(same))
     with np.errstate(invalid="ignore", over="ignore"):
-        gaps = np.abs(a.astype("float64") - b.astype("float64"))[~same]
-    largest = float(gaps.max()) if not np.isnan(gaps).any() else float("nan")
-    return OutputCompared(name, dtype, int(a.size), different, largest, int(np.argmin(same)))
+        expected = a[~same].astype(kind)
+        gaps = np.abs(expected - b[~same].astype(kind))
+        parts = gaps[expected != 0] / np.abs(expected[expected != 0])
+    largest, relative = (float(n.max()) if n.size else 0.0 for n in (gaps, parts))  # NaN where one is
+    pair = str(a[first]), str(b[first])
+    return OutputCompared(name, dtype, int(a.size), different, largest, first, relative, *pair)
 
 
 VIEWS = {"f16": "float16", "f32": "float32", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}

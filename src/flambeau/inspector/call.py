@@ -78,6 +78,8 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
         for _ in range(runs):
             with calls.another():
                 realize(*_tensors(call(*args, **kw)))
+            if calls.made == 1:
+                trace.end_first()
             if len(sites.made) > kept:  # a recorded call makes no nodes
                 sites.keep(plans.origins())
                 kept = len(sites.made)

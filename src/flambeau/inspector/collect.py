@@ -191,8 +191,9 @@ class Rows:
 def _timed(one: Dispatched) -> dict[str, Any]:
     work, c = one.work, one.command
     assert isinstance(c, Dispatch)
-    seconds = sum(one.times) * one.runs / max(len(one.times), 1)
-    times = {"runs": one.runs, "seconds": seconds, "least": min(one.times, default=0.0)}
+    warm = one.times[one.first :] or one.times
+    seconds = sum(warm) * one.runs / max(len(warm), 1)
+    times = {"runs": one.runs, "seconds": seconds, "least": min(warm, default=0.0)}
     times["timed"] = len(one.times)
     costs = {"reads": work.reads, "writes": work.writes, "flops": work.flops}
     return {"name": work.name, "grid": tuple(c.grid), "shape": tuple(work.shape)} | times | costs

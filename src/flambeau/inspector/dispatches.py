@@ -32,6 +32,7 @@ class Dispatched:
     words: tuple[int, ...] = ()
     runs: int = 0
     times: list[float] = field(default_factory=list)  # of the runs that were timed
+    first: int = 0  # how many of these are of the first call
     given: tuple[int, ...] | None = None
     why: str = "its inputs were not kept"
 
@@ -153,6 +154,11 @@ class CallTrace:
         finally:
             device.pool.end(source)
             device.pool.end(target)
+
+    def end_first(self) -> None:
+        """The first call ended, in which all runs are timed: what it took is not what later ones take."""
+        for one in self.found.values():
+            one.first = one.runs
 
     def _plain(self, device: Gpu, mine: "list[Dispatched]") -> float:
         """Seconds that a submit would have taken if nobody listened, as far as that is known."""

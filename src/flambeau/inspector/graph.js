@@ -4,6 +4,7 @@ const BOX = { wide: 176, head: 19, line: 13, folded: 40, ops: 4, gap: 14, row: 2
 const AT_FIRST = 30; // boxes that are there before somebody opens more; found ones that are opened
 const MOST_COLUMNS = 8, BROAD = [2.4, 1.3]; // how much broader than high the whole is to be, and a box in it
 const NEAREST = 1.25, FARTHEST = 0.02; // pixels a pixel
+const READABLE = 11; // pixels of a letter: smaller ones are made larger, or left out where there is no room
 let graph = null;
 
 /** The tree of boxes; every box knows its kernels, every box with others in it what flows between these. */
@@ -214,9 +215,16 @@ function paintBox(g, box, k) {
     g.lineWidth = 2 / Math.min(k, 1);
     g.stroke();
   }
-  if (box.isOpen || 12 * k < 5) return;
+  const size = Math.max(12, READABLE / k), isNear = 11 * k >= 0.8 * READABLE; // or there are names alone
+  if (box.isOpen || size > 0.75 * h) return;
   g.fillStyle = color("ink");
-  g.font = "600 12px system-ui, sans-serif";
+  g.font = `600 ${size}px system-ui, sans-serif`;
+  if (!isNear) {
+    const both = h > 2.6 * size, middle = top + h / 2 + size / 3;
+    g.fillText(clipped(g, `${box.inside ? "▸ " : ""}${box.layer ?? box.name}`, w - 12), left + 8, middle - (both ? 0.65 * size : 0));
+    g.fillStyle = color("soft");
+    return both && g.fillText(clipped(g, time(box.seconds), w - 12), left + 8, middle + 0.65 * size);
+  }
   if (box.inside) {
     g.fillText(clipped(g, `▸ ${box.name}`, w - 12), left + 6, top + 15);
     g.font = "11px system-ui, sans-serif";
@@ -233,18 +241,22 @@ function paintBox(g, box, k) {
   if (box.layer) lines.unshift(box.name);
   for (const line of lines) g.fillText(clipped(g, line, w - 14), left + 8, y += BOX.line);
 }
-/** The name of an open box, above what is in it: never smaller than can be read. */
+/** The name of an open box, above what is in it: never smaller than can be read, and never over another's. */
 function paintTitle(g, box, k) {
-  const size = Math.max(12, 11 / k), text = `▾ ${box.name}  ${time(box.seconds)}`;
+  const size = Math.max(12, READABLE / k), text = `▾ ${box.name}  ${time(box.seconds)}`;
   if (size > box.h / 3) return;
   g.font = `600 ${size}px system-ui, sans-serif`;
   const shown = clipped(g, text, box.w - size / 2), wide = g.measureText(shown).width;
   if (shown.length < 5) return;
+  const place = [box.left + 1 / k, box.top + 1 / k, wide + size / 2, size * 1.3];
+  if (graph.titles.some((other) => overlap(place, other))) return; // outer ones come first
+  graph.titles.push(place);
   g.fillStyle = color("paper");
-  if (size > 12) g.fillRect(box.left + 1 / k, box.top + 1 / k, wide + size / 2, size * 1.3);
+  if (size > 12) g.fillRect(...place);
   g.fillStyle = color("ink");
   g.fillText(shown, box.left + size / 3, box.top + size * 1.2);
 }
+function overlap([a, b, w, h], [x, y, wide, high]) { return a < x + wide && x < a + w && b < y + high && y < b + h; }
 function arrow(g, a, b) {
   const x0 = a.left + a.w / 2, x1 = b.left + b.w / 2, down = a.top + a.h <= b.top + 1;
   const y0 = a.top + a.h, y1 = b.top, bend = down ? (y1 - y0) / 2 : BOX.row * 2;
@@ -279,6 +291,7 @@ function paintGraph(g, width, height, picture) {
     const [from, to] = [standing(graph.leaves[a]), standing(graph.leaves[b])];
     if (from !== to && graph.seen.has(from) && graph.seen.has(to)) arrow(g, from, to);
   }
+  graph.titles = []; // where they are
   for (const box of graph.shown) if (box.isOpen && box.above && seen(box)) paintTitle(g, box, k);
   g.restore();
 }

@@ -80,11 +80,11 @@ class ShaderRow:
 class KernelRow:
     """A dispatch of the call, and all later ones that repeat it.
 
-    runs, seconds: how often it ran, and how long all of that took, by the `timed` of them that were timed;
-    least: the shortest. reads, writes: bytes,
-    at least, of one run, as flops. is_new: whether its pipeline was not there before. ops: those that it
-    computes; head: the one that its template is of. steps: names in `ShaderRow.steps` to ops. inputs,
-    outputs: values, in the order of bindings. params: the 32 bits of each.
+    runs, seconds: how often it ran, and how long all of that took, by those of later calls, where there are
+    any, since the first is warm-up; least: the shortest of these; timed: how many were timed in all. reads,
+    writes: bytes, at least, of one run, as flops. is_new: whether its pipeline was not there before. ops:
+    those that it computes; head: the one that its template is of. steps: names in `ShaderRow.steps` to ops.
+    inputs, outputs: values, in the order of bindings. params: the 32 bits of each.
     """
 
     name: str
@@ -131,7 +131,8 @@ class CallRow:
     seconds: of a call, until all of it is computed, without what looking on takes: measured while no kernel
     was timed, or (is_looked_at) reckoned. parts: "kernels", "copies" and the "gaps" between these, by the
     GPU's clock; "host": while the GPU had nothing to do, and the host worked; "queue": what is left, on the
-    way to the GPU and back. stages: what the host did, also while the GPU ran.
+    way to the GPU and back: they add up to it. stages: what the host did, also while the GPU ran. alone: what
+    the kernels took, each timed by itself, where that is more than the call; else 0.0.
     """
 
     which: Literal["first", "later"]
@@ -140,6 +141,7 @@ class CallRow:
     seconds: float
     parts: dict[str, float]
     stages: dict[str, float]
+    alone: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,11 @@ function family(k) {
   const folder = D.shaders[k.shader].template.split("/")[0];
   return ["contract", "reduce", "map"].includes(folder) ? folder : "other";
 }
+/** The op whose gradient another is part of, and where it stands; null of what is no gradient. */
+function forward(op) {
+  const ahead = D.ops[op?.gradient_of];
+  return ahead ? [el("span", { class: "soft" }, `gradient of ${ahead.name}`), ...(D.sites[ahead.site] ? [", ", lineLink(ahead.site)] : [])] : null;
+}
 function layerName(op) {
   const layer = D.layers[op?.layer];
   if (!layer) return "";
@@ -85,10 +90,10 @@ function matching() {
 // --- the kernels ---
 
 const COLUMNS = [
-  ["name", "Kernel", (k) => k.name], ["seconds", "Time", (k) => k.seconds], ["share", "", (k) => k.seconds],
+  ["order", "#", (k, i) => i], ["name", "Kernel", (k) => k.name], ["seconds", "Time", (k) => k.seconds], ["share", "", (k) => k.seconds],
   ["speed", "GB/s", (k) => (k.reads + k.writes) / of.each(k)], ["rate", "GFLOP/s", (k) => k.flops / of.each(k)],
   ["bound", "of bound", (k) => bound(k) / of.each(k)], ["layer", "Layer", (k) => layerName(D.ops[k.head])],
-  ["line", "Line", (k) => siteText(k)], ["order", "#", (k, i) => i],
+  ["line", "Line", (k) => siteText(k)],
 ];
 function siteText(k) {
   const site = siteOf(k);
@@ -103,7 +108,7 @@ function sorted() {
 function drawKernels(all) {
   const rows = sorted(), numeric = (name) => ["seconds", "speed", "rate", "bound", "order"].includes(name);
   const head = COLUMNS.map(([name, text]) => {
-    const quiet = ["speed", "rate", "bound", "order", "share"].includes(name);
+    const quiet = ["speed", "rate", "bound", "share"].includes(name);
     const sort = () => { state.down = state.sort === name ? !state.down : numeric(name); state.sort = name; draw(); };
     const label = text + (state.sort === name && text ? (state.down ? " ▾" : " ▴") : "");
     return el("th", { class: `${numeric(name) ? "n" : ""} ${quiet ? "less" : ""}`, scope: "col" }, text && el("button", { onclick: sort }, label));
@@ -113,11 +118,11 @@ function drawKernels(all) {
   const body = shown.map((i) => {
     const k = D.kernels[i], each = of.each(k) || 1e-12, least = bound(k);
     return el("tr", { class: `pick ${i === state.kernel ? "now" : ""}`, "data-kernel": i, onclick: () => open(i) },
-      el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, named(k.name))), el("td", { class: "n" }, time(k.seconds)),
+      el("td", { class: "n" }, i), el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, named(k.name))), el("td", { class: "n" }, time(k.seconds)),
       el("td", { class: "line less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
       el("td", { class: "n less" }, ((k.reads + k.writes) / each / 1e9).toPrecision(3)), el("td", { class: "n less" }, (k.flops / each / 1e9).toPrecision(3)),
       el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, named(layerName(D.ops[k.head]))),
-      el("td", { class: "line" }, siteText(k)), el("td", { class: "n less" }, i));
+      el("td", { class: "line" }, siteText(k)));
   });
   const more = rows.length > shown.length && el("p", {}, el("button", { onclick: () => view(drawKernels(true)) }, `Show all ${rows.length}`));
   const found = state.query && el("p", { class: "soft" }, `${rows.length} of ${D.kernels.length} kernels`);
@@ -189,23 +194,25 @@ function drawLines() {
   D.kernels.forEach((k, i) => {
     if (!matches(i)) return;
     for (const o of new Set([k.head, ...k.ops])) {
-      const site = D.ops[o]?.site ?? -1;
-      if (site < 0) continue;
-      const entry = lines.get(site) ?? lines.set(site, { kernels: new Set(), seconds: 0 }).get(site);
-      entry.kernels.add(i);
-      if (o === k.head) entry.seconds += k.seconds;
+      const op = D.ops[o], ahead = D.ops[op?.gradient_of]; // a gradient is of its own line, and of its op's
+      for (const [site, part] of [[op?.site ?? -1, "seconds"], [ahead && ahead.site !== op.site ? ahead.site : -1, "gradient"]]) {
+        if (site < 0) continue;
+        const entry = lines.get(site) ?? lines.set(site, { kernels: new Set(), seconds: 0, gradient: 0 }).get(site);
+        entry.kernels.add(i);
+        if (o === k.head) entry[part] += k.seconds;
+      }
     }
   });
-  const rows = [...lines].sort(([, a], [, b]) => b.seconds - a.seconds).map(([s, { kernels, seconds }]) => {
+  const rows = [...lines].sort(([, a], [, b]) => b.seconds + b.gradient - a.seconds - a.gradient).map(([s, { kernels, seconds, gradient }]) => {
     const site = D.sites[s], all = [...kernels].sort((a, b) => D.kernels[b].seconds - D.kernels[a].seconds);
     const isAsked = s === state.site; // by a link of `lineLink`
-    return { name: `${fileName(site.file)}:${site.line}  ${site.text}`, note: site.function, seconds, children: () => all.map(kernelBranch), now: isAsked, isOpen: isAsked };
+    return { name: `${fileName(site.file)}:${site.line}  ${site.text}`, note: `${site.function}${gradient ? ` (gradient ${time(gradient)})` : ""}`, seconds: seconds + gradient, children: () => all.map(kernelBranch), now: isAsked, isOpen: isAsked };
   });
   const asked = rows.findIndex((row) => row.now);
   if (asked > 0) rows.unshift(...rows.splice(asked, 1));
   const list = el("ul", { class: "tree mono" });
   fill(list, rows, 0);
-  return [el("p", { class: "soft" }, "Lines of the program, with the kernels that compute something of each. A line's time is that of the kernels whose main op it made."), list];
+  return [el("p", { class: "soft" }, "Lines of the program, with the kernels that compute something of each. A line's time is that of the kernels whose main op it made, or (gradient) whose main op is part of the gradient of one that it made: such a kernel counts for both lines."), list];
 }
 
 /** A line of the program as a link to all kernels that compute something of it. */
@@ -411,7 +418,8 @@ function origin(k, n) {
   if (op) {
     const what = step >= 0 ? "op" : "the template computes";
     parts.push(el("p", {}, el("span", { class: "soft" }, `${what} `), `${op.name} ${shape(op)}`, layerName(op) && el("span", { class: "soft" }, ` in ${layerName(op)}`)));
-    const site = D.sites[op.site];
+    const site = D.sites[op.site], ahead = forward(op);
+    if (ahead) parts.push(el("p", {}, ahead));
     if (site) parts.push(el("p", {}, el("span", { class: "soft" }, "Python "), lineLink(op.site), " ", el("code", {}, site.text)));
     state.op = o;
   }
@@ -455,7 +463,7 @@ function opsTable(k) {
     const op = D.ops[o], site = D.sites[op.site];
     return el("tr", { class: "pick", onclick: () => { state.op = o; lightUp(k, o, -1); } },
       el("td", {}, el("button", { class: "link" }, op.name)), el("td", {}, shape(op)), el("td", { class: "wide less" }, breakable(layerName(op))),
-      el("td", { class: "wide" }, site && [lineLink(op.site), " ", el("code", {}, site.text)]));
+      el("td", { class: "wide" }, forward(op)?.concat(el("br")), site && [lineLink(op.site), " ", el("code", {}, site.text)]));
   });
   return rows.length ? [el("h3", {}, `What it computes: ${rows.length} op${rows.length > 1 ? "s" : ""}`), el("table", {}, el("tbody", {}, rows))] : [];
 }
@@ -479,9 +487,9 @@ function drawDetail() {
   const wgsl = D.shaders[k.shader].wgsl;
   const layer = layerName(D.ops[k.head]), site = siteOf(k);
   box.replaceChildren(
-    el("div", { class: "top" }, el("h2", {}, k.name), el("button", { onclick: () => open(-1), "aria-label": "Close" }, "×")),
+    el("div", { class: "top" }, el("h2", {}, el("span", { class: "soft", title: "Its number, as --emit and --send take it" }, `${i} `), k.name), el("button", { onclick: () => open(-1), "aria-label": "Close" }, "×")),
     el("p", { class: "soft" }, layer && `${layer} · `, site && lineLink(D.ops[k.head].site), site && " ", site && el("code", {}, site.text)),
-    facts(k), ...opsTable(k), el("h3", {}, "WGSL: click a line for its op, its template and its line of Python"),
+    el("p", {}, forward(D.ops[k.head])), facts(k), ...opsTable(k), el("h3", {}, "WGSL: click a line for its op, its template and its line of Python"),
     el("div", { class: "bar" }, copier(wgsl), server && el("button", { id: "edit", onclick: () => edit(i) }, "Edit (e)"),
       server && el("button", { id: "emit", onclick: () => emit(i) }, "For the driver"), server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
     el("div", { id: "origin", hidden: true }), el("div", { id: "editor" }), code(k), el("div", {}, bindingsTable(k)));
@@ -495,6 +503,12 @@ async function ask(what, body) {
   const found = await reply.json();
   if (!reply.ok) throw new Error(found.error);
   return found;
+}
+/** A result of an edit that is not the kernel's: how many elements, by how much, and the first pair. */
+function differs(o) {
+  if (!o.different) return "";
+  const number = (n) => (Number.isFinite(n) ? +n.toPrecision(4) : "NaN or more");
+  return `${o.name}: ${o.different} of ${o.elements} elements differ, by ${number(o.largest)} at most (relative ${number(o.relative)}); the first at ${o.first}: expected ${o.expected}, got ${o.found}. `;
 }
 function edit(i) {
   const k = D.kernels[i], shader = D.shaders[k.shader];
@@ -523,18 +537,25 @@ function edit(i) {
   const show = (r, took) => {
     if (r.error) {
       if (r.file && r.file !== now && r.file in own) take(r.file);
-      const go = () => { const lines = text.value.split("\n"), from = lines.slice(0, r.line - 1).join("\n").length + (r.line > 1); text.focus(); text.setSelectionRange(from, from + (lines[r.line - 1] ?? "").length); };
-      told.replaceChildren(el("p", { class: "wrong" }, r.line ? el("button", { class: "link", onclick: go }, `${r.file ? `${r.file} ` : ""}line ${r.line}`) : "", r.line ? ": " : "", el("span", {}, r.error.split("\n")[0])), el("pre", {}, r.error));
+      const go = () => {
+        const lines = text.value.split("\n"), from = lines.slice(0, r.line - 1).join("\n").length + (r.line > 1), high = parseFloat(getComputedStyle(text).lineHeight);
+        text.focus();
+        text.setSelectionRange(from, from + (lines[r.line - 1] ?? "").length);
+        text.scrollTop = (r.line - 0.5) * high - text.clientHeight / 2; // a selection alone scrolls no textarea
+      };
+      told.replaceChildren(el("p", { class: "wrong" }, r.line ? el("button", { class: "link", onclick: go }, `${r.file ? `${r.file} ` : ""}line ${r.line}`) : "", r.line ? ": " : "", el("span", {}, r.says)), r.error !== r.says && el("details", {}, el("summary", {}, "All of the message"), el("pre", {}, r.error)));
       if (r.line) go();
       return;
     }
     (server.edits ??= {})[i] = { ...edited };
-    const same = r.outputs.every((o) => !o.different), ratio = r.original / r.seconds;
+    const same = r.outputs.every((o) => !o.different), ratio = r.original / r.seconds, [low, high] = r.ratio.map((n) => n.toPrecision(3));
+    const spread = r.is_equal ? ` as fast: no difference in the noise, ${low} to ${high} ×` : `, ${low} to ${high} ×`;
     told.replaceChildren(
-      el("p", {}, el("b", { id: "edit-time" }, time(r.seconds)), ` beside ${time(r.original)} of the original: `, el("b", { class: ratio >= 1 ? "good" : "wrong" }, `${ratio.toPrecision(3)} ×`), el("span", { class: "soft" }, ` (${Math.round(took)} ms from click to result)`)),
-      el("p", { class: same ? "good" : "wrong" }, same ? "Results are the same, bit for bit or NaN for NaN." : r.outputs.filter((o) => o.different).map((o) => `${o.name}: ${o.different} of ${o.elements} elements differ, by ${Number.isFinite(o.largest) ? +o.largest.toPrecision(4) : "NaN or more"} at most, the first at ${o.first}. `)),
-      el("p", {}, el("button", { onclick: () => save(i, "custom_op", `kernel_${i}.py`, body()) }, "Keep as custom_op"),
-        body().templates && el("button", { onclick: () => save(i, "patch", `kernel_${i}.patch`, body()) }, "Keep as patch")));
+      el("p", {}, el("b", { id: "edit-time" }, time(r.seconds)), ` beside ${time(r.original)} of the original: `, el("b", { id: "edit-ratio", class: r.is_equal ? "" : ratio >= 1 ? "good" : "wrong" }, r.is_equal ? "equally" : `${ratio.toPrecision(3)} ×`), el("span", { class: "soft" }, `${spread} (${Math.round(took)} ms from click to result)`)),
+      el("p", { class: same ? "good" : "wrong" }, same ? "Results are the same, bit for bit or NaN for NaN." : r.outputs.map(differs).join("")),
+      el("p", {}, el("button", { onclick: () => save(i, "custom_op", `kernel_${i}.py`, body()) }, "Keep as custom_op"), " ",
+        body().templates && el("button", { onclick: () => save(i, "patch", `kernel_${i}.patch`, body()) }, "Keep as patch"),
+        !same && el("span", { id: "keep-note", class: "wrong" }, " its results are not the kernel's")));
   };
   text.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); tryIt(); } });
   byId("editor").replaceChildren(text, el("div", { class: "bar" }, run, choice, el("button", { onclick: () => { text.value = own[now]; } }, "Original"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), told);

@@ -10,9 +10,10 @@ function barOf(call) {
   const what = call.which === "first" ? "The first call" : call.count > 1 ? `The fastest of ${call.count} later calls` : "The second call";
   const how = call.is_looked_at ? "reckoned: without what looking on takes" : "while nobody looked on";
   const off = Math.abs(sum / call.seconds - 1) > 0.02 && `; the parts are ${percent(sum / call.seconds)} of it`;
+  const alone = call.alone > 0 && `; each kernel timed by itself: ${time(call.alone)} in all`;
   const segments = there.map(([name, [tone, says]]) => el("i", { title: `${name}: ${time(call.parts[name])}, ${says}`, style: { flexGrow: call.parts[name] / sum, background: `var(--${tone})` } }));
   return el("div", { class: "parts" },
-    el("div", {}, `${what}: `, el("b", {}, time(call.seconds)), el("span", { class: "soft" }, ` (${how}${off || ""})`)),
+    el("div", {}, `${what}: `, el("b", {}, time(call.seconds)), el("span", { class: "soft" }, ` (${how}${off || ""}${alone || ""})`)),
     el("div", { class: "sum", role: "img", "aria-label": there.map(([name]) => `${name} ${percent(call.parts[name] / sum)}`).join(", ") }, segments),
     el("div", { class: "key" }, there.map(([name, [tone, says]]) => el("span", { title: says }, el("i", { style: { background: `var(--${tone})` } }), `${name} ${time(call.parts[name])}, ${percent(call.parts[name] / sum)}`))));
 }

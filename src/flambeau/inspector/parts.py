@@ -11,7 +11,8 @@ from .dispatches import CallTrace
 from .model import CallRow
 from .sites import Sites
 
-AT_FIRST, THEN = ("looked", "looked"), ("plain", "around", "plain", "looked")
+AT_FIRST, THEN = ("looked", "looked"), ("plain", "around", "looked", "plain")
+FEW = 4  # calls, of which each is looked at: a third alone is one that is recorded, and traced no more
 TURNS = 32  # calls that are made by turns; of all others
 MORE = 24  # about so many are timed
 Places = dict[Any, tuple[int, int]]  # of each device, the spans of a call: of `CallTrace.spans`, from to
@@ -40,8 +41,10 @@ class TimedCall:
 
 class Calls:
     """The calls of an inspection. Each kernel in a pass of its own has a gap behind it that is not there when
-    nobody looks: so from the third call on no kernel of every second one is timed, to tell how long one
-    takes, and of every fourth only the begin and the end of each submit are noted, to tell of the gaps."""
+    nobody looks: so of more than a few calls, from the third on, no kernel of every second one is timed, to
+    tell how long one takes, and of every fourth only the begin and the end of each submit are noted, to tell
+    of the gaps. What is recorded is traced again in the calls 2, 4, 8, ...: the third and the fifth are of a
+    kind."""
 
     def __init__(self, trace: CallTrace, sites: Sites, runs: int):
         self.trace, self.sites, self.runs = trace, sites, runs
@@ -56,7 +59,7 @@ class Calls:
             trace.marks, trace.is_timed = None, n % -(-self.runs // MORE) == 0
             yield
             return
-        made = TimedCall(AT_FIRST[n] if n < len(AT_FIRST) else THEN[(n - len(AT_FIRST)) % len(THEN)])
+        made = TimedCall(self._how(n))
         self.all.append(made)
         trace.is_timed, trace.marks = made.how == "looked", [] if made.how == "around" else None
         before = {device: len(spans) for device, spans in trace.order.items()}
@@ -73,6 +76,10 @@ class Calls:
             made.stages[stage.name] = made.stages.get(stage.name, 0.0) + stage.own / 1e9
         trace.host.rows.clear()
 
+    def _how(self, n: int) -> str:
+        is_looked_at = n < len(AT_FIRST) or self.runs <= FEW
+        return "looked" if is_looked_at else THEN[(n - len(AT_FIRST)) % len(THEN)]
+
     def rows(self) -> tuple[CallRow, ...]:
         """The first call, and the fastest of the later ones, once the trace has its times."""
         first, *later = self.all
@@ -81,19 +88,24 @@ class Calls:
     def _row(self, which: Any, calls: list[TimedCall]) -> CallRow:
         looked, around, plain = ([c for c in calls if c.how == how] for how in ("looked", "around", "plain"))
         busy = [call.busy for call in around]
-        gpu, gaps = min(map(self._gpu, looked), key=lambda one: sum(one[0].values()))
         seen = min(looked, key=lambda c: c.seconds - c.own)
+        timed = looked if plain else [seen]  # what a call took is that of its own kernels, not of another's
+        gpu, gaps = min(map(self._gpu, timed), key=lambda one: sum(one[0].values()))
         whole = min(plain, key=lambda c: c.seconds) if plain else seen
         seconds, host = (max(s - whole.own, 0.0) for s in (whole.seconds, whole.host))
         work = sum(gpu.values())
         if not plain and any(meter_of(d).how == "repeats" for d in seen.spans):
             seconds += work  # which ran while somebody looked on
+        alone = gpu["kernels"] if work > seconds else 0.0
+        if alone:  # they take longer in passes of their own, or the machine was busier: shares of the call
+            gpu, work = {name: s * seconds / work for name, s in gpu.items()}, seconds
         between = min(busy) - work if busy else gaps
         gaps = max(min(between, seconds - work), 0.0)
         idle = max(seconds - work - gaps, 0.0)
         parts = gpu | {"gaps": gaps, "host": min(idle, host), "queue": max(idle - host, 0.0)}
         python = max(seen.host - seen.own - sum(seen.stages.values()), 0.0)
-        return CallRow(which, len(calls), not plain, seconds, parts, {"python": python} | seen.stages)
+        stages = {"python": python} | seen.stages
+        return CallRow(which, len(calls), not plain, seconds, parts, stages, alone)
 
     def _gpu(self, call: TimedCall) -> tuple[dict[str, float], float]:
         """Seconds of the GPU in a call's kernels and copies, and between two of one submit."""

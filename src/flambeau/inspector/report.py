@@ -8,14 +8,19 @@ from .model import CallRow, Inspection, KernelRow
 ROWS = 25
 STAGES = 3  # of the host, that are told
 NAME = 40  # letters of a kernel's name
-HEADS = ("kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "layer", "line")
+HEADS = ("#", "kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "layer", "line")
 
 
 def text(made: Inspection, rows: int = ROWS) -> str:
     """The whole report."""
     lines = [*head(made), "", *aligned([HEADS, *table(made, rows)])]
+    return "\n".join([*lines, *more(made, rows)])
+
+
+def more(made: Inspection, rows: int) -> list[str]:
+    """What is said below a table of so many rows: how many kernels it left out, if any."""
     left = len(made.kernels) - rows
-    return "\n".join([*lines, *([f"{left} more kernels"] if left > 0 else [])])
+    return [f"{left:,} more kernel{'s' * (left > 1)}"] if left > 0 else []
 
 
 def plain(text: str) -> str:
@@ -51,6 +56,8 @@ def parts(call: CallRow) -> str:
     dearest = sorted(call.stages.items(), key=lambda stage: -stage[1])[:STAGES]
     host = ", ".join(f"{name} {s * 1e3:.3f} ms" for name, s in dearest if s)
     line = f"{what}: {call.seconds * 1e3:.3f} ms: {' + '.join(named)}"
+    if call.alone:
+        line += f" (each kernel timed by itself: {call.alone * 1e3:.3f} ms in all)"
     return line + (f" (the host: {host})" if host else "")
 
 
@@ -59,20 +66,21 @@ def short(name: str) -> str:
     return plain(name if len(name) <= NAME else name[: NAME - 3] + "...")
 
 
-def by_time(made: Inspection) -> list[KernelRow]:
-    """The kernels, dearest first."""
-    return sorted(made.kernels, key=lambda k: -k.seconds)
+def by_time(made: Inspection) -> list[tuple[int, KernelRow]]:
+    """The kernels with their numbers, dearest first."""
+    return sorted(enumerate(made.kernels), key=lambda numbered: -numbered[1].seconds)
 
 
 def table(made: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
     """A row of `HEADS` for each of the dearest kernels."""
     total = made.gpu or 1e-12
     out = []
-    for k in by_time(made)[:rows]:
+    for n, k in by_time(made)[:rows]:
         each = max(k.seconds / max(k.runs, 1), 1e-12)
         bound = made.bound(k)
         out.append(
             (
+                str(n),
                 short(k.name),
                 f"{k.seconds * 1e3:.3f}",
                 f"{k.seconds / total:.1%}",

@@ -28,7 +28,9 @@ RECORDED = "Its inputs are those of the call."
 def row_of(made: Inspection, kernel: int) -> KernelRow:
     """A kernel by its number; FlambeauError where there is none."""
     if not 0 <= kernel < len(made.kernels):
-        raise FlambeauError(f"inspect: there is no kernel {kernel}: they are 0 to {len(made.kernels) - 1}")
+        last = len(made.kernels) - 1
+        there = f"there are {last + 1:,}: 0 to {last}" if last else "there is one: 0"
+        raise FlambeauError(f"inspect: there is no kernel {kernel}: {there}")
     return made.kernels[kernel]
 
 

@@ -104,7 +104,8 @@ def watch(
     fn: Callable[..., Any], *args: Any, name: str, turn: int | None = None, **kw: Any
 ) -> list[WatchedValue]:
     """Call a function once and give a WGSL value of a kernel of its: what each invocation had last, or in its
-    `turn`-th time (from 0 on), for every run of the kernel.
+    `turn`-th time (from 0 on), for every run of the kernel; the runs of kernels that have KERNEL for a name
+    first, then of others.
 
     name: KERNEL.NAME; KERNEL is a kernel's name, an op in it, or its template's (rows for reduce/rows.wgsl),
     NAME a let, a var, or else a parameter. ValueError where it is written otherwise; KernelError where there
@@ -125,10 +126,14 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
         session = _Watching(kernel, value, turn)
         with compute_with(session.compute), listening("saved", looking_at(session.look)):
             run.realize(*tensors_of(call.fn(*call.args, **call.kw)))
+        if not session.found and session.refused is not None:
+            raise session.refused
         if not session.found:
             known = ", ".join(dict.fromkeys(session.names)) or "none ran"
             raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
-        return session.found
+        return sorted(
+            session.found, key=lambda value: value.kernel != kernel
+        )  # the kernels of that name first
 
     return look
 
@@ -140,6 +145,7 @@ class _Watching:
         self.kernel, self.value, self.turn = kernel, value, turn
         self.found: list[WatchedValue] = []
         self.names: list[str] = []
+        self.refused: KernelError | None = None  # why a kernel that has the name for a part was not watched
         self.pipelines: dict[Any, int] = {}
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
@@ -154,7 +160,13 @@ class _Watching:
         called = {kernel.name, *re.split(r"[+.]", kernel.name), shader.template, *ops}
         if self.kernel not in called | {PurePosixPath(shader.template).stem}:
             return launched.plainly()
-        probes = WatchProbe(launched.text, launched.bindings, self.value, self.turn, kernel.name)
+        try:
+            probes = WatchProbe(launched.text, launched.bindings, self.value, self.turn, kernel.name)
+        except KernelError as e:
+            if self.kernel == kernel.name:
+                raise
+            self.refused = self.refused or e  # another kernel with it in its name may have the value
+            return launched.plainly()
         width, threads = width_of(probes.type) + 1, int(np.prod(shader.workgroup))
         words = launched.groups * threads * width
         if 4 * words > MOST:
