@@ -16,7 +16,7 @@ from ..device import get_device
 from ..nn import Buffer, Module, Parameter
 from ..runtime import state
 from ..tensor import Tensor
-from .graph import GraphDef, ModelDef, OnnxError, ValueDef
+from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
 from .passes import Initializers
 from .patterns import fused
 from .run import Runner, kinds, place_of
@@ -176,7 +176,7 @@ class OnnxModel(Module):
         return to_value(given, self.device)
 
     def _signature(self) -> str:
-        return ", ".join(f"{v.name}: {v}" for v in self.inputs) or "no inputs"
+        return ", ".join(printable(f"{v.name}: {v}") for v in self.inputs) or "no inputs"
 
     def _take(self, name: str, array: Any, is_state: bool) -> None:
         """Hold an initializer: floats as a parameter, large integers as a buffer, others as constants."""
