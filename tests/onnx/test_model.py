@@ -260,6 +260,13 @@ def test_an_attribute_that_a_window_has_not_is_told():
     assert str(e.value) == "the model: MaxPool -> b: has no attribute 'dilatons'"
 
 
+def test_a_list_that_is_no_tensor_is_told():
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(proto("{ y = Abs(x) }"), device="cpu")({"x": [np.ones(2, "f4"), np.ones(3, "f4")]})
+    told = "the model: the input 'x' is a list of other than numbers in rows of one length"
+    assert str(e.value) == told
+
+
 def test_all_problems_at_once():
     names = [f"n{k}" for k in range(30)]
     nodes = [helper.make_node("Nope", ["gone"], [n], name=n) for n in names]

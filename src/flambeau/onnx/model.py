@@ -172,7 +172,11 @@ class OnnxModel(Module):
 
             from .convert import numpy_dtype
 
-            given = np.asarray(given, numpy_dtype(wanted.dtype or "float32"))
+            try:
+                given = np.asarray(given, numpy_dtype(wanted.dtype or "float32"))
+            except ValueError:
+                rule = "is a list of other than numbers in rows of one length"
+                raise OnnxError(f"{self.definition.place}: the input {wanted.name!r} {rule}") from None
         return to_value(given, self.device)
 
     def _signature(self) -> str:
