@@ -11,10 +11,12 @@ KINDS = {"f": fb.float32, "i": fb.int32, "u": fb.uint32, "b": fb.bool_}
 
 
 def with_kernels(names, runs: int, first: int = 0) -> list[str]:
-    """The ops of a list that a test gives kernels: all that have kernels of their own, and in turn what is
-    composed of them, which test_value and test_gradient give kernels in each run."""
-    turn = {*in_turn([n for n in names if n in COMPOSED], runs, first)}
-    return [n for n in names if n in OPS or n in turn]
+    """The ops of a list that a test gives kernels, in turn: half of those that have kernels of their own, and
+    of `runs` one part of what is composed of them. test_value and test_gradient give all kernels in each
+    run."""
+    own, composed = [n for n in names if n in OPS], [n for n in names if n in COMPOSED]
+    turn = {*in_turn(own, 2, first), *in_turn(composed, runs, first)}
+    return [n for n in names if n in turn]
 
 
 def host(array):

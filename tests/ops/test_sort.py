@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers.compare import values
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 from references.order import places_in_order
 
@@ -32,7 +33,7 @@ def numbers(rng, shape):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", in_turn(SHAPES, runs=2), ids=str)
 def test_places(shape, planned):
     for a in numbers(np.random.default_rng(0), shape):
         t = fb.tensor(a, device=planned)
