@@ -77,7 +77,12 @@ EFFICIENCY = {
     "32x32": (0.45, 1),
     "16x128": (0.45, 1),
 }
+# the same where both sides are read along their own dims, so that nothing is turned on its way in
+FREE_EFFICIENCY = {"128x64": 0.93}
 FULL = 3  # workgroups of other tiles that hide each other's reads on a core
+# Workgroups of several rounds that each add up more places than LONG drift apart, and read anew what others
+# have read: so many times as long.
+LONG, DRIFT = 1 << 14, 1.3
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
 BEGIN = 64  # summed places whose time it takes to begin a piece
 UNIT = 5.7  # picoseconds a multiply-add of a core
@@ -103,8 +108,12 @@ def estimate(product: Product, variant: Variant) -> float:
         return estimate_tail(product, variant.kernel)
     tile, split = TILES[variant.kernel], variant.split
     speed, beside = EFFICIENCY[variant.kernel]
+    if product.reads_own_dims:
+        speed = FREE_EFFICIENCY.get(variant.kernel, speed)
     groups = prod(tiles_of(product, tile)) * product.batch
     rounds = rounds_of(groups, split, CORES * beside) * beside
+    if product.k > LONG * split and groups * split > CORES * beside:
+        rounds *= DRIFT
     resident = -(-int(groups * split) // CORES)
     filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
     work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / (speed * filled)
@@ -143,6 +152,8 @@ def estimate_tail(product: Product, name: str) -> float:
     assert tail is not None
     slots = CORES * beside
     rounds = tail.whole / slots + rounds_of(tail.cut, product.k / tail.long, slots)
+    if product.k > LONG:
+        rounds *= DRIFT
     work = CUT * rounds * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
     pieces = -(-product.k // tail.long)
     aside = 2 * pieces * tail.cut * tile.rows * tile.columns

@@ -145,6 +145,13 @@ class Product:
         reads = self.a.trace.reads | self.b.trace.reads
         return epilogue(self.planner, self.head, self.tail, self.head.shape, reads)
 
+    @cached_property
+    def reads_own_dims(self) -> bool:
+        """Whether both sides are read in fours along their own dims."""
+        sides = (("a", self.a, ROWS), ("b", self.b, COLUMNS))
+        read = [OperandIndexing(name, of, own, self.domain, False) for name, of, own in sides]
+        return all(s.wide and s.along == "free" for s in read)
+
     def transposed(self) -> "Product":
         """With rows and columns exchanged."""
         other = {ROWS: COLUMNS, COLUMNS: ROWS}
