@@ -141,6 +141,24 @@ def test_the_last_tiles_are_cut(shape, many_threads, monkeypatch):
         np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("left", ["turned", "as it lies"])
+def test_the_rule_cuts_long_sums_and_gives_the_same_value(left, many_threads, monkeypatch):
+    """By the rule, with limits that small sizes reach: rounds of tiles on one core, sums of 301 places."""
+    monkeypatch.setattr(cost_model, "CORES", 1)
+    monkeypatch.setattr(cost_model, "LONG", 80)
+    monkeypatch.setattr(cost_model, "DRIFT", 100)  # a second pass is dear beside so little work
+    taken = []
+    make = build.product_kernels
+    spied = "flambeau.kernels.contract.contract.product_kernels"
+    monkeypatch.setattr(spied, lambda product, variant: taken.append(variant) or make(product, variant))
+    a, b = numbers(384, 301), numbers(301, 772)
+    given = fb.tensor(a.T.copy() if left == "turned" else a, device=many_threads)
+    y = (given.mT if left == "turned" else given) @ fb.tensor(b, device=many_threads)
+    np.testing.assert_allclose(y.numpy(), a.astype(float) @ b, rtol=1e-4, atol=1e-3)
+    (variant,) = taken
+    assert variant.split * 80 >= 301, variant
+
+
 def test_integers_have_the_same_value(forced):
     a, b = (numbers(*s).round().astype("int32") for s in ((6, 70), (70, 5)))
     y = fb.tensor(a, device=forced) @ fb.tensor(b, device=forced)
