@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 
 import flambeau as fb
 from flambeau import nn
@@ -116,7 +117,7 @@ def flat(result):
     return [(t.dtype, t.numpy()) for t in parts]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", in_turn(MODELS, 2))
 def test_a_loaded_program_gives_the_models_numbers_bit_for_bit(name, saved):
     model, inputs, _, program = saved(name)
     for n in SIZES:

@@ -41,4 +41,4 @@ def trained(steps: int, seed: int = 0) -> float:
 
 
 def test_few_steps_read_most_digits(gpu):
-    assert trained(150) > 0.945  # 0.96 to 0.965, seed by seed; 500 steps: 0.975 to 0.98
+    assert trained(60) > 0.90  # 0.917 to 0.933, seed by seed; 150 steps: 0.96; 500: 0.975 to 0.98

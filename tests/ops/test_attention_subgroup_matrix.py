@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 from helpers.paper import PaperDevice
 from rows.attention import attention
@@ -67,7 +68,7 @@ def expected(arrays, mask, start=None, **options):
     return attention(*(a.astype("f8") for a in arrays), mask, **options)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", in_turn(CASES, 2))
 def test_against_the_formula(case, units):
     arrays, mask, options = made(case, np.random.default_rng(1))
     given = None if mask is None else fb.tensor(mask, device=units)
@@ -80,7 +81,7 @@ def test_against_the_formula(case, units):
     assert error < 6e-4, f"{case}: {error:.1e}"
 
 
-@pytest.mark.parametrize("case", ["additive mask, softcap", "short causal"])
+@pytest.mark.parametrize("case", in_turn(["additive mask, softcap", "short causal"], 2))
 def test_gradients_are_made_on_units(case, units):
     """Against the same by Tensor ops in float32, of a loss whose slopes have few digits in float16."""
     arrays, mask, options = made(case, np.random.default_rng(2))
