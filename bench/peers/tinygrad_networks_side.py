@@ -1,7 +1,8 @@
 """Turns a network of `bench/training.py` into a training step of tinygrad on WebGPU, by TinyJit."""
 
+from peers.child import is_one_adapter
 from peers.networks import Given
-from peers.protocol import Step
+from peers.protocol import Step, Unsupported
 from peers.tinygrad_side import adapter_name, choose_webgpu, function, trained
 from peers.workload import LEARNING_RATE, MODELS
 
@@ -11,6 +12,9 @@ def start(given: Given) -> tuple[str, Step]:
     choose_webgpu()
     from tinygrad import Tensor, nn
 
+    adapter = adapter_name()
+    if not is_one_adapter(given.adapter, adapter):  # said before it compiles for minutes
+        raise Unsupported(f"runs on {adapter}, ours on {given.adapter}: give --adapter")
     parts, forward = {"lstm": lstm, "cnn": cnn, "gpt": gpt}[given.network](nn, given)
     weights = {name.removesuffix("_l0"): Tensor(value) for name, value in given.weights.items()}
     nn.state.load_state_dict(parts, weights, verbose=False)
@@ -22,7 +26,7 @@ def start(given: Given) -> tuple[str, Step]:
         scores = forward(x)
         return scores.reshape(-1, scores.shape[-1]).sparse_categorical_crossentropy(y)
 
-    return adapter_name(), trained(loss_of, optimizer)
+    return adapter, trained(loss_of, optimizer)
 
 
 def lstm(nn, given: Given):
