@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from _measure import Timing, interleave, number, rates, ratio, show_table
-from peers.child import BENCH, Child, PeerError
+from peers.child import Child, PeerError, is_one_adapter, peers_python
 from peers.workload import MODELS, gflop_per_step, write
 
 SIDES = ("flambeau", "tinygrad", "ferrotensor", "torch")
@@ -52,8 +52,6 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    local = BENCH.parent / ".venv-peers" / "bin" / "python"
-    peers = os.environ.get("FLAMBEAU_PYTHON_PEERS") or (str(local) if local.exists() else sys.executable)
     parser = argparse.ArgumentParser(description="Training steps per second of the same model, side by side.")
     parser.add_argument("--model", nargs="+", choices=MODELS, default=["mnist", "mlp"])
     parser.add_argument("--only", nargs="+", choices=SIDES, default=SIDES, help="contestants")
@@ -61,7 +59,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="of one contestant in one round")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--python-peers", default=peers, help="the peers' interpreter [%(default)s]")
+    parser.add_argument("--python-peers", default=peers_python(), help="the peers' interpreter [%(default)s]")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     options = parser.parse_args()
     for name in ("batch", "rounds"):
@@ -168,11 +166,6 @@ def report_goal(raced: list[Entry]) -> None:
         return
     times = ratio(ours.timings, fastest.timings)
     print(f"flambeau is {times:.2f}x {fastest.side}, the fastest WebGPU peer here (goal: {GOAL}x)")
-
-
-def is_one_adapter(one: str, other: str) -> bool:
-    """Two names mean one adapter if either holds the other: "gpu:0 (llvmpipe)" and "llvmpipe"."""
-    return bool(one and other) and (one in other or other in one)
 
 
 def table_row(entry: Entry, first: Entry, work: float) -> list[str]:

@@ -96,8 +96,8 @@ def measured(name: str, path: Path, args: argparse.Namespace) -> dict[str, dict]
             python = sys.executable if side != "webgpu" else os.path.abspath(args.python_peers)
             try:
                 words = [side, str(path), args.scale, str(args.batch)]
-                child = stack.enter_context(Child([python, "-m", "native.onnx_file", *words]))
-                ready = child.ready(600)
+                child = stack.enter_context(Child([python, "-m", "native.onnx_file", *words], 600))
+                ready = child.ready()
             except PeerError as e:
                 print(f"{name}, {side}: {e}")
                 continue

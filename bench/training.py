@@ -2,6 +2,7 @@
 
     python bench/training.py [--size small] [--networks lstm cnn gpt] [--seconds 2] [--rounds 3]
         [--sides float16 bfloat16 torch compile]
+    python bench/training.py --adapter llvmpipe --sides tinygrad [--python-peers .venv-peers/bin/python]
     FLAMBEAU_WEBGPU=dawn python bench/training.py --size card --sides float16 bfloat16 torch compile
 
 It asks for nothing and ends with a table. Whole steps: forward, gradients, AdamW, recorded (`fb.jit`); with
@@ -9,6 +10,8 @@ float16 a GradScaler too, on both sides. Weights are the same, and the first los
 float32's before anything is timed (within 2e-3; 16 bits within 0.1, for a step that a scaler leaves out).
 Contestants take turns; a ratio is the median over rounds of a side's rate through that of our float32.
 `small` is for CPUs and software adapters, `card` for a GPU (`gpt` is GPT-2 small then, batch 16 x 512).
+tinygrad (0.14, TinyJit, WebGPU by Dawn) is a process of the peers' interpreter. It reads every loss, so
+compare it at `small`. It is left out where its adapter is another than ours: `--adapter` shows both one.
 
 Expected, written down before it was measured (2026-11-23). On a card with matrix units, by Dawn (H200):
 float16 1.5x or more for the GPT (its products are three quarters of a float32 step), 1.2x for the LSTM (its
@@ -16,20 +19,30 @@ steps are short products, which wait for each other) and 1.0x to 1.3x for the CN
 float32 alone, and its images are small); bfloat16, which has no matrix units here, 0.9x to 1.2x: half the
 bytes of what is stored. By wgpu, which has no matrix units: 0.9x to 1.2x for both. Beside torch: the GPT at
 float32 no slower than torch.compile. On a software adapter: 0.6x to 0.9x for either, since casts are
-work that saves nothing; torch on the CPU 2x to 6x ours.
+work that saves nothing; torch on the CPU 2x to 6x ours. tinygrad there, on the same adapter: 0.25x to 0.5x
+(as in `mnist_step.py` and `peers_native.py`), and less for the LSTM, whose step is hundreds of small kernels;
+its first step minutes, where ours takes seconds.
 """
 
 import argparse
+import os
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from _measure import interleave, queued, rates, ratio, show_table, timed
+from _measure import Timing, interleave, queued, rates, ratio, show_table, timed
+from peers import networks
+from peers.child import Child, NoAnswer, PeerError, peers_python
+from peers.workload import LEARNING_RATE
+from peers_native import ICDS, choose_adapter
 
 import flambeau as fb
 from flambeau.models.benchmarked import Size, digits_cnn, drawn, gpt
 
-LEARNING_RATE = 1e-3
 CLASSES = 10
 CHECKED = (
     30  # steps before timing: a recording's 8th, 16th and 32nd call are traced too, which is seldom later
@@ -74,6 +87,15 @@ OURS = ("float32", "float16", "bfloat16")
 TORCH = {"torch": ("float32", False), "compile": ("float32", True)}
 TORCH |= {"torch-float16": ("float16", False), "torch-bfloat16": ("bfloat16", False)}
 TORCH |= {"compile-float16": ("float16", True), "compile-bfloat16": ("bfloat16", True)}
+
+
+class Made(NamedTuple):
+    """A contestant that has begun: a round of so many seconds, its first losses, its first step's seconds."""
+
+    round: Callable[[float], Timing]
+    losses: list[float]
+    first: float
+    dtype: str = "float32"
 
 
 def lstm(f, net: Net):
@@ -147,31 +169,55 @@ def torch_step(name: str, net: Net, dtype: str, compiled: bool):
     return step, torch.cuda.synchronize if place == "cuda" else int
 
 
-def contestant(side: str, name: str, net: Net, wanted: list[float]):
-    """(a call that trains once, what waits for it, the seconds of its first call, its first losses); None
-    where it can't be had or is wrong."""
+def here(side: str, name: str, net: Net, size: str) -> Made:
+    """A contestant of this process."""
     begin = time.perf_counter()
+    dtype, compiled = TORCH.get(side, (side, False))
+    call, wait = our_step(name, net, side) if side in OURS else torch_step(name, net, dtype, compiled)
+    losses = [call().item()]
+    first = time.perf_counter() - begin
+    losses += [call().item() for _ in range(4)]
+    return Made(a_round(call, wait, size), losses, first, dtype)
+
+
+def tinygrad(name: str, net: Net, args: argparse.Namespace, stack: ExitStack) -> Made:
+    """A process of the peers' interpreter; PeerError where it can't be had or takes too long."""
+    weights = {key: p.numpy() for key, p in network(fb, name, net).named_parameters()}
+    path = Path(stack.enter_context(TemporaryDirectory())) / "given.npz"
+    networks.write(
+        path, networks.Given(name, net.heads, *batch(name, net), str(fb.get_default_device()), weights)
+    )
+    command = [os.path.abspath(args.python_peers), "-m", "peers", "tinygrad_networks", name, str(path)]
+    child = stack.enter_context(Child(command, args.peer_seconds))
     try:
-        if side in OURS:
-            dtype, (call, wait) = side, our_step(name, net, side)
-        else:
-            dtype, compiled = TORCH[side]
-            call, wait = torch_step(name, net, dtype, compiled)
-        losses = [call().item()]
-        first = time.perf_counter() - begin
-        losses += [call().item() for _ in range(4)]
+        ready = child.ready()
+    except NoAnswer:
+        raise PeerError(f"no first step in {args.peer_seconds:g} s") from None
+    if "unavailable" in ready:
+        raise PeerError(ready["unavailable"])
+    return Made(child.round, child.losses(5), (ready["setup_ms"] + ready["first_step_ms"]) / 1e3)
+
+
+def contestant(
+    side: str, name: str, net: Net, args: argparse.Namespace, stack: ExitStack, wanted: list[float]
+) -> Made | None:
+    """A contestant that trains as float32 does, whose losses are `wanted`; None where it can't be had."""
+    try:
+        made = tinygrad(name, net, args, stack) if side == "tinygrad" else here(side, name, net, args.size)
+    except PeerError as error:
+        return left_out(name, side, str(error))
     except (
         Exception
     ) as error:  # a peer that is not installed, has no compiler, has no memory: the rest goes on
-        print(f"{name}, {side}: left out: {type(error).__name__}: {str(error)[:200]}", flush=True)
-        return None
-    wanted = wanted or losses
+        return left_out(name, side, f"{type(error).__name__}: {str(error)[:200]}")
+    losses, wanted = made.losses, wanted or made.losses
     off = max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(losses, wanted, strict=True))
     print(f"{name}, {side}: first losses {losses[0]:.4f} to {losses[-1]:.4f}, off by {off:.0e}", flush=True)
-    if not off <= TOLERANCE[dtype]:
-        print(f"{name}, {side}: left out: these are not float32's", flush=True)
-        return None
-    return call, wait, first, losses
+    return made if off <= TOLERANCE[made.dtype] else left_out(name, side, "these are not float32's")
+
+
+def left_out(name: str, side: str, why: str) -> None:
+    print(f"{name}, {side}: left out: {why}", flush=True)
 
 
 def a_round(call, wait, size: str):
@@ -185,20 +231,30 @@ def a_round(call, wait, size: str):
     return lambda seconds: timed(lambda: (call(), wait()), seconds)
 
 
-def measured(name: str, args) -> list[tuple[str, ...]]:
+def raced(name: str, found: dict[str, Made], args: argparse.Namespace) -> dict[str, list[Timing]]:
+    """The rounds of all; without tinygrad where it stops on the way."""
+    try:
+        return interleave({side: made.round for side, made in found.items()}, args.rounds, args.seconds)
+    except PeerError as error:
+        left_out(name, "tinygrad", str(error))
+        return raced(name, {side: made for side, made in found.items() if side != "tinygrad"}, args)
+
+
+def measured(name: str, args: argparse.Namespace) -> list[tuple[str, ...]]:
     """The rows of a network: each side's rate, and how many times our float32's that is."""
-    net, found, firsts, wanted = SIZES[args.size][name], {}, {}, []
-    for side in dict.fromkeys(["float32", *args.sides]):
-        made = contestant(side, name, net, wanted)
-        if made is not None:
-            call, wait, firsts[side], losses = made
-            found[side], wanted = a_round(call, wait, args.size), wanted or losses
-    timings = interleave(found, args.rounds, args.seconds)
+    net, found, wanted = SIZES[args.size][name], {}, []
+    with ExitStack() as stack:
+        for side in dict.fromkeys(["float32", *args.sides]):
+            made = contestant(side, name, net, args, stack, wanted)
+            if made is not None:
+                found[side], wanted = made, wanted or made.losses
+        timings = raced(name, found, args)
     rows = []
     for side, each in timings.items():
         middle, worst, best = rates(each)
         times = f"{ratio(each, timings['float32']):.2f}" if "float32" in timings else "-"
-        cells = (f"{middle:.2f}", f"{worst:.2f} to {best:.2f}", f"{1e3 / middle:.1f}", f"{firsts[side]:.1f}")
+        first = found[side].first
+        cells = (f"{middle:.2f}", f"{worst:.2f} to {best:.2f}", f"{1e3 / middle:.1f}", f"{first:.1f}")
         rows.append((f"{name}, {'our ' * (side in OURS)}{side}", *cells, times))
         print(*rows[-1], sep=", ", flush=True)
     return rows
@@ -208,13 +264,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--networks", nargs="+", choices=SIZES["small"], default=list(SIZES["small"]))
-    sides = (*OURS[1:], *TORCH)
+    sides = (*OURS[1:], *TORCH, "tinygrad")
     parser.add_argument(
         "--sides", nargs="*", choices=sides, default=["float16", "bfloat16", "torch", "compile"]
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--adapter", choices=ICDS, help="a software adapter; else the best one there is")
+    parser.add_argument("--python-peers", default=peers_python(), help="tinygrad's interpreter [%(default)s]")
+    help = "what tinygrad may take for its first step, and for any other answer [%(default)g]"
+    parser.add_argument("--peer-seconds", type=float, default=600.0, help=help)
     args = parser.parse_args()
+    if args.adapter:
+        choose_adapter(args.adapter)
     device = fb.get_default_device()
     print(
         f"ours on {device}; matrix units: {len(device.limits.matrix) if device.kind == 'gpu' else 0}",

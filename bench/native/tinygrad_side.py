@@ -5,10 +5,10 @@ from native.given import HEADS, Arrays, layers
 
 def start(name: str, g: Arrays):
     """(adapter's name, a call, what reads its result as a flat list); a call ends when its work is done."""
-    from peers.tinygrad_side import adapter_name, choose_webgpu, function
+    from peers.tinygrad_side import adapter_name, choose_webgpu, function, trained
 
     choose_webgpu()
-    from tinygrad import Context, Device, Tensor, TinyJit, nn
+    from tinygrad import Device, Tensor, TinyJit, nn
 
     device = Device[Device.DEFAULT]
     t = {k: Tensor(v).realize() for k, v in g.items()}
@@ -25,15 +25,8 @@ def start(name: str, g: Arrays):
             return adapter_name(), lambda: infer().tolist(), lambda rows: [v for row in rows for v in row]
         kind = nn.optim.SGD if name.endswith("sgd") else nn.optim.Adam
         optimizer = kind(nn.state.get_parameters(model), lr=1e-3)
-
-        @TinyJit
-        def train():
-            with Context(TRAINING=1):
-                optimizer.zero_grad()
-                loss = x.sequential(model).sparse_categorical_crossentropy(y).backward()
-                return loss.realize(*optimizer.schedule_step())
-
-        return adapter_name(), lambda: train().item(), lambda r: [r]
+        step = trained(lambda: x.sequential(model).sparse_categorical_crossentropy(y), optimizer)
+        return adapter_name(), step, lambda r: [r]
     step = TinyJit(lambda: calls()[name[:2] if name.startswith("mm") else name](**t).realize())
 
     def call():

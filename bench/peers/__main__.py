@@ -14,11 +14,14 @@ class Package(NamedTuple):
 
     modules: tuple[str, ...]
     install: str
+    given: str = "workload"  # the module of this package that reads DATA
 
 
+TINYGRAD = Package(("tinygrad", "pydawn"), "pip install numpy tinygrad==0.14.0 dawn-python==0.3.0")
 PACKAGES = {
     "flambeau": Package(("flambeau",), "pip install -e ."),
-    "tinygrad": Package(("tinygrad", "pydawn"), "pip install numpy tinygrad==0.14.0 dawn-python==0.3.0"),
+    "tinygrad": TINYGRAD,
+    "tinygrad_networks": TINYGRAD._replace(given="networks"),
     "ferrotensor": Package(("ferrotensor",), "pip install numpy ferrotensor==0.3.0"),
     "torch": Package(("torch",), "pip install numpy torch==2.13.0"),
 }
@@ -31,7 +34,7 @@ def main(side: str, model: str, data: str) -> None:
     try:
         # imported here, since these need numpy
         serve = import_module("peers.protocol").serve
-        task = import_module("peers.workload").read(Path(data), model)
+        task = import_module(f"peers.{package.given}").read(Path(data), model)
         start = import_module(f"peers.{side}_side").start
         serve(package.modules[0], task, start, say)
     except ModuleNotFoundError as error:

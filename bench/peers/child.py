@@ -4,6 +4,7 @@ import json
 import os
 import queue
 import subprocess
+import sys
 import tempfile
 import threading
 from contextlib import suppress
@@ -20,11 +21,28 @@ class PeerError(Exception):
     """A child stopped or did not answer; the text says why."""
 
 
+class NoAnswer(PeerError):
+    """A child said nothing in time."""
+
+
+def peers_python() -> str:
+    """The peers' interpreter: FLAMBEAU_PYTHON_PEERS, else the checkout's .venv-peers, else this."""
+    local = BENCH.parent / ".venv-peers" / "bin" / "python"
+    return os.environ.get("FLAMBEAU_PYTHON_PEERS") or (str(local) if local.exists() else sys.executable)
+
+
+def is_one_adapter(one: str, other: str) -> bool:
+    """Two names mean one adapter if either holds the other: "gpu:0 (llvmpipe)" and "llvmpipe"."""
+    return bool(one and other) and (one in other or other in one)
+
+
 class Child:
     """One contestant's process; `ready` is its first line (see `peers.protocol`)."""
 
-    def __init__(self, command: list[str]) -> None:
-        """Starts a contestant by its command, in this folder; PeerError where that cannot run."""
+    def __init__(self, command: list[str], patience: float = ANSWER_SECONDS) -> None:
+        """Starts a contestant by its command, in this folder; PeerError where that cannot run. An answer may
+        take `patience` seconds."""
+        self.patience = patience
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed by __exit__
         self.lines: queue.Queue[str] = queue.Queue()
         # silences Mesa where it is unset
@@ -45,9 +63,9 @@ class Child:
             self.lines.put(line)
         self.lines.put("")
 
-    def ready(self, timeout: float = ANSWER_SECONDS) -> dict:
+    def ready(self) -> dict:
         """The first line: name, version, adapter, times; or {"unavailable": why}."""
-        return self.answer(timeout)
+        return self.answer(self.patience)
 
     def losses(self, steps: int) -> list[float]:
         """The first `steps` losses."""
@@ -55,22 +73,22 @@ class Child:
 
     def round(self, seconds: float) -> Timing:
         """Trains for at least `seconds` after one step that does not count."""
-        return Timing(**self.ask({"cmd": "round", "seconds": seconds}, ANSWER_SECONDS + seconds))
+        return Timing(**self.ask({"cmd": "round", "seconds": seconds}, seconds))
 
-    def ask(self, message: dict, timeout: float = ANSWER_SECONDS) -> dict:
-        """Sends a command and waits for its answer; PeerError where none comes."""
+    def ask(self, message: dict, seconds: float = 0.0) -> dict:
+        """Sends a command that takes `seconds` and waits for its answer; PeerError where none comes."""
         assert self.process.stdin
         with suppress(OSError):  # it has stopped: reading says why
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
-        return self.answer(timeout)
+        return self.answer(self.patience + seconds)
 
     def answer(self, timeout: float) -> dict:
         """The next line, as a dict; PeerError where the process stopped or said nothing in time."""
         try:
             line = self.lines.get(timeout=timeout)
         except queue.Empty:
-            raise PeerError(f"no answer in {timeout:.0f} s") from None
+            raise NoAnswer(f"no answer in {timeout:.0f} s") from None
         if not line:
             raise PeerError(f"stopped: {self.last_words()}")
         return json.loads(line)

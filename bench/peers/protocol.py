@@ -12,13 +12,13 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from _measure import timed
 
-from peers.workload import Task
-
 Step = Callable[[], float]  # trains on the batch once and returns the loss as a Python number
-Start = Callable[[Task], tuple[str, Step]]  # (adapter's name, a step); imports its framework inside
+# of what the file holds: (adapter's name, a step); imports its framework inside
+Start = Callable[[Any], tuple[str, Step]]
 Say = Callable[[dict], None]
 
 
@@ -26,7 +26,7 @@ class Unsupported(Exception):
     """A contestant cannot do this model on this machine; the text says why."""
 
 
-def serve(package: str, task: Task, start: Start, say: Say) -> None:
+def serve(package: str, task: Any, start: Start, say: Say) -> None:
     """Runs a contestant, whose distribution is `package`, till its parent is done."""
     try:
         step, losses = first_step(package, task, start, say)
@@ -36,7 +36,7 @@ def serve(package: str, task: Task, start: Start, say: Say) -> None:
         answer(step, losses, say)
 
 
-def first_step(package: str, task: Task, start: Start, say: Say) -> tuple[Step, list[float]]:
+def first_step(package: str, task: Any, start: Start, say: Say) -> tuple[Step, list[float]]:
     """Sets up (imports included), makes the first step, and says how long both took, in ms."""
     begin = time.perf_counter()
     adapter, step = start(task)

@@ -21,7 +21,7 @@ LIBRARIES = {
 def start(task: Task) -> tuple[str, Step]:
     """Builds the model, puts the batch in place and gives (the adapter's name, a training step)."""
     choose_webgpu()
-    from tinygrad import Context, Tensor, TinyJit, nn
+    from tinygrad import Tensor, nn
 
     layers = [function(nn, layer) for layer in task.layers]
     weighted = [layer for layer in layers if hasattr(layer, "weight")]
@@ -31,14 +31,21 @@ def start(task: Task) -> tuple[str, Step]:
     x, y = Tensor(task.images).realize(), Tensor(task.labels).realize()
     optimizer = nn.optim.Adam(nn.state.get_parameters(layers), lr=LEARNING_RATE)
 
+    return adapter_name(), trained(lambda: x.sequential(layers).sparse_categorical_crossentropy(y), optimizer)
+
+
+def trained(loss_of, optimizer) -> Step:
+    """A step of training, recorded: gradients of `loss_of()`, their update, and the loss as a number."""
+    from tinygrad import Context, TinyJit
+
     @TinyJit
     def train():
         with Context(TRAINING=1):
             optimizer.zero_grad()
-            loss = x.sequential(layers).sparse_categorical_crossentropy(y).backward()
+            loss = loss_of().backward()
             return loss.realize(*optimizer.schedule_step())
 
-    return adapter_name(), lambda: train().item()
+    return lambda: train().item()
 
 
 def choose_webgpu() -> None:
