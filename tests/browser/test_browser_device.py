@@ -164,6 +164,142 @@ def test_training_and_its_recording_lower_the_loss_as_on_the_desktop(python, gpu
     assert there[-1] < 0.9 * there[0]
 
 
+RECORDED = f"""{START}
+import io
+from contextlib import redirect_stderr
+F, nn = fb.nn.functional, fb.nn
+fb.manual_seed(3)
+x, image, labels = fb.rand(4, 6).realize(), fb.rand(1, 2, 6, 6).realize(), fb.tensor([0, 2, 1, 5])
+q, dropout, linear, norm = fb.rand(1, 2, 3, 6).realize(), nn.Dropout(0.5), nn.Linear(6, 6), nn.BatchNorm1d(6)
+conv, embedding, lstm = nn.Conv2d(2, 3, 3), nn.Embedding(8, 6), nn.LSTM(6, 6)
+attention = nn.MultiheadAttention(6, 2)
+
+def training(optimizer):
+    def step(x):
+        loss = F.cross_entropy(linear(x), labels)
+        optimizer.step(loss.backward())
+        return loss
+    return step
+
+def scheduled(x):
+    scheduler.step()
+    return x * 2
+
+def written(x):
+    y = x.clone()
+    y[0], y[[1, 3]] = 1.0, fb.arange(6.0)
+    return y
+
+def under(context):
+    def f(x):
+        with context():
+            return linear(x) + fb.ones(6)
+    return f
+
+adam = fb.optim.Adam(linear.parameters(), lr=0.1)
+scheduler = fb.optim.lr_scheduler.StepLR(adam, 10)
+calls = dict(
+    arange=lambda x: x + fb.arange(6), zeros=lambda x: x + fb.zeros(6), ones=lambda x: x + fb.ones(6),
+    full=lambda x: x + fb.full((6,), 2.5), empty=lambda x: fb.empty(6).fill_(1.0),
+    eye=lambda x: x @ fb.eye(6),
+    linspace=lambda x: x + fb.linspace(0, 1, 6), logspace=lambda x: x + fb.logspace(0, 1, 6),
+    tensor=lambda x: x + fb.tensor([1.0] * 6), as_tensor=lambda x: x + fb.as_tensor(1.5),
+    like=lambda x: fb.zeros_like(x) + fb.full_like(x, 3.0) + x.new_ones(6),
+    tril=lambda x: fb.ones(4, 6).tril() * x,
+    meshgrid=lambda x: fb.meshgrid(fb.arange(3), fb.arange(4), indexing="ij"),
+    on_gpu=lambda x: fb.zeros(6, device="gpu") + fb.zeros(6, device=x.device),
+    in_device=under(lambda: fb.device("gpu")), get_device=lambda x: x + len(fb.get_default_device().kind),
+    to_device=lambda x: x.to("gpu") + 1, to_dtype=lambda x: x.to(fb.float16) + 1,
+    to_both=lambda x: x.to("gpu", fb.int32),
+    rand=lambda x: x + fb.rand(6), randn=lambda x: x + fb.randn(6), randint=lambda x: fb.randint(0, 5, (6,)),
+    randperm=lambda x: x[:, fb.randperm(6)], bernoulli=fb.bernoulli, multinomial=lambda x: x.multinomial(2),
+    uniform=lambda x: fb.zeros(3).uniform_(), f_dropout=lambda x: F.dropout(x, 0.5),
+    dropout=lambda x: dropout(x),
+    cross_entropy=lambda x: F.cross_entropy(x, labels), mse=lambda x: F.mse_loss(x, x * 2),
+    bce=lambda x: F.binary_cross_entropy_with_logits(x, x), nll=lambda x: F.nll_loss(x, labels),
+    smooth_l1=lambda x: F.smooth_l1_loss(x, x * 2), index=lambda x: x[1:3, ::2] + x[fb.tensor([0, 1])][:, :3],
+    lists=lambda x: x[[0, 2]], written=written, gather=lambda x: x.gather(1, labels.unsqueeze(1)),
+    scatter=lambda x: fb.zeros(4, 6).scatter(1, labels.unsqueeze(1), 1.0),
+    one_hot=lambda x: F.one_hot(labels, 6) * x,
+    masked=lambda x: x.masked_fill(fb.arange(6) > 2, 0.0), topk=lambda x: x.topk(2),
+    sort=lambda x: x.sort(-1),
+    linear=lambda x: linear(x), conv=lambda x: conv(image), norm=lambda x: norm(x),
+    pool=lambda x: F.max_pool2d(image, 2),
+    embedding=lambda x: embedding(labels), lstm=lambda x: lstm(x), attention=lambda x: attention(x, x, x),
+    causal=lambda x: F.scaled_dot_product_attention(q, q, q, is_causal=True), no_grad=under(fb.no_grad),
+    autocast=under(lambda: fb.autocast("gpu", fb.float16)), einsum=lambda x: fb.einsum("ij,kj->ik", x, x),
+    sgd=training(fb.optim.SGD(linear.parameters(), lr=0.1, momentum=0.9)), adam=training(adam),
+    scheduled=scheduled,
+    grad=fb.func.grad(lambda x: (x * x).sum()), vmap=fb.vmap(lambda row: row + fb.arange(6)),
+)
+said = {{}}
+for name, f in calls.items():
+    jitted = fb.jit(f)
+    with redirect_stderr(io.StringIO()) as told:
+        for _ in range(3):
+            if not jitted.programs:
+                jitted(x)
+    if not jitted.programs:
+        said[name] = told.getvalue().partition("unrecorded: ")[2].strip()
+ramp = fb.jit(lambda x: x + fb.arange(3))
+[len(calls), said, [(await ramp(fb.full((3,), float(i))).read()).tolist() for i in range(3)]]
+"""
+
+
+def test_what_the_desktop_records_is_recorded_in_the_page(python):
+    """Every call that makes a tensor asks the page's device whether it is lost: no stranger's code."""
+    count, unrecorded, ramps = python.run(RECORDED)
+    assert count == 58
+    assert unrecorded == {  # as on the desktop
+        "scheduled": "it changes scheduler.last_epoch: keep that in a tensor, or outside of it"
+    }
+    assert ramps == [[i, i + 1, i + 2] for i in range(3)]
+
+
+def test_lists_in_brackets_need_no_numpy(python):
+    got = python.run(f"""{START}
+import sys
+x = fb.arange(12.0).reshape(4, 3)
+y = x.clone()
+y[[0, 2], 1] = 9.0
+found = [x[[0, -1]], x[:, [2, 0]], x[[0, 1], [1, 2]], x[[[0], [3]], 1], x[range(2), 0]]
+found += [x[[True, False, False, True]], x[[]], x[True], x[False], x[:, [False] * 3], y]
+said = []
+for wrong in ([0, 4], [0.5], ["a"], [[0], [1, 2]]):
+    try:
+        await x[wrong].read()
+    except (IndexError, TypeError, ValueError) as e:
+        said.append(f"{{type(e).__name__}}: {{e}}")
+[[[list(t.shape), t.tolist()] for t in found], said, "numpy" in sys.modules]
+""")
+    rows = [[3.0 * i, 3.0 * i + 1, 3.0 * i + 2] for i in range(4)]
+    values, said, has_numpy = got
+    assert values == [
+        [[2, 3], [rows[0], rows[3]]],
+        [[4, 2], [[row[2], row[0]] for row in rows]],
+        [[2], [1.0, 5.0]],
+        [[2, 1], [[1.0], [10.0]]],
+        [[2], [0.0, 3.0]],
+        [[2, 3], [rows[0], rows[3]]],
+        [[0, 3], []],
+        [[1, 4, 3], [rows]],
+        [[0, 4, 3], []],
+        [[4, 0], [[], [], [], []]],
+        [[4, 3], [[0.0, 9.0, 2.0], rows[1], [6.0, 9.0, 8.0], rows[3]]],
+    ]
+    assert said == [
+        "IndexFault: __getitem__(dim 0 of size 4): index 4 is out of range: call it inside"
+        " debug.check_indices() to see the line",
+        "IndexError: __getitem__(f32[4, 3], [0.5]): [0.5] is no index: use integers, slices, None, ..., or"
+        " lists, arrays or tensors of integers or bools",
+        "TypeError: __getitem__(f32[4, 3], ['a']): tensor(...):"
+        " 'a' is not a number: nest lists of numbers of equal length",
+        "ValueError: __getitem__(f32[4, 3], [[0], [1, 2]]): tensor(...):"
+        " rows differ in length: expected 1 elements, got [1, 2]",
+    ]
+    assert not has_numpy
+
+
 def test_weights_saved_in_the_page_load_there_and_here(python):
     saved, mine, others = python.run(f"""{START}
 from flambeau.io import load_bytes, save_bytes

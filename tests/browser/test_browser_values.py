@@ -1,7 +1,9 @@
 """Exported programs: what they take beside typed arrays, where files come from, what is said otherwise."""
 
+import re
 import shutil
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from helpers.paths import ROOT
 import flambeau as fb
 from flambeau.site import serve
 from flambeau.site.server import address
+
+from .slow import PIECES, Slow
 
 
 def mixed(x, i, m, s):
@@ -28,26 +32,37 @@ PROGRAMS = {
     "rows": (lambda i: fb.nn.functional.embedding(i, fb.ones(3, 1)), {"i": "i32[N]"}),
     "noise": (lambda x: x + fb.rand(*x.shape), {"x": "f32[N, 2]"}),
 }
+WEIGHTS = 1 << 18  # of the program that comes in pieces
 
 
 def served(folder):
     server = serve(folder, port=0, quiet=True)
+    own = {"seen": set(), "more": threading.Semaphore(0), "left": threading.Event()}
+    server.slow = type("Handler", (Slow,), own)  # type: ignore[attr-defined]
+    server.RequestHandlerClass = partial(server.slow, directory=str(folder))  # type: ignore[assignment]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, gpu):
-    """The address of a folder of exported programs."""
+def server(tmp_path_factory, gpu):
+    """A server of a folder of exported programs."""
     folder = tmp_path_factory.mktemp("values")
     for name, (fn, inputs) in PROGRAMS.items():
         fb.save_program(fn, inputs, folder / name, max_batch=3, target="web")
+    table = (fb.arange(WEIGHTS) % 97).float().realize()
+    fb.save_program(lambda x: x + table, {"x": f"f32[N, {WEIGHTS}]"}, folder / "large", 1, target="web")
     (folder / "page.html").write_text("<!doctype html><title>plain</title>")
     shutil.copy(Path(__file__).with_name("values_in_page.js"), folder / "checks.js")
     server = served(folder)
-    yield address(server)
+    yield server
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(scope="module")
+def home(server):
+    return address(server)
 
 
 @pytest.fixture(scope="module")
@@ -258,3 +273,42 @@ def test_a_download_that_is_aborted_ends_with_the_reason(ask, home):
         " whole",
         [1, 2],
     ]
+
+
+def test_weights_that_come_in_pieces_are_counted_to_the_last(ask):
+    """A piece is sent when the one before was told."""
+    counts, ends, total = ask("inPieces")
+    assert counts[0] == [0, total] and counts[-1] == [total, total]
+    came = [bytes for bytes, _ in counts]
+    assert came == sorted(came) and len(set(came)) > PIECES
+    assert {most for _, most in counts} == {total} and total > 4 * WEIGHTS
+    assert ends == [0, 1, (WEIGHTS - 1) % 97]
+
+
+def test_a_download_that_breaks_off_is_one_error_and_comes_whole_the_next_time(ask):
+    found, left, strays = ask("broken")
+    found = {
+        how: [re.sub(r"network error|Failed to fetch", "WHY", told), again]  # Chromium's words vary
+        for how, (told, again) in found.items()
+    }
+    broken = "LoadError: weights.safetensors breaks off (WHY): load it again"
+    short = "LoadError: weights.safetensors is cut short or no .safetensors file: get a whole copy"
+    assert found == {
+        how: [told, "loaded"]
+        for kind, told in (("cut", broken), ("chunked", broken), ("short", short))
+        for how in (f"{kind}-counted", f"{kind}-plain")
+    }
+    assert left == 0, "buffers of programs that were not loaded"
+    assert strays == []
+
+
+def test_stopping_a_download_closes_its_connection_and_the_file_loads_again(ask, server):
+    before, during, timed, again, left, strays = ask("stopped")
+    assert before == "AbortError: signal is aborted without reason"
+    assert "once=stall-before" not in server.slow.seen
+    assert during == "the signal's own reason"
+    assert server.slow.left.wait(60)
+    assert timed == "TimeoutError: signal timed out"
+    assert again == ["loaded"] * 3
+    assert left == 0
+    assert strays == []

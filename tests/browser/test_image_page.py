@@ -144,6 +144,25 @@ def films(page, site) -> None:
     page.context.clear_permissions()
 
 
+def weights_apart(page, path, best) -> None:
+    """A network whose weights are in a file of their own: dropped without it, and with it."""
+    made = onnx_files.apart(path, "weights/colours.bin")
+    page.set_input_files("#file", made)
+    expect(page, "#own-wrong p").to_have_text("It cannot be run here:")
+    (problem,) = page.locator("#own-problems li").all_text_contents()
+    told = (
+        "lies in the file 'colours.bin', which was not given: drop or choose it together with the .onnx file"
+    )
+    assert problem == f"apart-colours.onnx: tensor 'conv.weight': {told}"
+    page.set_input_files("#file", [path.parent / "weights" / "colours.bin", made])
+    expect(page, "#own-told").to_contain_text("It is shown pictures, 224 x 224.")
+    page.click("[data-name='cat.jpg']")
+    expect(page, "#spoken").to_contain_text("percent")
+    page.select_option("#scale", "unit")
+    first = labels()[best[0]]
+    expect(page, "#spoken").to_contain_text(first)
+
+
 def takes_networks(page, folder) -> None:
     """A dropped file that can't be run, one that names pictures, one that takes none; and back."""
     from PIL import Image
@@ -173,6 +192,7 @@ def takes_networks(page, folder) -> None:
     best, shares = onnx_files.named(path, canvas, side, "unit")
     assert [s for _, s in named(page)] == pytest.approx(shares, abs=0.005)
     shot(page, "image-network")
+    weights_apart(page, folder / "colours.onnx", best)
 
     page.set_input_files("#file", onnx_files.words(folder / "words.onnx"))
     expect(page, "#own-outputs dt >> nth=1").to_have_text("zint64[1, 64]")

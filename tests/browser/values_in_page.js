@@ -189,3 +189,67 @@ export async function aborted() {
   model.dispose();
   return found;
 }
+
+// --- weights that come slowly, or not all of them ---
+
+const LARGE = "/large/", WEIGHTS = "weights.safetensors";
+const weightsOf = (how) => ({ files: { [WEIGHTS]: `${LARGE}${WEIGHTS}?once=${how}` } });
+
+/** What a block gives, how many buffers stay of it, and what is rejected there without being heard. */
+async function watched(block) {
+  const strays = [], hear = ({ reason }) => strays.push(String(reason)), before = executor.buffers.size;
+  addEventListener("unhandledrejection", hear);
+  const found = await block();
+  executor.submit(new Uint32Array()); // what was freed goes with a submit
+  await executor.wait();
+  await new Promise((done) => setTimeout(done)); // rejections are told once a task is over
+  removeEventListener("unhandledrejection", hear);
+  return [found, executor.buffers.size - before, strays];
+}
+
+/** Load once more, whole. */
+async function whether(how) {
+  const model = await load(LARGE, { executor, ...weightsOf(how) });
+  model.dispose();
+  return "loaded";
+}
+
+export async function inPieces() {
+  const bytes = async (name) => (await fetch(`${LARGE}${name}`)).arrayBuffer(), counts = [];
+  const files = { ...weightsOf("pieces").files };
+  for (const name of ["program.json", "kernels.wgsl"]) files[name] = await bytes(name);
+  const ondownload = (came, all) => (counts.push([came, all]), void fetch("/more"));
+  const model = await load(LARGE, { executor, files, ondownload });
+  const x = new Float32Array(model.inputs[0].shape[1]), { data } = await model.run({ x });
+  model.dispose();
+  return [counts, [data[0], data[1], data.at(-1)], (await bytes(WEIGHTS)).byteLength];
+}
+
+export async function broken() {
+  const [found, ...rest] = await watched(async () => {
+    const said = {};
+    for (const kind of ["cut", "chunked", "short"])
+      for (const [how, options] of Object.entries({ counted: { ondownload() {} }, plain: {} })) {
+        const given = { executor, ...weightsOf(`${kind}-${how}`), ...options };
+        said[`${kind}-${how}`] = [await load(LARGE, given).catch(whole), await whether(`${kind}-${how}`)];
+      }
+    return said;
+  });
+  return [found, ...rest];
+}
+
+export async function stopped() {
+  const [found, ...rest] = await watched(async () => {
+    const ends = new AbortController(), reason = new Error("enough");
+    const ondownload = (came) => came > 0 && ends.abort(reason);
+    const loading = (how, options) => load(LARGE, { executor, ...weightsOf(`stall-${how}`), ...options });
+    const said = [await loading("before", { signal: AbortSignal.abort() }).catch(whole)];
+    const error = await loading("during", { signal: ends.signal, ondownload }).catch((error) => error);
+    said.push(error === reason ? "the signal's own reason" : whole(error));
+    said.push(await loading("timed", { signal: AbortSignal.timeout(300) }).catch(whole));
+    const again = [];
+    for (const how of ["", "stall-during", "stall-timed"]) again.push(await whether(how));
+    return [...said, again];
+  });
+  return [...found, ...rest];
+}

@@ -1,6 +1,7 @@
 """Small ONNX files that the page of images is given, and what is to come of them."""
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import flambeau as fb
@@ -48,6 +49,15 @@ def classifier(path):
     ]
     ends = [value("x", ["n", 3, "h", "w"])], [value("scores", ["n", 1000])]
     return saved(path, nodes, *ends, [numpy_helper.from_array(a, name) for name, a in weights.items()])
+
+
+def apart(path, location):
+    """A file's network again, with its weights in another file of the folder, or of one below it."""
+    model, made = onnx.load(path), path.with_name(f"apart-{path.name}")
+    (path.parent / location).parent.mkdir(exist_ok=True)
+    options = {"location": location, "size_threshold": 0, "convert_attribute": False}
+    onnx.save_model(model, made, save_as_external_data=True, **options)
+    return made
 
 
 def named(path, canvas, side, scale):

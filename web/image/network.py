@@ -12,8 +12,8 @@ from flambeau_page import emit  # type: ignore[import-not-found]
 import flambeau as fb
 from flambeau.errors import FlambeauError
 from flambeau.models.imagenet import CANVAS, resizing
-from flambeau.onnx import OnnxModel, ValueDef
-from flambeau.onnx.read import read_model
+from flambeau.onnx import OnnxError, OnnxModel, ValueDef
+from flambeau.onnx.read import Beside, read_model
 from flambeau.onnx.values import tensors_in
 from flambeau.onnx.verify import problems
 
@@ -49,6 +49,17 @@ class Picture(NamedTuple):
     dtype: str
 
 
+class Together(Beside):
+    """The files that were dropped with a model: each has its name alone, whatever folder the model names."""
+
+    def file(self, name: str, what: str) -> Any:
+        last = name.rpartition("/")[2]
+        if self.folder is None or not (self.folder / last).is_file():
+            rule = "which was not given: drop or choose it together with the .onnx file"
+            raise OnnxError(f"{what}: lies in the file {last!r}, {rule}")
+        return super().file(last, what)
+
+
 class Dropped:
     """A network that was dropped, and how its picture is prepared."""
 
@@ -75,7 +86,7 @@ def look(path: str, name: str) -> dict[str, Any]:
     dropped = None
     try:
         emit("step", "reading the file")
-        definition = replace(read_model(path), place=name)
+        definition = replace(read_model(path, Together), place=name)
         found = [*problems(definition), *lacks(definition)]
         if found:
             more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []

@@ -13,7 +13,8 @@ AMBIENT = {"open", "input", "breakpoint"} | ANYWHERE_CALLED
 # of NumPy and of ours: what reads files, streams of random numbers, or the memory in use
 OUTSIDE = ("numpy.random", "numpy.lib.npyio", "numpy.lib._npyio", "flambeau.io", "flambeau.data")
 OUTSIDE_NAMES = {"memory", "reset_peak", "get_state", "initial_seed", "clone_state"}
-BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_")  # that our code calls
+# what our code calls; in a page also what looks for a module that may be missing
+BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_", "_pyodide._importhook")
 WRITING = {"logging", "warnings"}
 IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib"}
 

@@ -127,7 +127,9 @@ class WebDevice(Caches):
     @property
     def lost(self) -> str | None:
         """Why the device is gone, or None."""
-        return self._executor.lost or None
+        why = self._executor.lost
+        # JavaScript's null is an object with a __bool__ of Pyodide's own, a stranger's code to a recording
+        return why if isinstance(why, str) else None
 
     @property
     def can_wait(self) -> bool:

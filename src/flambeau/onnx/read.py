@@ -13,8 +13,9 @@ from .proto import parse
 LARGE = 1 << 24  # bytes of a file from which on our own reader copies no tensor, where protobuf's does twice
 
 
-def read_model(source: Any) -> ModelDef:
-    """A path, bytes or a ModelProto of the onnx package; OnnxError names file and reason."""
+def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
+    """A path, bytes or a ModelProto of the onnx package; OnnxError names file and reason. beside: what finds
+    tensors in other files, where that is not Beside."""
     if hasattr(source, "SerializeToString"):
         return model_of(source, "the model", Beside(None))
     if isinstance(source, bytes | bytearray | memoryview):
@@ -24,7 +25,7 @@ def read_model(source: Any) -> ModelDef:
     try:
         with mapped(path) as view:
             proto = parse(view, place) if len(view) > LARGE else parsed(view, place)
-            return model_of(proto, place, Beside(path.parent))
+            return model_of(proto, place, (beside or Beside)(path.parent))
     except FileNotFoundError:
         raise OnnxError(f"{place}: there is no such file: check the path") from None
     except OSError as e:
@@ -60,7 +61,7 @@ class Beside:
     def __call__(self, t: Any, what: str) -> Any:
         entries = {text_of(e.key): text_of(e.value) for e in t.external_data}
         name = entries.get("location", "")
-        data = self._file(name, what)
+        data = self.file(name, what)
         try:
             start = int(entries.get("offset") or 0)
             end = start + int(entries.get("length") or len(data) - start)
@@ -72,7 +73,8 @@ class Beside:
             )
         return data[start:end]
 
-    def _file(self, name: str, what: str) -> Any:
+    def file(self, name: str, what: str) -> Any:
+        """The bytes of a file by the name that the model has for it."""
         if self.folder is None:
             raise OnnxError(
                 f"{what}: lies in the file {name!r}, and bytes have no folder: give the model's path"

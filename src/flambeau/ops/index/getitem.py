@@ -7,6 +7,7 @@ from operator import index as as_integer
 from typing import Any, NamedTuple
 
 from ...core import dtype as dt
+from ...core.host import to_bytes
 from ...core.shape import Shape, broadcast
 from ..movement import unslice
 from .indices import along, as_index, checked, slices
@@ -59,7 +60,7 @@ class IndexPlan:
 
 def parse(x, key) -> IndexPlan:
     """Turn what stands in brackets into a IndexPlan; IndexError for what does not fit."""
-    items = _fill([_item(k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
+    items = _fill([_item(x, k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
     plan = IndexPlan()
     for item in items:
         used = len(plan.sizes)
@@ -74,7 +75,7 @@ def parse(x, key) -> IndexPlan:
     return plan
 
 
-def _item(k):
+def _item(x, k):
     """One entry of a key: None, ..., a slice, an int, a Flag, a host array or a tensor."""
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
@@ -87,17 +88,25 @@ def _item(k):
     except TypeError:
         pass
     if isinstance(k, list | tuple | range) or hasattr(k, "__array__"):
-        import numpy as np
-
-        found = np.asarray(k)
+        found = _array(x, k)
         if found.dtype.kind == "b":
             return found if found.ndim else Flag(bool(found))
-        if found.dtype.kind in "iu" or not found.size:
+        if found.dtype.kind in "iu" or 0 in found.shape:
             return found
     raise IndexError(
         f"{k!r:.40} is no index: use integers, slices, None, ..., or lists, arrays or tensors of"
         " integers or bools"
     )
+
+
+def _array(x, k):
+    """Lists as an array of the host's, or where there is no NumPy, as in a page, as a tensor."""
+    try:
+        import numpy as np
+    except ImportError:
+        _, shape, dtype = to_bytes(k, None)
+        return x.new_tensor(k, dtype=dt.int32 if 0 in shape else dtype)
+    return np.asarray(k)
 
 
 def _width(item) -> int:
@@ -145,9 +154,7 @@ def _add_integer(plan: IndexPlan, item: int, n: int) -> None:
 def _add_array(plan: IndexPlan, x, item, used: int) -> None:
     """Index arrays (several for a mask), each picking along a dim of its own."""
     if isinstance(item, Flag):
-        import numpy as np
-
-        plan.picks.append((len(plan.final), np.zeros(int(item.value), "i4")))
+        plan.picks.append((len(plan.final), x.new_zeros(int(item.value), dtype=dt.int32)))
         plan.final.append(1)
         return
     arrays = [item]
