@@ -1,10 +1,11 @@
 """What the Learner costs a step beside the same recorded step in a loop by hand, in turns.
 
-python bench/learner_loop.py [--device gpu] [--steps 1000] [--rounds 3] [--every 50]
+python bench/learner_loop.py [--device gpu] [--network mlp] [--steps 1000] [--rounds 3] [--every 50]
 
-A small MLP; the batches lie on the device. Columns: microseconds a step by the clock and by the main thread's
-processor time, which other work on the machine does not change, and reads that were begun. Rows: by hand
-(losses read every 16 steps), the Learner, the Learner with a checkpoint every `--every` steps.
+A small MLP, or GPT-2 small by 16 x 512 (`--network gpt`, for a GPU); the batches lie on the device. Columns:
+microseconds a step by the clock and by the main thread's processor time, which other work on the machine does
+not change, and reads that were begun. Rows: by hand (losses read every 16 steps), the Learner, the Learner
+with a checkpoint every `--every` steps, of which the last is waited for.
 """
 
 import argparse
@@ -15,25 +16,49 @@ from statistics import median
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.learner import Learner
+from flambeau.models.benchmarked import GPT2_SMALL, drawn, gpt
 from flambeau.runtime import readback
 
 
-def network():
+def mlp():
+    return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def digits():
+    """A batch for the MLP."""
+    return fb.rand(64, 784), fb.randint(0, 10, (64,))
+
+
+def tokens():
+    """A batch for the GPT."""
+    ids = fb.randint(0, GPT2_SMALL.vocabulary, (16, 513))
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+
+NETWORKS = {"mlp": (mlp, digits), "gpt": (lambda: drawn(fb, gpt(fb, GPT2_SMALL)), tokens)}
+
+
+def training(name: str):
+    """(a network, its optimiser), the same each time."""
     fb.manual_seed(0)
-    model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+    model = NETWORKS[name][0]()
     return model, optim.Adam(model.parameters(), lr=1e-3)
+
+
+def loss_of(scores, y):
+    return nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
 
 
 class ByHand:
     """The loop without anything around it."""
 
-    def __init__(self, batches):
+    def __init__(self, name, batches):
         self.batches = batches
-        model, optimizer = network()
+        model, optimizer = training(name)
 
         @fb.jit
         def step(x, y):
-            loss = nn.functional.cross_entropy(model(x), y)
+            loss = loss_of(model(x), y)
             optimizer.step(loss.backward())
             return loss
 
@@ -53,10 +78,10 @@ class ByHand:
 class ByLearner:
     """The same by a Learner."""
 
-    def __init__(self, batches, **options):
-        model, optimizer = network()
+    def __init__(self, name, batches, **options):
+        model, optimizer = training(name)
         self.batches, self.epochs = batches, 0
-        self.learner = Learner(model, optimizer, nn.CrossEntropyLoss(), renderers=[], **options)
+        self.learner = Learner(model, optimizer, loss_of, renderers=[], **options)
 
     def run(self) -> None:
         self.epochs += 1
@@ -66,20 +91,22 @@ class ByLearner:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default=None)
+    parser.add_argument("--network", choices=NETWORKS, default="mlp")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--every", type=int, default=50)
     given = parser.parse_args()
     if given.device:
         fb.set_default_device(given.device)
-    few = [(fb.rand(64, 784), fb.randint(0, 10, (64,))) for _ in range(20)]
+    name = given.network
+    few = [NETWORKS[name][1]() for _ in range(20)]
     fb.realize(*(t for pair in few for t in pair))
     batches = [few[i % 20] for i in range(given.steps)]
     folder = tempfile.TemporaryDirectory()
     contestants = {
-        "by hand": ByHand(batches),
-        "Learner": ByLearner(batches),
-        "checkpoints": ByLearner(batches, directory=folder.name, checkpoint_every=given.every),
+        "by hand": ByHand(name, batches),
+        "Learner": ByLearner(name, batches),
+        "checkpoints": ByLearner(name, batches, directory=folder.name, checkpoint_every=given.every),
     }
     begun = [0]
     init = readback.Readback.__init__

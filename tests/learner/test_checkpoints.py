@@ -14,6 +14,8 @@ from helpers.paths import ROOT
 
 import flambeau as fb
 from flambeau import data, nn, optim
+from flambeau.io import load_safetensors
+from flambeau.io.sealed import damage, sealed
 from flambeau.learner import Callback, Learner, Message, RunEnded, Saved, checkpoints
 from flambeau.learner.interrupt import Signals
 
@@ -227,7 +229,7 @@ def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):
     def full(part, data):
         calls.append(part)
         if len(calls) > 1:
-            part.write_bytes(data[:100])
+            part.write_bytes(data[0][:100])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(part, data)
 
@@ -242,6 +244,17 @@ def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):
     assert messages(events)[-1] == ("error", str(e.value))
     assert [p.name for p in tmp_path.iterdir()] == [there.name]
     assert checkpoints.load_state(there)["step"] == 3
+
+
+def test_tensors_are_hashed_and_written_as_they_lie():
+    """Joined they would hold the interpreter, and the training, for seconds."""
+    raw = np.arange(1 << 18, dtype="f4")
+    parts = sealed({"w": checkpoints.TensorSpec(fb.float32, raw.shape)}, [raw], {"a": "b"})
+    assert np.shares_memory(np.frombuffer(parts[-1], "u1"), raw)
+    whole = bytearray(b"".join(parts))
+    assert damage(memoryview(whole)) == "" and load_safetensors(bytes(whole), "cpu")["w"].sum() == raw.sum()
+    whole[-1] ^= 1
+    assert damage(memoryview(whole)) == "its bytes are not those of its hash"
 
 
 def test_what_is_not_a_number_is_not_written(tmp_path):
@@ -352,12 +365,32 @@ def test_a_signal_leaves_a_checkpoint(number, code, tmp_path):
     assert f"stopped by {name}: the step is finished; once more ends it at once\n" in out
 
 
+def test_a_signal_while_a_renderer_writes_waits_until_it_has_written(tmp_path):
+    """A stream that is being written to refuses a second writer, and its renderer would be left out."""
+    depth, told = [0], []
+
+    def renderer(event):
+        depth[0] += 1
+        told.append((depth[0], event.kind, getattr(event, "text", "")))
+        if event.kind == "epoch_started":
+            signal.raise_signal(signal.SIGTERM)
+        depth[0] -= 1
+
+    learner, _ = made(tmp_path, renderers=[renderer])
+    with pytest.raises(SystemExit):
+        learner.fit(loader(), epochs=1)
+    told_once = "stopped by SIGTERM: the step is finished; once more ends it at once"
+    assert [text for _, kind, text in told if kind == "message"] == [told_once]
+    assert {depth for depth, _, _ in told} == {1} and learner.renderers == [renderer]
+
+
 def test_the_second_signal_acts_at_once():
     given, asked = signal.signal(signal.SIGINT, signal.default_int_handler), []
     try:
-        with Signals(asked.append) as signals:
+        with Signals(lambda: asked.append(1)) as signals:
+            assert signals.name == ""
             signal.raise_signal(signal.SIGINT)
-            assert asked == ["Ctrl-C"]
+            assert asked == [1] and signals.name == "Ctrl-C"
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):

@@ -1,6 +1,7 @@
 """Bytes that a device shows become the host's own: large ones by several threads, into large pages.
 
 One thread alone copies slower than they cross the bus, and most of its time is the first touch of new memory.
+From a mebibyte on others run meanwhile: a checkpoint is read beside a training.
 """
 
 import mmap
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+ALONE = 1 << 20  # bytes up to which a copy holds the interpreter: a fifth of a millisecond
 LARGE = 1 << 24  # bytes from which on threads are worth their start, a tenth of a millisecond
 THREADS = min(4, os.cpu_count() or 1)  # on an H200's host 8 are no faster than 4, 2026-11-23
 PAGE = 1 << 21  # bytes of a large page: no two threads touch one first
@@ -20,10 +22,10 @@ def copied(view: memoryview, ffi: Any) -> Any:
 
     ffi: cffi's, which knows where a view lies.
     """
-    return bytes(view) if view.nbytes < LARGE else _by_threads(view, ffi)
+    return bytes(view) if view.nbytes < ALONE else _beside_others(view, ffi)
 
 
-def _by_threads(view: memoryview, ffi: Any) -> memoryview:
+def _beside_others(view: memoryview, ffi: Any) -> memoryview:
     from ctypes import memmove  # lets other threads run, as a view's own copy does not
 
     n = view.nbytes
@@ -37,6 +39,10 @@ def _by_threads(view: memoryview, ffi: Any) -> memoryview:
     def copy(at: int) -> None:
         memmove(into + at, source + at, min(step, n - at))
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(copy, range(0, n, step)))
+    if n < LARGE:
+        step = n
+        copy(0)
+    else:
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(copy, range(0, n, step)))
     return memoryview(whole).toreadonly()

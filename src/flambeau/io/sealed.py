@@ -12,12 +12,20 @@ OPEN = "0" * 64
 FOUND = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
 
 
-def sealed(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> bytearray:
-    """The bytes of a file of tensors (all that is asked of them is dtype and shape), with their hash."""
-    data = bytearray(b"".join(packed(tensors, raw, {SEAL: OPEN, **metadata})))
-    start, end = _place(memoryview(data))
-    data[start:end] = sha256(data).hexdigest().encode()
-    return data
+def sealed(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> list[Any]:
+    """The parts of a file of tensors (all that is asked of them is dtype and shape), with their hash.
+
+    They are not joined: that would hold the interpreter, for two seconds where they are 1.5 GB, and a
+    training beside it would wait. Hashing and writing let other threads run.
+    """
+    size, text, *parts = packed(tensors, raw, {SEAL: OPEN, **metadata})
+    header = bytearray(size + text)
+    start, end = _place(memoryview(header))
+    whole = sha256(header)
+    for part in parts:
+        whole.update(part)
+    header[start:end] = whole.hexdigest().encode()
+    return [header, *parts]
 
 
 def damage(data: memoryview) -> str:

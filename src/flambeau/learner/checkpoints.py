@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from ..core.dtype import DType
-from ..core.files import part_of, read
+from ..core.files import mapped, part_of, read
 from ..errors import FlambeauError
 from ..io.checkpoint import metadata_of, taken_apart, unpacked
 from ..io.safetensors import checked
@@ -187,21 +187,23 @@ def save_state(path: Path, state: Any) -> None:
         raise FlambeauError(f"save({str(path)!r}): {rule}") from None
 
 
-def write_proven(path: Path, data: bytearray) -> None:
-    """Write a sealed file beside `path` and put it there when it has been read back; OSError where that can't
-    be."""
+def write_proven(path: Path, data: list[Any]) -> None:
+    """Write a sealed file's parts beside `path` and put it there when it has been read back; OSError where
+    that can't be."""
     with part_of(path) as part:
         write_through(part, data)
-        if trouble := damage(memoryview(read(part))):
+        with mapped(part) as written:
+            trouble = damage(written)
+        if trouble:
             raise OSError(errno.EIO, f"what was read back is not what was written: {trouble}")
         os.replace(part, path)
     sync_folder(path.parent)
 
 
-def write_through(part: Path, data: bytearray) -> None:
-    """Write bytes to the disk, and return when they are there."""
+def write_through(part: Path, data: list[Any]) -> None:
+    """Write parts to the disk, one after another, and return when they are there."""
     with open(part, "wb") as f:
-        f.write(data)
+        f.writelines(data)
         f.flush()
         os.fsync(f.fileno())
 

@@ -11,10 +11,11 @@ SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # those that end a process
 
 
 class Signals:
-    """Inside this context the first signal calls `ask` with its name, and the ones after it do what they
-    did before. Only the main thread is told of signals: elsewhere there is nothing to do."""
+    """Inside this context the first signal calls `ask`, which may print nothing: what it interrupts may be
+    printing. The ones after it do what they did before. Only the main thread is told of signals: elsewhere
+    there is nothing to do."""
 
-    def __init__(self, ask: Callable[[str], Any]):
+    def __init__(self, ask: Callable[[], Any]):
         self.ask, self.came = ask, 0
         self._before: dict[int, Any] = {}
 
@@ -28,7 +29,12 @@ class Signals:
     def _first(self, number: int, _: Any) -> None:
         self.came = number
         self._restore()
-        self.ask(SIGNALS[signal.Signals(number).name])
+        self.ask()
+
+    @property
+    def name(self) -> str:
+        """What a user calls the signal that came; "" before."""
+        return SIGNALS[signal.Signals(self.came).name] if self.came else ""
 
     def _restore(self) -> None:
         before, self._before = self._before, {}

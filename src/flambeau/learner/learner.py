@@ -126,6 +126,12 @@ class Learner:
                     self._validate(valid_loader, epochs)
                 if self.reason is None:
                     self._end_epoch(loaders)
+            if signals.name:
+                self.emit(
+                    Message(
+                        "info", f"stopped by {signals.name}: the step is finished; once more ends it at once"
+                    )
+                )
             self.places = places_of(loaders)
             if self.reason != "killed":
                 self._checkpoint(loaders)
@@ -268,7 +274,7 @@ class Learner:
         reason: Reason = "error"
         text = ""
         try:
-            with Signals(self._asked) as signals:
+            with Signals(self.stop) as signals:
                 for callback in self.callbacks.values():
                     callback.begin(self)
                 yield signals
@@ -295,10 +301,6 @@ class Learner:
         }
         there = str(self.directory or "")
         return RunStarted(name, there, str(self.device), epochs, count, self.step, self.step > 0, config)
-
-    def _asked(self, name: str) -> None:
-        self.stop("stopped")
-        self.emit(Message("info", f"stopped by {name}: the step is finished; once more ends it at once"))
 
     def stop(self, reason: Reason = "stopped") -> None:
         """End the run at the end of this step, with a checkpoint; "killed": without one. From any thread."""
