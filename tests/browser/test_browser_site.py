@@ -31,10 +31,12 @@ def fetched(url):
 
 
 def transferred(page) -> dict[str, int]:
-    """The bytes that crossed for each file of the site, without headers."""
+    """The bytes that crossed for each file of the site, without headers, before Python's worker was asked for."""
     return page.evaluate("""() => {
         const all = ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind));
-        return Object.fromEntries(all.map((one) => [new URL(one.name).pathname, one.encodedBodySize]));
+        const worker = all.find(({ name }) => name.endsWith("/worker.js"))?.startTime ?? Infinity;
+        const before = all.filter(({ startTime }) => startTime < worker);
+        return Object.fromEntries(before.map((one) => [new URL(one.name).pathname, one.encodedBodySize]));
     }""")
 
 
