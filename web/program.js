@@ -47,7 +47,7 @@ export async function load(source = HERE, { files = {}, executor, device, signal
   // before anything is fetched: who can't run it need not download it
   const used = executor ?? (device ? new Executor(device) : await open()), owns = !executor && !device;
   if (onprogress) used.onprogress = onprogress;
-  const ends = new AbortController(), abort = () => ends.abort(signal.reason), tell = counting(ondownload);
+  const ends = new AbortController(), abort = () => ends.abort(signal.reason), tell = counting(ondownload, ends);
   try {
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
@@ -55,7 +55,7 @@ export async function load(source = HERE, { files = {}, executor, device, signal
     return new Program(used, described(all[0]), texts(all[1]), tensors(all[2]), owns);
   } catch (error) {
     if (owns) used.device.destroy();
-    signal?.throwIfAborted();
+    ends.signal.throwIfAborted(); // the caller's own reason
     if (error instanceof ExecutorError) throw error;
     damaged(error);
   } finally {
@@ -90,13 +90,18 @@ function placesOf(source) {
   return found;
 }
 
-/** What hears of the bytes of each file: ondownload(those that came, those of all as far as hosts say). */
-function counting(ondownload) {
+/** What hears of the bytes of each file: ondownload(those that came, those of all as far as hosts say); what it throws ends all. */
+function counting(ondownload, ends) {
   const came = {}, sizes = {}, sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
   return ondownload && ((name, bytes, size) => {
     came[name] = (came[name] ?? 0) + bytes;
     sizes[name] = Math.max(size, came[name]); // a host that compresses tells fewer than come
-    ondownload(sum(came), sum(sizes));
+    try {
+      ondownload(sum(came), sum(sizes));
+    } catch (error) {
+      ends.abort(error);
+      throw error;
+    }
   });
 }
 

@@ -31,7 +31,7 @@ def fetched(url):
 
 
 def transferred(page) -> dict[str, int]:
-    """The bytes that crossed for each file of the site, without headers, before Python's worker was asked for."""
+    """The bytes that crossed for each file of the site, without headers, before the worker of Python."""
     return page.evaluate("""() => {
         const all = ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind));
         const worker = all.find(({ name }) => name.endsWith("/worker.js"))?.startTime ?? Infinity;

@@ -249,6 +249,8 @@ WRONG_SOURCES = {
     "'/noise/', { files: { 'weights.safetensors': new Uint8Array(9).fill(255) } }": (
         "LoadError: weights.safetensors is cut short or no .safetensors file: get a whole copy"
     ),
+    "'/noise/', { ondownload() { throw new RangeError('its own') } }": "RangeError: its own",
+    "'/noise/', { ondownload(a, b) { if (a === b) throw new RangeError('late') } }": "RangeError: late",
     "'/noise/', { files: { 'program.json': new Blob(['{}']) } }": (
         "LoadError: program.json is of something else: name a folder of save_program"
     ),

@@ -98,7 +98,7 @@ def test_another_run_in_the_same_file_begins_anew():
         ),
         (
             "gpu",
-            "waits for the GPU 70% of the time: as it should; fb.autocast is faster, fb.profile() shows"
+            "waits for the GPU 70% of the time: as it should; fb.autocast may be faster, fb.profile() shows"
             " the kernels",
         ),
         (

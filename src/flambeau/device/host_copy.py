@@ -33,16 +33,11 @@ def _beside_others(view: memoryview, ffi: Any) -> memoryview:
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a kernel without them
             whole.madvise(mmap.MADV_HUGEPAGE)
-    into, source = (int(ffi.cast("uintptr_t", ffi.from_buffer(v))) for v in (whole, view))
-    step = -(-n // (THREADS * PAGE)) * PAGE
-
-    def copy(at: int) -> None:
-        memmove(into + at, source + at, min(step, n - at))
-
+    to, source = (int(ffi.cast("uintptr_t", ffi.from_buffer(v))) for v in (whole, view))
     if n < LARGE:
-        step = n
-        copy(0)
+        memmove(to, source, n)
     else:
+        step = -(-n // (THREADS * PAGE)) * PAGE
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(copy, range(0, n, step)))
+            list(pool.map(lambda at: memmove(to + at, source + at, min(step, n - at)), range(0, n, step)))
     return memoryview(whole).toreadonly()

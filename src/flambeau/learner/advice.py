@@ -15,7 +15,7 @@ WAITS = {  # cause: (what is said, what to do)
     ),
     "gpu": (
         "waits for the GPU",
-        "as it should; fb.autocast is faster, fb.profile() shows the kernels",
+        "as it should; fb.autocast may be faster, fb.profile() shows the kernels",
     ),
 }
 

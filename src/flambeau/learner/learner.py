@@ -127,11 +127,8 @@ class Learner:
                 if self.reason is None:
                     self._end_epoch(loaders)
             if signals.name:
-                self.emit(
-                    Message(
-                        "info", f"stopped by {signals.name}: the step is finished; once more ends it at once"
-                    )
-                )
+                told = f"stopped by {signals.name}: the step is finished; once more ends it at once"
+                self.emit(Message("info", told))
             self.places = places_of(loaders)
             if self.reason != "killed":
                 self._checkpoint(loaders)

@@ -112,13 +112,18 @@ def estimate(product: Product, variant: Variant) -> float:
         speed = FREE_EFFICIENCY.get(variant.kernel, speed)
     groups = prod(tiles_of(product, tile)) * product.batch
     rounds = rounds_of(groups, split, CORES * beside) * beside
-    if product.k > LONG * split and groups * split > CORES * beside:
-        rounds *= DRIFT
+    if groups * split > CORES * beside:
+        rounds *= drift(product.k / split)
     resident = -(-int(groups * split) // CORES)
     filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
     work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / (speed * filled)
     read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
     return max(work, read) + second_pass(product, split)
+
+
+def drift(summed: float) -> float:
+    """How many times as long workgroups of several rounds take that each add up so many places."""
+    return DRIFT if summed > LONG else 1.0
 
 
 def tail_of(product: Product, name: str) -> TailSplit | None:
@@ -152,9 +157,7 @@ def estimate_tail(product: Product, name: str) -> float:
     assert tail is not None
     slots = CORES * beside
     rounds = tail.whole / slots + rounds_of(tail.cut, product.k / tail.long, slots)
-    if product.k > LONG:
-        rounds *= DRIFT
-    work = CUT * rounds * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
+    work = CUT * rounds * drift(product.k) * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
     pieces = -(-product.k // tail.long)
     aside = 2 * pieces * tail.cut * tile.rows * tile.columns
     return work + (BYTE * 4 * aside + KERNEL) / UNIT
