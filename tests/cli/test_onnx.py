@@ -103,6 +103,15 @@ def test_what_is_wrong_is_one_line(file, tmp_path):
     assert result.exit_code == 1 and "can't be read as an array of NumPy: " in result.stderr
 
 
+def test_an_empty_file_is_refused_by_all_commands(tmp_path):
+    empty = tmp_path / "empty.onnx"
+    empty.touch()
+    why = "has no graph: is empty, cut short or no ONNX file: get a whole copy"
+    for command in ("check", "info", "run"):
+        result = flambeau(command, empty)
+        assert result.exit_code == 1 and result.stderr == f"flambeau: '{empty}': {why}\n"
+
+
 def test_names_of_outputs_are_no_paths():
     from flambeau.cli.onnx import _plain
 

@@ -126,6 +126,37 @@ def test_bytes_that_are_no_message(why):
         parsed(BROKEN[why], "'m.onnx'", by_onnx=True)
 
 
+def test_files_without_a_graph_or_a_version(tmp_path):
+    """Bytes of no field at all are a message of protobuf: each way in refuses them."""
+    whole = with_tensor(data_type=1, dims=[0])
+    no_version = onnx.ModelProto(graph=whole.graph)
+    negative = onnx.ModelProto(graph=whole.graph, ir_version=-1)
+    of_weights = onnx.TensorProto(dims=[2], data_type=1, float_data=[1, 2])  # another message of onnx's
+    cases = {
+        b"": "no graph",
+        onnx.ModelProto(ir_version=9).SerializeToString(): "no graph",
+        no_version.SerializeToString(): "no ir_version",
+        negative.SerializeToString(): "no ir_version",
+        of_weights.SerializeToString(): "no graph",
+    }
+    why = "is empty, cut short or no ONNX file: get a whole copy"
+    for data, lacking in cases.items():
+        for by_onnx in (True, False):
+            with pytest.raises(OnnxError) as e:
+                read(data, by_onnx)
+            assert str(e.value) == f"the file: has {lacking}: {why}"
+        with pytest.raises(OnnxError) as e:
+            fb.onnx.load(data)
+        assert str(e.value) == f"the model: has {lacking}: {why}"
+    with pytest.raises(OnnxError, match=r"^the model: has no ir_version: "):
+        fb.onnx.load(no_version)
+    path = tmp_path / "empty.onnx"
+    path.touch()
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(path)
+    assert str(e.value) == f"{str(path)!r}: has no graph: {why}"
+
+
 def test_graphs_deep_in_each_other():
     """Neither reader goes on for ever, nor runs out of Python's stack."""
     graph = b""

@@ -21,6 +21,9 @@ DENSE = 1 << 26  # elements of a sparse tensor, which is kept with its zeros
 
 def model_of(proto: Any, place: str, files: Any) -> ModelDef:
     """A ModelProto; `files(entries)` gives the bytes of a tensor that lies in another file."""
+    lacking = "no graph" if not proto.HasField("graph") else "" if proto.ir_version > 0 else "no ir_version"
+    if lacking:  # every message of protobuf may have no field at all, so 0 bytes are one
+        raise OnnxError(f"{place}: has {lacking}: is empty, cut short or no ONNX file: get a whole copy")
     read = Reader(place, files)
     functions = [read.function(f) for f in proto.functions]
     return ModelDef(
