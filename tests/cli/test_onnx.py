@@ -112,6 +112,18 @@ def test_an_empty_file_is_refused_by_all_commands(tmp_path):
         assert result.exit_code == 1 and result.stderr == f"flambeau: '{empty}': {why}\n"
 
 
+def test_a_result_that_no_memory_holds_is_one_line(file, tmp_path):
+    text = """<ir_version: 9, opset_import: ["": 17]>
+    g (float[1] x) => (float[N] y) <int64[1] n = {1099511627776}> {
+      c = ConstantOfShape(n) y = Add(c, x) }"""
+    huge = tmp_path / "huge.onnx"
+    huge.write_bytes(parser.parse_model(text).SerializeToString())
+    result = flambeau("run", huge, "--device", "cpu")
+    (line,) = result.stderr.splitlines()
+    told = f"flambeau: '{huge}': ConstantOfShape -> c: gives float32[1099511627776]: 4,398,046,511,104 bytes"
+    assert result.exit_code == 1 and line.startswith(told)
+
+
 def test_names_of_outputs_are_no_paths():
     from flambeau.cli.onnx import _plain
 

@@ -316,3 +316,52 @@ def test_what_fails_as_it_runs_names_the_node(text):
         fb.onnx.load(data, device="cpu")(np.ones(2, "f4"))
     told = f"the model: {RUN[text]}"
     assert str(e.value) == told or (told.endswith(": ") and str(e.value).startswith(told))
+
+
+# --- sizes that nothing holds, in files of a few hundred bytes ---
+
+HUGE = """<ir_version: 9, opset_import: ["": 17]> g (float[1] x) => (float[N] y)
+<int64[1] n = {1099511627776}, int64[2] pads = {0, 1099511627775}> { NODES }"""
+GIVES_TOO_MUCH = {
+    "c = ConstantOfShape(n) y = Add(c, x)": "ConstantOfShape -> c",
+    "c = ConstantOfShape(n) y = ReduceSum(c)": "ConstantOfShape -> c",
+    "y = Tile(x, n)": "Tile -> y",
+    "y = Pad(x, pads)": "Pad -> y",
+    "y = Expand(x, n)": "Expand -> y",
+    "y = RandomNormal <shape = [1099511627776]> ()": "RandomNormal -> y",
+    "c = ConstantOfShape <value = float8e4m3fn[1] {1}> (n) y = Identity(x)": "",
+}
+
+
+@pytest.mark.parametrize("nodes", GIVES_TOO_MUCH)
+def test_results_that_no_device_holds(nodes, device):
+    from flambeau.onnx.values import host_memory
+
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(parser.parse_model(HUGE.replace("NODES", nodes)), device=device)(np.ones(1, "f4"))
+    gives = f"the model: {GIVES_TOO_MUCH[nodes]}: gives float32[1099511627776]: "
+    told = {
+        "cpu": f"{gives}4,398,046,511,104 bytes are more than the {host_memory():,} of this machine's memory",
+        "gpu": f"{gives}1,099,511,627,776 elements are more than the 2,147,483,648 that a kernel can index",
+    }[device.kind]
+    if not GIVES_TOO_MUCH[nodes]:  # an array of the host's, which NumPy refuses to make
+        told = (
+            "the model: ConstantOfShape -> c: needs more memory than there is: Unable to allocate 1.00 TiB "
+            "for an array with shape (1099511627776,) and data type float8_e4m3fn"
+        )
+    assert str(e.value) == told
+
+
+def test_memory_that_runs_out_as_a_result_is_read(monkeypatch):
+    from flambeau.onnx import model as module
+
+    def refuse(value):
+        raise MemoryError("Unable to allocate 9.00 GiB")
+
+    model = fb.onnx.load(proto("{ y = Abs(x) }"), device="cpu")
+    assert [a.tolist() for a in model.arrays({"x": [1.0, -2.0]})] == [[1.0, 2.0]]
+    monkeypatch.setattr(module, "to_array", refuse)
+    with pytest.raises(OnnxError) as e:
+        model.arrays({"x": [1.0, 2.0]})
+    told = "the model: Abs -> y: needs more memory than there is: Unable to allocate 9.00 GiB"
+    assert str(e.value) == told

@@ -16,7 +16,7 @@ from ..onnx import export as write
 from ..onnx.convert import numpy_dtype
 from ..onnx.graph import ModelDef
 from ..onnx.read import read_model
-from ..onnx.values import tensors_in, to_array
+from ..onnx.values import tensors_in
 from ..onnx.verify import problems
 from .load_model import model_of, named
 
@@ -80,7 +80,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None) -> None:
         None, feeds
     )  # type: ignore[assignment]
     with no_grad():
-        ours = [to_array(v) for v in model(feeds)]
+        ours = model.arrays(feeds)
     worst = 0.0
     for v, a, b in zip(model.outputs, ours, theirs):
         if not isinstance(b, np.ndarray) or b.dtype == object:
@@ -157,7 +157,7 @@ def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path |
             range(max(1, repeat)), "running", transient=True, disable=repeat < 2 or not sys.stdout.isatty()
         ):
             start = time.perf_counter()
-            arrays = [to_array(v) for v in model(feeds)]
+            arrays = model.arrays(feeds)
             times.append(time.perf_counter() - start)
     for v, a in zip(model.outputs, arrays):
         told = (

@@ -13,14 +13,15 @@ from ..core.modes import is_grad_enabled
 from ..core.node import Node
 from ..core.recent import Recent
 from ..device import get_device
+from ..errors import FlambeauError
 from ..nn import Buffer, Module, Parameter
 from ..runtime import state
 from ..tensor import Tensor
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
 from .passes import Initializers
 from .patterns import fused
-from .run import Runner, kinds, place_of
-from .values import cpu, dtype_name, to_value
+from .run import Runner, kinds, place_of, reason
+from .values import cpu, dtype_name, to_array, to_value
 from .verify import verify
 
 RECORDINGS_KEPT = 4  # of a model, by shapes: each holds what its kernels need between them
@@ -109,6 +110,19 @@ class OnnxModel(Module):
             raise ValueError(f"{self.definition.place}: {rule}")
         results = self._run({**feeds, **named})
         return results if by_name or len(results) != 1 else results[0]
+
+    def arrays(self, feeds: dict[str, Any]) -> list[Any]:
+        """All outputs for inputs by name, as NumPy arrays; OnnxError with file and node where one can't be
+        computed."""
+        made = {name: n.label for n in self.definition.graph.nodes for name in n.outputs}
+        found = []
+        for v, value in zip(self.outputs, self(feeds)):
+            try:
+                found.append(to_array(value))
+            except (MemoryError, ValueError, FlambeauError) as e:
+                where = made.get(v.name, f"the output {v.name!r}")
+                raise OnnxError(f"{self.definition.place}: {where}: {reason(e, [])}") from e
+        return found
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
         fed = self._checked(feeds)

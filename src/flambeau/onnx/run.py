@@ -28,6 +28,7 @@ from .passes import (
 from .values import (
     as_constant,
     by_places,
+    check_room,
     common_device,
     dtype_name,
     moved,
@@ -140,6 +141,13 @@ class Runner:
         self._constants, self._moved, self._plans, self._foldings = {}, {}, Recent(), Recent()
 
     def whole(self, weights: Initializers, fed: dict[str, Any], frozen: bool = False) -> list[Any]:
+        """`_whole`; what is found too large as it is computed ahead is told with the file."""
+        try:
+            return self._whole(weights, fed, frozen)
+        except (MemoryError, ValueError) as e:
+            raise OnnxError(f"{self.model.place}: {reason(e, [])}") from e
+
+    def _whole(self, weights: Initializers, fed: dict[str, Any], frozen: bool) -> list[Any]:
         """The outputs of the model's graph for inputs by name.
 
         What depends on shapes alone is computed at the first call with such inputs, and kept. Where weights
@@ -254,23 +262,30 @@ class Runner:
         return values[name]
 
     def _call(self, node: NodeDef, inputs: list, call: NodeCall) -> Any:
-        opsets, depth = call.opsets, call.depth
+        """What a node gives; OnnxError with file and node where it gives nothing, or more than there is room
+        for."""
         try:
-            own = self.model.functions.get((node.domain, node.op, node.overload))
-            if own is not None:
-                body = self._bound(node, own, own.opsets or opsets)
-                return self._function(*body, inputs, depth)
-            opset = opsets.get(node.domain, 1)
-            row = find(node.domain, node.op, opset)
-            if row is not None:
-                return self._row(row, replace(call, opset=opset), inputs)
-            return self._function(*self._body(node, opset, inputs, opsets), inputs, depth)
+            results = self._results(node, inputs, call)
+            check_room(results)
+            return results
         except OnnxError:
             raise
         except RecursionError:
             raise OnnxError(f"{self.model.place}: graphs lie too deep in each other") from None
         except Exception as e:
             raise OnnxError(f"{self.model.place}: {node.label}: {reason(e, inputs)}") from e
+
+    def _results(self, node: NodeDef, inputs: list, call: NodeCall) -> tuple:
+        """What a node gives: by a function of the file, the operator's row, or ONNX's own body of it."""
+        opsets, depth = call.opsets, call.depth
+        own = self.model.functions.get((node.domain, node.op, node.overload))
+        if own is not None:
+            return self._function(*self._bound(node, own, own.opsets or opsets), inputs, depth)
+        opset = opsets.get(node.domain, 1)
+        row = find(node.domain, node.op, opset)
+        if row is not None:
+            return self._row(row, replace(call, opset=opset), inputs)
+        return self._function(*self._body(node, opset, inputs, opsets), inputs, depth)
 
     def _row(self, row: Operator, call: NodeCall, inputs: list) -> tuple:
         node = call.definition
@@ -358,6 +373,8 @@ def reason(e: Exception, inputs: list) -> str:
     """What an operator's exception says; what it did not expect is told with its inputs."""
     if unknown := UNKNOWN.search(str(e)):
         return printable(f"has no attribute {unknown[1]}")
+    if isinstance(e, MemoryError):
+        return f"needs more memory than there is: {e}" if str(e) else "needs more memory than there is"
     if isinstance(e, ValueError | TypeError | FlambeauError):
         return str(e)
     given = ", ".join("none" if v is None else described(v) for v in inputs)

@@ -4,7 +4,9 @@ A value is a Tensor; what no device holds (strings, floats of 8 bits, integers o
 sequence is a list, an empty optional None, a map a dict.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from ..core.dtype import DTYPES, uint32
@@ -12,10 +14,13 @@ from ..core.node import Node
 from ..core.op import OPS
 from ..device import get_device
 from ..functions import arange, full
+from ..kernels.lower import MAX_ELEMENTS
 from ..runtime.run import realize
 from ..runtime.state import thread
 from ..tensor import Tensor, tensor
 from .convert import numpy_dtype
+
+SAID_NOTHING = 1 << 38  # bytes of a value, where the machine does not tell its memory
 
 
 def cpu() -> Any:
@@ -139,6 +144,25 @@ def common_device(values: list[Any], device: Any) -> Any:
     if len(places) < 2:
         return None
     return cpu() if any(not t.dtype.on_gpu for t in tensors_in(values)) else device
+
+
+@cache
+def host_memory() -> int:
+    """The bytes of the machine's memory."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return SAID_NOTHING
+
+
+def check_room(values: Iterable[Any]) -> None:
+    """ValueError for a value that its device can't hold: by its shape, before anything of it is computed."""
+    for t in tensors_in(values):
+        what = f"gives {dtype_name(t)}{list(t.shape)}: {{:,}} {{}} are more than the {{:,}} "
+        if t.device.kind == "cpu" and t.node.nbytes > host_memory():
+            raise ValueError(what.format(t.node.nbytes, "bytes", host_memory()) + "of this machine's memory")
+        if t.device.kind != "cpu" and t.numel() > MAX_ELEMENTS:
+            raise ValueError(what.format(t.numel(), "elements", MAX_ELEMENTS) + "that a kernel can index")
 
 
 def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
