@@ -69,7 +69,7 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
 /** @type {{moved(what?: string): void}} */
 const IDLE = { moved() {} };
 
-class Python {
+export class Python {
   constructor(worker, base) {
     this.worker = worker;
     this.waiting = new Map();

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * node compile.mjs PYODIDE_FOLDER [IN.zip OUT.zip]...: turns archives of .py files into archives of .pyc files,
  * by the very Python that will run them. Its bytecode is never checked against a source that is not there.

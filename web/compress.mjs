@@ -1,3 +1,4 @@
+// @ts-check
 /** node compress.mjs QUALITY [IN OUT]...: turns files into their brotli forms, which servers send in their place. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants } from "node:zlib";

@@ -1,4 +1,4 @@
-/** What TypeScript does not know of pages, for `// @ts-check` alone: WebGPU, connections, Trusted Types, sizes of entries. */
+/** What TypeScript does not know, for `// @ts-check` alone: WebGPU, connections, Trusted Types, sizes of entries, Node.js. */
 interface Navigator {
   readonly gpu: any;
   readonly connection?: { saveData?: boolean; effectiveType?: string };
@@ -8,3 +8,7 @@ interface PerformanceEntry {
   readonly decodedBodySize: number;
 }
 declare var trustedTypes: any;
+declare var process: any;
+declare module "node:fs";
+declare module "node:url";
+declare module "node:zlib";

@@ -1,6 +1,13 @@
+// @ts-check
 /** Shows WGSL: its lines highlighted and numbered, to be copied. The digits page and the inspector's are built on it. */
 
-/** An element: attributes, listeners (on...), children. Text goes in as text, never as HTML. */
+/**
+ * An element: attributes, listeners (on...), children. Text goes in as text, never as HTML.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any> | null} [given]
+ * @param {...any} children nodes and texts, in lists as well; nothing where one is null or false
+ */
 export function el(tag, given, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given || {})) {
@@ -19,7 +26,10 @@ const TYPE = "\\b(?:(?:vec|mat)\\d\\w*|array|atomic|f32|f16|u32|i32|bool|ptr|sto
 const TOKEN = new RegExp(`(${COMMENT})|(${ATTRIBUTE}|${WORD})|(${TYPE})|(${NUMBER})`, "g");
 const CLASSES = ["c", "k", "t", "d"]; // of TOKEN's groups
 
-/** A line of WGSL as pieces of text and of elements that have a color. */
+/**
+ * A line of WGSL as pieces of text and of elements that have a color.
+ * @param {string} line
+ */
 export function highlighted(line) {
   const parts = [];
   let done = 0;
@@ -30,13 +40,21 @@ export function highlighted(line) {
   return [...parts, line.slice(done)];
 }
 
-/** A text of WGSL whose lines have numbers, which are no part of it. */
+/**
+ * A text of WGSL whose lines have numbers, which are no part of it.
+ * @param {string} wgsl
+ * @param {string} label
+ */
 export function listing(wgsl, label) {
   const lines = wgsl.replace(/\n$/, "").split("\n").flatMap((line) => [el("span", { class: "line" }, highlighted(line)), "\n"]);
   return el("pre", { class: "wgsl", tabindex: "0", "aria-label": label }, lines);
 }
 
-/** A button that copies a text, and says so; where the page may not, `shown` is selected. */
+/**
+ * A button that copies a text, and says so; where the page may not, `shown` is selected.
+ * @param {string} text
+ * @param {() => Node} [shown]
+ */
 export function copier(text, shown) {
   const copy = async (e) => {
     const button = e.currentTarget;

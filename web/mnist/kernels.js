@@ -1,18 +1,27 @@
+// @ts-check
 /** Turns the list of kernels that ran into foldable rows of WGSL, those that a search leaves. */
 import { copier, el, listing } from "../wgsl.js";
 
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
+/** @typedef {{name: string, template: string, groups: number[], wgsl: string}} Kernel */
+/** @typedef {{title: string, kernels: {name: string, template: string, ms: number}[]}} Timed */
+
 export class Kernels {
+  /** @param {(text: string) => void} notice */
   constructor(notice) {
     this.notice = notice;
+    /** @type {import("../client.js").Python | null} */
     this.python = null;
+    /** @type {Kernel[]} */
     this.found = [];
     byId("refresh").addEventListener("click", () => this.refresh());
     byId("kernel-search").addEventListener("input", () => this.show());
     byId("time").addEventListener("click", () => this.time());
   }
 
+  /** @param {import("../client.js").Python} python */
   ready(python) {
     this.python = python;
     if (!byId("panel-kernels").hidden) this.refresh();
@@ -52,6 +61,7 @@ export class Kernels {
   }
 }
 
+/** @param {Timed} timed */
 function table({ title, kernels }) {
   const all = kernels.reduce((sum, { ms }) => sum + ms, 0);
   const rows = kernels.map(({ name, template, ms }) => el("tr", {},
@@ -63,6 +73,7 @@ function table({ title, kernels }) {
   return el("details", { open: true }, el("summary", {}, told), el("table", {}, el("tbody", {}, rows)));
 }
 
+/** @param {Kernel} kernel */
 function row({ name, template, groups, wgsl }) {
   const fold = el("details", {}, el("summary", {}, el("b", {}, name), el("span", {}, `${count(groups)} · ${template}`)));
   fold.addEventListener("toggle", () => {
@@ -73,7 +84,10 @@ function row({ name, template, groups, wgsl }) {
   return el("li", {}, fold);
 }
 
-/** [13, 1, 1] -> "13 groups": dims of one group go without saying. */
+/**
+ * [13, 1, 1] -> "13 groups": dims of one group go without saying.
+ * @param {number[]} groups
+ */
 function count(groups) {
   const dims = groups.filter((n, i) => n > 1 || !i);
   return `${dims.join(" × ")} group${dims.length === 1 && dims[0] === 1 ? "" : "s"}`;

@@ -1,10 +1,16 @@
+// @ts-check
 /** Turns folder.html, as index.html of a folder that train.js offers, into a page that reads digits by its network. */
 import { load } from "./index.js";
 import { Pad } from "./pad.js";
 import { image } from "./preprocess.js";
 
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
-let model = null, pixels = null, busy = false, again = false;
+/** @type {Awaited<ReturnType<typeof load>> | null} */
+let model = null;
+/** @type {Float32Array | null} */
+let pixels = null;
+let busy = false, again = false;
 
 /** Read what is drawn; of what changes meanwhile, only the newest. */
 async function read() {
@@ -17,6 +23,7 @@ async function read() {
   busy = false;
 }
 
+/** @param {Float32Array | null} found */
 function show(found) {
   const best = found?.indexOf(Math.max(...found));
   byId("prediction").textContent = best ?? "–";
