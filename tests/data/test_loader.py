@@ -200,6 +200,39 @@ def test_iterable_datasets():
     assert list(data.ChainDataset([Counting(), [7]][:1])) == list(range(10))
 
 
+class OfTorch:
+    """As torch.utils.data.Dataset: an item by index is what a subclass may write."""
+
+    def __getitem__(self, index):
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+
+def test_iterable_datasets_that_inherit_a_getitem():
+    streamed = type("IterableDataset", (OfTorch,), {"__iter__": lambda self: iter(range(5))})
+    with_length = type("Sized", (streamed,), {"__len__": lambda self: 5})
+    without = type("Shards", (OfTorch,), {"__iter__": lambda self: iter(range(5))})
+    for kind in (streamed, with_length, without):
+        assert flat(DataLoader(kind(), 2)) == flat(DataLoader(kind(), 2, num_workers=1)) == [0, 1, 2, 3, 4]
+        with pytest.raises(ValueError) as told:
+            DataLoader(kind(), shuffle=True)
+        rule = "has an order of its own: leave shuffle and samplers out"
+        assert str(told.value) == f"DataLoader({kind.__name__}): {rule}"
+    assert len(DataLoader(with_length(), 2)) == 3
+    assert flat(DataLoader(data.ChainDataset([streamed(), with_length()]), 4)) == [*range(5), *range(5)]
+    with pytest.raises(TypeError) as told:
+        data.ConcatDataset([with_length()])
+    rule = "has no items by index: join such by ChainDataset"
+    assert str(told.value) == f"ConcatDataset([..., Sized]): {rule}"
+
+
+def test_iterable_datasets_of_torch(torch):
+    class Five(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    assert flat(DataLoader(Five(), 2)) == [int(x) for b in torch.utils.data.DataLoader(Five(), 2) for x in b]
+
+
 class Stateful(data.IterableDataset):
     def __init__(self):
         self.at = 0

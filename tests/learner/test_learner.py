@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import data, nn, optim
+from flambeau import metrics as m
 from flambeau.learner import (
     Callback,
     EarlyStopping,
@@ -206,6 +207,38 @@ def test_a_metric_gets_what_adapt_makes():
     learner, _ = made(metrics={"right": Right(), "wrong": Adapted()})
     (row,) = learner.fit(loader(), epochs=1)
     assert row["train_right"] + row["train_wrong"] == 50
+
+
+def test_metrics_of_the_run_take_any_batch():
+    measured = {
+        "cpu": m.CpuUse(),
+        "ram": m.CpuMemory(),
+        "gpu": m.GpuMemory("cpu"),
+        "speed": m.IterationSpeed(),
+    }
+    for metrics in ({"lr": m.LearningRate(), **measured}, m.MetricCollection({"lr": m.LearningRate()})):
+        learner, _ = made(metrics=metrics)
+        options = {"scheduler": optim.lr_scheduler.StepLR(learner.optimizer, 1, 0.5), "schedule": "epoch"}
+        learner = Learner(
+            learner.model, learner.optimizer, nn.CrossEntropyLoss(), metrics=metrics, renderers=[], **options
+        )
+        history = learner.fit(loader(), loader(20), epochs=2)
+        assert [row["train_lr"] for row in history] == [row["valid_lr"] for row in history] == [0.1, 0.05]
+        assert all(row[f"train_{name}"] >= 0 for row in history for name in measured if name in metrics)
+
+
+def test_a_metric_that_takes_no_batches_is_told():
+    cure = "leave it out, or have adapt(output, target) in a subclass make that"
+    for metrics, takes in (
+        (m.ExplorationRate(), "a number"),
+        (m.MeanMetric(), "values"),
+        (m.Loss(), "losses, and a Learner counts its own"),
+        (m.EpisodeLength(), "rewards and ends of episodes"),
+        (m.MetricCollection([m.SumMetric()]), "values"),
+    ):
+        with pytest.raises(TypeError) as told:
+            made(metrics=metrics)
+        assert str(told.value) == f"Learner(metrics={metrics!r}): it takes {takes}: {cure}"
 
 
 def test_a_batch_is_what_prepare_makes_of_it():

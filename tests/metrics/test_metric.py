@@ -52,6 +52,20 @@ def test_updates_read_nothing(gpu, reads):
     assert len(reads) == 1
 
 
+def test_a_subclass_calls_the_update_and_compute_above():
+    class Percent(m.MeanMetric):
+        def update(self, preds, target):
+            super().update((preds.argmax(1) == target).float(), weight=100)
+
+        def compute(self):
+            return super().compute() * 100
+
+    percent = Percent(device="cpu")
+    for _ in range(3):
+        percent.update(*batch())
+    assert percent.compute() == 50.0 and isinstance(percent.value(), fb.Tensor)
+
+
 def test_a_recorded_step_counts(gpu, reads):
     model = fb.nn.Linear(2, 3, device=gpu)
     opt = fb.optim.SGD(model.parameters(), lr=0.1)

@@ -41,6 +41,13 @@ def test_rates_are_the_last():
         rate.update(fb.tensor(1.0, device="cpu"))
     rule = "takes a number, which is there without reading: give one, or use MeanMetric"
     assert str(told.value) == f"ExplorationRate(f32[]): {rule}"
+    with pytest.raises(TypeError) as told:
+        lr.update(fb.tensor(1.0, device="cpu"), 2)
+    assert str(told.value) == f"LearningRate(f32[], 2): {rule}"
+    for metric in (own := m.LearningRate(opt), own.clone()):
+        opt.lr = 0.5
+        metric.update("whatever", of=1)
+        assert metric.compute() == 0.5
 
 
 def test_the_host(monkeypatch):

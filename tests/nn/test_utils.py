@@ -277,6 +277,65 @@ def test_lora():
     np.testing.assert_allclose(model(x).numpy(), learned, atol=1e-5)
 
 
+@pytest.mark.parametrize("sizes", [{}, {"kdim": 3, "vdim": 5}])
+def test_lora_of_attention(sizes):
+    with fb.device("cpu"):
+        model = nn.MultiheadAttention(4, 2, batch_first=True, **sizes)
+        q, k, v = (fb.tensor(drawn(2, 3, n)) for n in (4, sizes.get("kdim", 4), sizes.get("vdim", 4)))
+        names = [n for n, _ in model.named_parameters() if n.endswith("proj_weight")]
+        before, weights = model(q, k, v)[0].numpy(), {n: getattr(model, n).numpy() for n in names}
+        utils.lora(model, r=2, alpha=4.0)
+        np.testing.assert_array_equal(model(q, k, v)[0].numpy(), before)
+        learned = [p for p in model.parameters() if p.requires_grad]
+        assert len(learned) == 2 * (len(names) + 1)  # and those of out_proj
+        optimizer = fb.optim.SGD(learned, lr=0.02)
+        for _ in range(3):
+            optimizer.step((model(q, k, v)[0] - 1).square().sum().backward())
+        after = model(q, k, v)[0].numpy()
+        assert np.abs(after - before).max() > 0.01
+        added = {n: model.parametrizations[n][0] for n in names}
+        want = {n: weights[n] + 2 * p.lora_B.numpy() @ p.lora_A.numpy() for n, p in added.items()}
+        utils.merge_lora(model)
+        assert type(model) is nn.MultiheadAttention and all(p.requires_grad for p in model.parameters())
+        for name, w in want.items():
+            assert np.abs(w - weights[name]).max() > 1e-4
+            np.testing.assert_allclose(getattr(model, name).numpy(), w, atol=1e-6)
+        np.testing.assert_allclose(model(q, k, v)[0].numpy(), after, atol=1e-5)
+
+
+def test_lora_of_a_transformer_layer_takes_a_pattern():
+    with fb.device("cpu"):
+        layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)
+        utils.lora(layer, r=1, pattern="self_attn.in_proj_*")
+        path = "self_attn.parametrizations.in_proj_weight.0"
+        learned = [n for n, p in layer.named_parameters() if p.requires_grad]
+        assert learned == [f"{path}.lora_A", f"{path}.lora_B"]
+        grads = layer(fb.tensor(drawn(3, 2, 4))).square().sum().backward()
+        assert len([p for p in layer.parameters() if p in grads]) == 2
+
+
+def test_lora_of_quantised_layers():
+    model = nn.Sequential(nn.Linear(32, 6), nn.ReLU(), nn.Linear(6, 2, bias=False))
+    x = fb.tensor(drawn(3, 32))
+    assert nn.quantize_(model) == ["0"]
+    before, words = model(x).numpy(), model[0].words.numpy()
+    utils.lora(model, r=2, alpha=4.0)
+    learned = [n for n, p in model.named_parameters() if p.requires_grad]
+    assert learned == ["0.lora_A", "0.lora_B", "2.lora_A", "2.lora_B"]
+    optimizer = fb.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.05)
+    step = fb.jit(lambda x: optimizer.step((model(x) - 1).square().sum().backward()))
+    for _ in range(3):
+        step(x)
+    after, low = model(x).numpy(), model[0]
+    assert np.abs(after - before).max() > 0.01
+    assert (low.base.words.numpy() == words).all() and np.abs(low.lora_B.numpy()).max() > 1e-4
+    want = low.base.weight.dequantize().numpy() + low.lora_B.numpy() @ low.lora_A.numpy() * 2
+    utils.merge_lora(model)
+    assert type(model[0]) is nn.Linear and all(p.requires_grad for p in model.parameters())
+    np.testing.assert_allclose(model[0].weight.numpy(), want, atol=1e-6)
+    np.testing.assert_allclose(model(x).numpy(), after, rtol=1e-4, atol=1e-5)
+
+
 def test_freezing_by_name():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     assert utils.freeze(model, "0.*") == ["0.weight", "0.bias"]
@@ -359,6 +418,13 @@ ERRORS = {
     ),
     "lora(pattern='x'): matches no linear layer: linear layers are 0": (
         lambda: utils.lora(nn.Sequential(nn.Linear(2, 1)), pattern="x")
+    ),
+    "lora(pattern='x'): matches no linear layer: linear layers are out_proj, in_proj_weight": (
+        lambda: utils.lora(nn.MultiheadAttention(2, 1), pattern="x")
+    ),
+    "lora(pattern='*', dropout=0.1): in_proj_weight of MultiheadAttention takes none: give 0, or a pattern"
+    " without it": (
+        lambda: utils.lora(nn.MultiheadAttention(2, 1), dropout=0.1)
     ),
     "freeze(pattern='x'): matches no parameter: see named_parameters()": (
         lambda: utils.freeze(nn.Linear(2, 1), "x")

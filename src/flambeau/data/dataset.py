@@ -64,13 +64,20 @@ class IterableDataset:
         return ChainDataset([self, other])
 
 
+def has_items(dataset: Any) -> bool:
+    """Whether a dataset has items by index. An IterableDataset, as torch and Hugging Face call theirs, may
+    inherit a `__getitem__` that only raises."""
+    is_iterable = any(kind.__name__ == "IterableDataset" for kind in type(dataset).__mro__)
+    return hasattr(dataset, "__getitem__") and not is_iterable
+
+
 class ChainDataset(IterableDataset):
     """Iterable datasets one after the other. TypeError for others."""
 
     def __init__(self, datasets: Iterable[IterableDataset]):
         self.datasets = list(datasets)
         for d in self.datasets:
-            if hasattr(d, "__getitem__"):
+            if has_items(d):
                 rule = "has items by index: join such by ConcatDataset"
                 raise TypeError(f"ChainDataset([..., {type(d).__name__}]): {rule}")
 
@@ -125,7 +132,7 @@ class ConcatDataset(Dataset):
         if not self.datasets:
             raise ValueError("ConcatDataset([]): there is nothing to join: give datasets")
         for d in self.datasets:
-            if not hasattr(d, "__getitem__"):
+            if not has_items(d):
                 rule = "has no items by index: join such by ChainDataset"
                 raise TypeError(f"ConcatDataset([..., {type(d).__name__}]): {rule}")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))

@@ -9,7 +9,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from flambeau.data.batches import collate, default_collate, default_convert
-from flambeau.data.dataset import gather, items_of
+from flambeau.data.dataset import gather, has_items, items_of
 from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
 from flambeau.data.workers import WorkerInfo, Workers
 from flambeau.errors import nearest
@@ -91,11 +91,10 @@ class DataLoader:
                 cure = nearest(name, known) or f"use one of {', '.join(known)}"
                 raise TypeError(f"DataLoader({name}={more[name]!r}): no such option: {cure}")
         o = LOADING | more
-        self.is_iterable = not hasattr(dataset, "__getitem__") and hasattr(type(dataset), "__iter__")
-        if not self.is_iterable and not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+        by_index = has_items(dataset) and hasattr(dataset, "__len__")
+        if isinstance(dataset, Iterator) or not (by_index or isinstance(dataset, Iterable)):
             raise _no_dataset(dataset)
-        if (self.is_iterable and not isinstance(dataset, Iterable)) or isinstance(dataset, Iterator):
-            raise _no_dataset(dataset)
+        self.is_iterable = not by_index
         self.dataset: Any = dataset
         self.collate_fn, self.drop_last = o["collate_fn"], o["drop_last"]
         self.batch_size = batch_size

@@ -74,7 +74,8 @@ class Learner:
         self.reason: Reason | None = None  # why the run is to end
         self.places: dict[str, Any] = {}  # of loaders
         self.random: dict[str, Any] | None = None  # numbers that the next fit goes on with
-        self.tallies = {split: SplitTally(o.metrics, self.device) for split in ("train", "valid", "test")}
+        splits: tuple[Split, ...] = ("train", "valid", "test")
+        self.tallies = {split: SplitTally(o.metrics, self.device, optimizer) for split in splits}
         self._trained = Trained(model, loss, optimizer, o.scaler, o.clip)
         self._steps = Steps(self._trained, self.tallies["train"], o.accumulate, self.device)
         self._evaluate = {

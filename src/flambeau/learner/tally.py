@@ -10,6 +10,8 @@ from ..core.dtype import float32
 from ..functions import read
 from ..tensor import Tensor
 
+BATCHES = "outputs and targets"  # what a metric takes, if it does not say something else
+
 
 class RecordedTally(NamedTuple):
     """What a recorded step counts into, and nothing that changes beside it, which would be recorded anew."""
@@ -23,14 +25,18 @@ class SplitTally:
     """The loss and the metrics of one split, which are copies of what the user gave.
 
     metrics: one, a list of them, or a dict by name; a collection's values have its names. device: where they
-    count. TypeError for what is no metric.
+    count. optimizer: what those follow that have `follow`. TypeError for what is no metric, and for one that
+    takes something else than batches.
     """
 
-    def __init__(self, metrics: Any, device: Any):
+    def __init__(self, metrics: Any, device: Any, optimizer: Any = None):
         self.metrics: dict[str, Any] = {}
         self.is_collection = _is_collection(metrics)
         for name, metric in _named(metrics):
-            self.metrics[_free(name, self.metrics)] = _copied(metric, device)
+            self.metrics[_free(name, self.metrics)] = mine = _copied(metric, device)
+            for part in _parts(mine):
+                if hasattr(part, "follow"):
+                    part.follow(optimizer)
         self.total = Tensor.zeros((), dtype=float32, device=device)  # of losses times items
         self.items = 0
         self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
@@ -116,6 +122,10 @@ def _is_collection(metric: Any) -> bool:
     return hasattr(metric, "update") and hasattr(metric, "items") and not isinstance(metric, dict)
 
 
+def _parts(metric: Any) -> list[Any]:
+    return metric.values() if _is_collection(metric) else [metric]
+
+
 def _named(metrics: Any) -> list[tuple[str, Any]]:
     """Metrics by name, and TypeError for what is none."""
     if hasattr(metrics, "update") and not isinstance(metrics, dict):
@@ -127,6 +137,10 @@ def _named(metrics: Any) -> list[tuple[str, Any]]:
         if not hasattr(metric, "update") or not name:
             rule = "a metric has name, update, compute, reset: give one of flambeau.metrics, or one of yours"
             raise TypeError(f"Learner(metrics={metric!r}): {rule}")
+        for part in _parts(metric):
+            if (takes := getattr(part, "takes", BATCHES)) != BATCHES and not hasattr(part, "adapt"):
+                cure = "leave it out, or have adapt(output, target) in a subclass make that"
+                raise TypeError(f"Learner(metrics={metric!r}): it takes {takes}: {cure}")
     return list(pairs)
 
 

@@ -18,6 +18,8 @@ class Aggregator(Metric):
     """One value of many. nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave
     it out (and "warn" says so in compute), "disable" takes it, a number takes its place."""
 
+    takes = "values"
+
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
         super().__init__(device)
         if nan_strategy not in STRATEGIES and not isinstance(nan_strategy, float):
@@ -98,6 +100,7 @@ class MeanMetric(Aggregator):
 class Loss(MeanMetric):
     """The mean of losses: `update(loss, weight)` with a batch's loss, and its size where sizes differ."""
 
+    takes = "losses, and a Learner counts its own"
     higher_is_better = False
 
 
@@ -163,15 +166,18 @@ class CatMetric(Aggregator):
 class Latest(Metric):
     """The value of the last update."""
 
+    takes = "a number"
+
     def __init__(self, device: Any = None):
         super().__init__(device)
         self.add_state("last", float("nan"), latest)
 
-    def update(self, value: Any) -> None:
-        """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor."""
-        if isinstance(value, Tensor):
+    def update(self, *given: Any) -> None:
+        """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor, or several."""
+        value = given[0] if len(given) == 1 else None
+        if value is None or isinstance(value, Tensor):
             rule = "takes a number, which is there without reading: give one, or use MeanMetric"
-            raise TypeError(f"{self.name}({describe(value)}): {rule}")
+            raise TypeError(f"{self.name}({', '.join(map(describe, given))}): {rule}")
         self.states["last"] = float(getattr(value, "value", value))
 
     def compute(self) -> Any:

@@ -16,13 +16,18 @@ from ..runtime.state import thread, with_next_run
 from ..tensor import Tensor
 from .states import JOINED, State, copied, filled, tensors_in, waiting
 
+BATCHES = "outputs and targets"
+
 
 def _settled(update: Callable[..., None]) -> Callable[..., None]:
     """An update as `update_all` does it."""
 
     @wraps(update)
     def settled(self: "Metric", *args: Any, **kw: Any) -> None:
-        update_all([self], args, kw)
+        if type(self).update is settled:
+            update_all([self], args, kw)
+        else:  # super().update(...) in a subclass's update, which is settled itself
+            update(self, *args, **kw)
 
     settled.alone = update  # type: ignore[attr-defined]
     return settled
@@ -51,7 +56,7 @@ def _read(compute: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(compute)
     def values(self: "Metric") -> Any:
-        return read_all([self])[0]
+        return read_all([self])[0] if type(self).compute is values else compute(self)
 
     return values
 
@@ -86,6 +91,7 @@ class Metric:
     """
 
     higher_is_better: ClassVar[bool | None] = None
+    takes: ClassVar[str] = BATCHES  # what update is given
     states: dict[str, State]
 
     def __init__(self, device: Any = None):

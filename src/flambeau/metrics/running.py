@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from .aggregation import Latest
 from .docstrings import explained
 from .inputs import check_count, refuse
-from .metric import Metric
+from .metric import BATCHES, Metric
 from .states import mean_of, plus, precise
 
 
@@ -18,6 +18,7 @@ class OfEpisodes(Metric):
     """The mean over episodes that have ended of what their steps add up to."""
 
     higher_is_better = True
+    takes = "rewards and ends of episodes"
 
     def __init__(self, num_envs: int = 1, device: Any = None):
         super().__init__(device)
@@ -68,7 +69,22 @@ class ExplorationRate(Latest):
 
 @explained
 class LearningRate(Latest):
-    """The learning rate, as it is now: `update(optimizer.lr)`."""
+    """The learning rate, as it is now: `update(optimizer.lr)`, or of an `optimizer` that is looked at in each
+    update, whatever that is given. A Learner gives it its own."""
+
+    takes = BATCHES
+
+    def __init__(self, optimizer: Any = None, device: Any = None):
+        super().__init__(device)
+        self.optimizer = optimizer
+
+    def follow(self, optimizer: Any) -> None:
+        """Look at this optimizer, where none was given."""
+        self.optimizer = optimizer if self.optimizer is None else self.optimizer
+
+    def update(self, *given: Any, **kw: Any) -> None:
+        """Take the optimizer's rate, else the number that is given; TypeError for a tensor, or several."""
+        super().update(*(given if self.optimizer is None else (self.optimizer.lr,)))
 
 
 class Measured(Metric):

@@ -1,4 +1,5 @@
-"""Fine-tuning a few parameters: low-rank additions to linear layers (LoRA), and freezing by name."""
+"""Fine-tuning a few parameters: low-rank additions to linear layers and to what attention multiplies by
+(LoRA), and freezing by name."""
 
 from fnmatch import fnmatchcase
 from math import sqrt
@@ -10,22 +11,29 @@ from ...ops.contract import linear
 from ...ops.random import dropout
 from ...tensor import Tensor
 from .. import init
+from ..attention import MultiheadAttention
 from ..linear import Linear, new_parameter, positive
 from ..module import Module
+from ..parameter import Parameter
+from ..quantized import QuantizedLinear
+from .parametrize import is_parametrized, register_parametrization, remove_parametrizations
+
+LINEAR = (Linear, QuantizedLinear)
+PACKED = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")  # of MultiheadAttention
 
 
 @explained
 class LoRALinear(Module):
     """A frozen linear layer plus a product of two thin matrices that are learned (Hu et al., 2021).
 
-    [..., in] -> [..., out]; base: the layer. r: the rank of what is added. alpha: what is added is scaled by
-    alpha / r. ValueError for a rank that is none.
+    [..., in] -> [..., out]; base: the layer, which may be quantised. r: the rank of what is added. alpha:
+    what is added is scaled by alpha / r. ValueError for a rank that is none.
     """
 
-    def __init__(self, base: Linear, r: int = 8, alpha: float = 16.0, dropout: float = 0.0):
+    def __init__(self, base: Linear | QuantizedLinear, r: int = 8, alpha: float = 16.0, dropout: float = 0.0):
         positive("LoRALinear", r=r)
         self.base, self.r, self.alpha, self.dropout = base.requires_grad_(False), r, alpha, dropout
-        device = base.weight.device
+        device = (base.words if isinstance(base, QuantizedLinear) else base.weight).device
         self.lora_A = new_parameter(r, base.in_features, device=device)
         self.lora_B = new_parameter(base.out_features, r, device=device)  # zeros: nothing is added at first
         init.kaiming_uniform_(self.lora_A, a=sqrt(5))
@@ -36,12 +44,46 @@ class LoRALinear(Module):
 
     @no_grad()
     def merged(self) -> Linear:
-        """The linear layer with what was learned added to its weight."""
-        self.base.weight.assign_(self.base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
-        return self.base.requires_grad_(True)  # type: ignore[return-value]
+        """The linear layer with what was learned added to its weight; of a quantised one, one of floats."""
+        base = _floats(self.base) if isinstance(self.base, QuantizedLinear) else self.base
+        base.weight.assign_(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
+        return base.requires_grad_(True)
 
     def extra_repr(self) -> str:
         return f"r={self.r}, alpha={self.alpha}"
+
+
+def _floats(m: QuantizedLinear) -> Linear:
+    made = Linear(m.in_features, m.out_features, m.bias is not None, m.words.device)
+    made.weight.assign_(m.weight.dequantize())
+    if made.bias is not None and m.bias is not None:
+        made.bias.assign_(m.bias)
+    return made
+
+
+class LowRank(Module):
+    """A parametrization: a weight plus a product of two thin matrices that are learned. [n, k] -> [n, k]"""
+
+    def __init__(self, weight: Tensor, r: int, alpha: float):
+        positive("LowRank", r=r)
+        self.r, self.alpha = r, alpha
+        self.lora_A = new_parameter(r, weight.shape[1], device=weight.device)
+        self.lora_B = new_parameter(weight.shape[0], r, device=weight.device)
+        init.kaiming_uniform_(self.lora_A, a=sqrt(5))
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r)
+
+
+def _packed(model: Module) -> list[tuple[str, MultiheadAttention, str]]:
+    """(dotted name, module, name) of each weight of attention that is in no linear layer."""
+    return [
+        (f"{prefix}{name}", m, name)
+        for prefix, m in model._tree()
+        if isinstance(m, MultiheadAttention)
+        for name in PACKED
+        if isinstance(vars(m).get(name), Parameter)
+    ]
 
 
 def _matches(name: str, pattern: str | tuple[str, ...]) -> bool:
@@ -49,13 +91,13 @@ def _matches(name: str, pattern: str | tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, p) for p in patterns)
 
 
-def _replaced(model: Module, kind: type, make: Any, pattern: str | tuple[str, ...]) -> int:
-    """Put make(module) in the place of each module of a kind whose dotted name matches; how many."""
+def _replaced(model: Module, kinds: tuple[type, ...], make: Any, pattern: str | tuple[str, ...]) -> int:
+    """Put make(module) in the place of each module of these kinds whose dotted name matches; how many."""
     found = [
         (owner, last, f"{prefix}{last}")
         for prefix, owner in model._tree()
         for last, m in owner._own(Module)
-        if type(m) is kind
+        if type(m) in kinds
     ]
     chosen = [(owner, last) for owner, last, name in found if _matches(name, pattern)]
     for owner, last in chosen:
@@ -66,22 +108,44 @@ def _replaced(model: Module, kind: type, make: Any, pattern: str | tuple[str, ..
 def lora(
     model: Module, r: int = 8, alpha: float = 16.0, pattern: str | tuple[str, ...] = "*", dropout: float = 0.0
 ) -> Module:
-    """Freeze a model and add low ranks to its linear layers whose dotted names match; returns it.
+    """Freeze a model and add low ranks to its linear layers whose dotted names match, quantised ones too, and
+    to the weights of MultiheadAttention's queries, keys and values ("*.in_proj_weight"); returns it.
 
-    pattern: one or several, as of files: "blocks.*.qkv". ValueError where no linear layer matches.
+    pattern: one or several, as of files: "blocks.*.qkv". dropout: the share of a layer's inputs that the
+    added part drops in training. ValueError where no linear layer matches, and for a dropout where a weight
+    of attention does, which has no inputs of its own.
     """
+    weights = [(m, name) for path, m, name in _packed(model) if _matches(path, pattern)]
+    if weights and dropout:
+        rule = f"{weights[0][1]} of MultiheadAttention takes none: give 0, or a pattern without it"
+        raise ValueError(f"lora(pattern={pattern!r}, dropout={dropout}): {rule}")
     model.requires_grad_(False)
-    if not _replaced(model, Linear, lambda m: LoRALinear(m, r, alpha, dropout), pattern):
-        names = [name for name, m in model.named_modules() if type(m) is Linear]
+    layers = _replaced(model, LINEAR, lambda m: LoRALinear(m, r, alpha, dropout), pattern)
+    for m, name in weights:
+        register_parametrization(m, name, LowRank(getattr(m, name), r, alpha))
+    if not layers and not weights:
+        names = [name for name, m in model.named_modules() if type(m) in LINEAR]
+        names += [name for name, _, _ in _packed(model)]
         given = f"linear layers are {', '.join(names[:8]) or 'none'}{', ...' * (len(names) > 8)}"
         raise ValueError(f"lora(pattern={pattern!r}): matches no linear layer: {given}")
     return model
 
 
 def merge_lora(model: Module) -> Module:
-    """Put linear layers with what was learned added in the places of all LoRALinear; returns the model."""
-    _replaced(model, LoRALinear, LoRALinear.merged, "*")
+    """Put linear layers with what was learned added in the places of all LoRALinear, and add it to weights of
+    attention; returns the model. Quantised layers become Linear: `nn.quantize_` makes them small again."""
+    _replaced(model, (LoRALinear,), LoRALinear.merged, "*")
+    for m in list(model.modules()):
+        adapted = [name for name in PACKED if _is_adapted(m, name)]
+        for name in adapted:
+            remove_parametrizations(m, name)
+        for _, p in m._own(Parameter) if adapted else ():
+            p.requires_grad_(True)
     return model
+
+
+def _is_adapted(m: Module, name: str) -> bool:
+    return is_parametrized(m, name) and any(isinstance(p, LowRank) for p in vars(m)["parametrizations"][name])
 
 
 def freeze(model: Module, pattern: str | tuple[str, ...] = "*", frozen: bool = True) -> list[str]:
