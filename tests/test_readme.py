@@ -208,6 +208,10 @@ def test_paths_lead_somewhere():
     assert not sorted(lost)
 
 
+def test_the_architecture_is_read_at_a_sitting():
+    assert len(text_of("docs/architecture.md").splitlines()) <= 150
+
+
 def test_the_reading_itself():
     text = "[a](b.md#c) ![d](e.png) [f](https://g) [h](#i) `[j](k)`\n```python\nl\n```\n```\n[m](n)\n```\n"
     assert local_links(text) == ["b.md", "e.png"]
