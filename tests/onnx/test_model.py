@@ -278,6 +278,36 @@ def test_all_problems_at_once():
     assert lines[1] == "- Nope 'n0': reads 'gone', that nothing makes"
 
 
+def test_two_initializers_of_one_name():
+    """Also where one of them is sparse, and in graphs inside: which of them counts is not said."""
+    tensors = [helper.make_tensor(n, TensorProto.FLOAT, [2], [k, k]) for k, n in enumerate("abbaa")]
+    indices = helper.make_tensor("i", TensorProto.INT64, [1], [0])
+    values = helper.make_tensor("c", TensorProto.FLOAT, [1], [5])
+    graph = helper.make_graph(
+        [helper.make_node("Sum", ["a", "b", "c"], ["y"])],
+        "g",
+        [],
+        [onnx.ValueInfoProto(name="y")],
+        [*tensors, helper.make_tensor("c", TensorProto.FLOAT, [2], [1, 1])],
+        sparse_initializer=[helper.make_sparse_tensor(values, indices, [2])],
+    )
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(helper.make_model(graph), device="cpu")
+    assert str(e.value) == "the model: has 3 problems:" + "".join(
+        f"\n- the graph has two initializers {name!r}: give each a name of its own" for name in "abc"
+    )
+    inner = """{ c = Constant <value = bool {1}> () y = If (c) <
+      then_branch = t () => (float[2] r) <float[2] w = {1, 2}> { r = Abs(w) },
+      else_branch = e () => (float[2] q) { q = Neg(x) }> }"""
+    model = proto(inner)
+    branch = model.graph.node[1].attribute[0].g
+    branch.initializer.append(branch.initializer[0])
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(model, device="cpu")
+    told = "the model: If -> y: the graph has two initializers 'w': give each a name of its own"
+    assert str(e.value) == told
+
+
 def test_functions_that_grow_beyond_all_bounds():
     """Each calls the next ten times: ten functions stand for ten thousand million nodes."""
     functions = "".join(

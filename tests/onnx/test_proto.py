@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from helpers import onnx_cases
+from helpers.draws import in_turn
 from helpers.onnx_cases import read, same
 from onnx import helper, parser
 
@@ -15,8 +16,8 @@ from flambeau.onnx.read import parsed
 
 
 def test_both_readers_read_alike():
-    """A tenth of the cases; scripts/onnx_scoreboard.py --readers compares all."""
-    names = list(onnx_cases.cases(every=False))[3::10]
+    """A tenth of the cases, by the commit's turn; scripts/onnx_scoreboard.py --readers compares all."""
+    names = in_turn(onnx_cases.cases(every=False), 10)
     for name in names:
         data = onnx_cases.model_of(onnx_cases.cases(every=False)[name]).SerializeToString()
         assert same(read(data, True), read(data, False)), name

@@ -1,5 +1,6 @@
 """Protobuf messages of ONNX, by whichever reader, into the dataclasses of graph.py."""
 
+from collections import Counter
 from math import prod
 from typing import Any
 
@@ -64,6 +65,7 @@ class Reader:
     def graph(self, g: Any) -> GraphDef:
         initializers = {text_of(t.name): self.array(t) for t in g.initializer}
         initializers |= {text_of(s.values.name): self.sparse(s) for s in g.sparse_initializer}
+        of_tensors = [text_of(t.name) for t in (*g.initializer, *(s.values for s in g.sparse_initializer))]
         return GraphDef(
             text_of(g.name),
             tuple(self.node(n) for n in g.node),
@@ -71,6 +73,7 @@ class Reader:
             tuple(self.value(v) for v in g.output),
             initializers,
             tuple(self.value(v) for v in g.value_info),
+            tuple(name for name, count in Counter(of_tensors).items() if count > 1),
         )
 
     def node(self, n: Any) -> NodeDef:

@@ -119,6 +119,7 @@ class GraphDef:
     outputs: tuple[ValueDef, ...] = ()
     initializers: dict[str, Any] = field(default_factory=dict)
     values: tuple[ValueDef, ...] = ()  # what the file says of values in between
+    doubled: tuple[str, ...] = ()  # names of which the file has several initializers
 
 
 @dataclass(frozen=True)

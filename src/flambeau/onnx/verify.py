@@ -50,6 +50,9 @@ class Check:
         own = [v.name for v in g.inputs] + [n for n in g.initializers if n not in {v.name for v in g.inputs}]
         known = {*around, *own}
         yield from (f"the graph has two inputs {name!r}" for name in _twice(v.name for v in g.inputs))
+        yield from (
+            f"the graph has two initializers {name!r}: give each a name of its own" for name in g.doubled
+        )
         yield from self.nodes(g.nodes, known, opsets, depth)
         made = known | {name for node in g.nodes for name in node.outputs}
         yield from (f"nothing makes the output {v.name!r}" for v in g.outputs if v.name not in made)

@@ -7,11 +7,23 @@ from ...functions import inverse as inverted
 from ...nn import functional as F
 from ...tensor import Tensor
 from .conv import conv
+from .creation import range_of, trilu
+from .index import gather_nd, unique
 from .norm import layer_normalization
 from .product import gemm
+from .quantized import dequantize_linear, quantize_linear
+from .sampling import grid_sample
+from .shape import pad
 from .table import operator
 
 MS = "com.microsoft"
+
+# ONNX took these over as they were, but for attributes that it added
+operator("QuantizeLinear", domain=MS, arrays=True)(quantize_linear)
+operator("DequantizeLinear", domain=MS, arrays=True)(dequantize_linear)
+operator("Trilu", domain=MS, numbers="k")(trilu)
+operator("GatherND", domain=MS, places=True)(gather_nd)
+operator("GridSample", domain=MS)(grid_sample)
 
 
 def _fast_gelu(x: Tensor) -> Tensor:
@@ -155,6 +167,34 @@ def nhwc_conv(x: Tensor, w: Tensor, b: Tensor | None = None, **attributes: Any) 
 def inverse(x: Tensor) -> Tensor:
     """[..., n, n] -> [..., n, n]"""
     return inverted(x)
+
+
+# --- shapes, which ONNX took over with changes ---
+
+
+@operator("ExpandDims", domain=MS, numbers="axis", places=True)
+def expand_dims(x: Tensor, axis: Any) -> Tensor:
+    """A dim of size 1 at an axis, which is one number."""
+    return x.unsqueeze(int(axis[0] if isinstance(axis, list) else axis))
+
+
+@operator("Range", domain=MS)
+def ms_range(start: Tensor, limit: Tensor, delta: Tensor | None = None) -> Tensor:
+    """ONNX's Range, in steps of 1 where none is given."""
+    return range_of(start, limit, start.new_ones(()) if delta is None else delta)
+
+
+@operator("Pad", domain=MS, numbers="pads")
+def ms_pad(x: Tensor, pads: Any, value: Any = None, *, mode: str = "constant") -> Tensor:
+    """ONNX's Pad; pads are [2 * n] or [1, 2 * n]."""
+    return pad(x, pads[0] if pads and isinstance(pads[0], list) else pads, value, mode=mode)
+
+
+@operator("Unique", domain=MS, arrays=True)
+def ms_unique(x: Any) -> tuple:
+    """The different elements in the order in which they come, which each is, and how often each is there."""
+    values, _, inverse, counts = unique(x, sorted=0)
+    return values, inverse, counts
 
 
 # --- norms ---

@@ -18,6 +18,7 @@ from .attention import (
     split_heads,
     values_by,
 )
+from .quantized import matmul_integer
 from .table import operator
 
 MS = "com.microsoft"
@@ -90,9 +91,16 @@ def _scaled(q: Tensor, scale: float | None, **more: Any) -> AttentionAttributes:
 def ms_attention(*inputs: Any, **attributes: Any) -> tuple:
     """Self attention with its projection in. [b, n, i], [i, q + k + v] -> [b, n, v], [2, b, heads, all, d]"""
     i, a = MsAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
-    _refuse("rotary embeddings and shared buffers", a.do_rotary, a.past_present_share_buffer, i.past_length)
+    _refuse("shared buffers", i.past_length)
     made = i.x @ i.weights
-    made = made if i.bias is None else made + i.bias
+    return _self_attention(made if i.bias is None else made + i.bias, i, a)
+
+
+def _self_attention(
+    made: Tensor, i: "MsAttentionInputs | QAttentionInputs", a: MsAttentionAttributes
+) -> tuple:
+    """Attention of queries, keys and values behind each other. [b, n, q + k + v] -> [b, n, v], present"""
+    _refuse("rotary embeddings and shared buffers", a.do_rotary, a.past_present_share_buffer)
     sizes = list(a.qkv_hidden_sizes or [made.shape[-1] // 3] * 3)
     q, k, v = (split_heads(t, a.num_heads) for t in made.split(sizes, -1))
     past = 0 if i.past is None else i.past.shape[3]
@@ -102,6 +110,32 @@ def ms_attention(*inputs: Any, **attributes: Any) -> tuple:
     how = _scaled(q, a.scale, is_causal=a.unidirectional)
     present = stack([k, v]) if k.shape == v.shape else None
     return merge_heads(attend(q, k, v, bias, how, past)), present
+
+
+class QAttentionInputs(NamedTuple):
+    """The inputs of QAttention: numbers of 8 bits with their scales and zero points."""
+
+    x: Tensor
+    weights: Tensor
+    bias: Tensor
+    x_scale: Tensor
+    w_scale: Tensor  # one, or one a column
+    mask: Tensor | None = None
+    x_zero: Tensor | None = None
+    w_zero: Tensor | None = None
+    past: Tensor | None = None  # [2, b, heads, p, d]
+
+    @property
+    def added(self) -> None:
+        """It has nothing to be added to the scores."""
+
+
+@operator("QAttention", domain=MS)
+def q_attention(*inputs: Any, **attributes: Any) -> tuple:
+    """Attention whose projection is of quantised numbers. [b, n, i], [i, q + k + v] -> [b, n, v], present"""
+    i, a = QAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
+    made = matmul_integer(i.x, i.weights, i.x_zero, i.w_zero).float() * (i.x_scale * i.w_scale) + i.bias
+    return _self_attention(made, i, a)
 
 
 class MultiHeadInputs(NamedTuple):
