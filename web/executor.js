@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns flat integer commands into WebGPU work: what Flambeau's kernels run on in a browser, from Python under
  * Pyodide (src/flambeau/device/web.py) and from exported models without it. No dependency.
@@ -43,6 +44,10 @@ const WANTED = ["shader-f16", "subgroups", "timestamp-query"];
 
 /** What goes wrong, by `name`: NoAdapter, DeviceLost, OutOfMemory, CompileError or CommandError. */
 export class ExecutorError extends Error {
+  /**
+   * @param {string} name
+   * @param {string} message
+   */
   constructor(name, message) {
     super(message);
     this.name = name;
@@ -68,6 +73,7 @@ export async function open(options = { powerPreference: "high-performance" }) {
   }
 }
 
+/** @type {(message: string) => never} */
 function noAdapter(message) {
   throw new ExecutorError("NoAdapter", message);
 }
@@ -89,26 +95,37 @@ export class Executor {
     this.groups = limits.maxComputeWorkgroupsPerDimension;
     this.maxBinding = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
     this.bundleBuffers = limits[BOUND];
+    /** @type {string | null} */
     this.lost = null; // why, once the device is gone
     this.compiled = this.compiling = 0; // pipelines that are ready, and that are not yet
+    /** @type {((compiled: number, all: number) => void) | null} */
     this.onprogress = null; // called with (compiled, all) as pipelines become ready
     this.device = device;
     this.queue = device.queue;
+    /** @type {Map<number, any>} */
     this.buffers = new Map(); // number -> GPUBuffer, or the ExecutorError that is in its place
     this.pipelines = []; // number -> {made (or an ExecutorError), layout, outputs}
     this.dropped = []; // numbers of pipelines that are no more
+    /** @type {Map<string, any[]>} */
     this.layouts = new Map(); // counts of inputs and outputs -> [bind group layout, pipeline layout]
+    /** @type {Map<string, any>} */
     this.bindings = new Map(); // "outputs,offset,params,buffers" -> bind group
     this.bindingsKept = BINDINGS_KEPT;
+    /** @type {Map<number, Set<string>>} */
     this.users = new Map(); // buffer -> the keys of the bind groups that it is in, a set
+    /** @type {Map<number, {words: Uint32Array, steps: any[] | null}>} */
     this.prepared = new Map(); // number -> {words, steps}
+    /** @type {Map<number, Error>} */
     this.bad = new Map(); // buffer -> why what it holds is not what was asked for
     this.staging = [];
     this.faults = 0; // the buffer where kernels note faults, once there is such a kernel
     this.next = 1;
     this.unsettled = 0; // pipelines and large buffers that may still fail
+    /** @type {(() => void)[]} */
     this.line = []; // what waits for them
+    /** @type {Error[]} */
     this.troubles = []; // errors that belong to no buffer: the next read tells them
+    /** @type {Promise<void> | null} */
     this.watched = null; // done when those of what guarded() did are known
     device.lost.then(({ reason, message }) => (this.lost = message || reason || "no reason given"));
     if (!this.guest) device.onuncapturederror = ({ error }) => this.trouble(error);
@@ -193,7 +210,11 @@ export class Executor {
     });
   }
 
-  /** Copy a Uint8Array to the start of a buffer. */
+  /**
+   * Copy bytes to the start of a buffer.
+   * @param {number} handle
+   * @param {Uint8Array} given
+   */
   write(handle, given) {
     this.check();
     const bytes = this.own(given);
@@ -218,7 +239,10 @@ export class Executor {
     this.buffers.delete(handle);
   }
 
-  /** The bytes of several buffers, [buffer, bytes, ...], one after the other at multiples of four. */
+  /**
+   * The bytes of several buffers, [buffer, bytes, ...], one after the other at multiples of four.
+   * @param {Uint32Array} given
+   */
   async read(given) {
     this.check();
     const asked = this.own(given), { buffer, total } = await this.inLine(() => this.guarded(() => this.copyOut(asked)));
@@ -334,14 +358,21 @@ export class Executor {
     for (const handle of key.split(",").slice(2)) this.users.get(Number(handle))?.delete(key);
   }
 
-  /** Keep commands to be replayed again and again; returns their number. */
+  /**
+   * Keep commands to be replayed again and again; returns their number.
+   * @param {Uint32Array} words
+   */
   prepare(words) {
     const number = this.next++;
     this.prepared.set(number, { words, steps: null });
     return number;
   }
 
-  /** Run commands: one encoder, one pass between copies, one submit. `watch`: they name buffers that were adopted. */
+  /**
+   * Run commands: one encoder, one pass between copies, one submit.
+   * @param {Uint32Array} given
+   * @param {boolean} [watch] whether they name buffers that were adopted
+   */
   submit(given, watch) {
     this.check();
     const words = this.own(given);
@@ -456,7 +487,8 @@ export function told(message, wgsl) {
 
 const RESOLVE = 0x200 | 0x04, QUERIES = 4096;
 
-Object.assign(Executor.prototype, {
+/** @type {ThisType<Executor & {stamped(words: Uint32Array): any[]}>} */
+const forPython = {
   /** The bytes of a buffer. */
   sizeOf(handle) {
     return this.buffers.get(handle)?.size ?? 0;
@@ -502,7 +534,8 @@ Object.assign(Executor.prototype, {
     if (this.bad.size) this.spread(words, null);
     return parts;
   },
-});
+};
+Object.assign(Executor.prototype, forPython);
 
 /** Steps in groups that are timed together: a kernel alone, copies with those beside them. */
 function spansOf(steps) {

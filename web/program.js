@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Runs a folder of flambeau's save_program without Python, on executor.js:
  *
@@ -39,6 +40,8 @@ const ADVICE = {
  * Open the GPU (or take `executor`, another program's, or a GPUDevice as `device`) and read a program. source: the
  * folder's URL, or its files by name (bytes, Blobs or URLs) or as a list of Files. files: some by name, in place of the
  * source's. ondownload(bytes, all) is called as they come, onprogress(ready, all) as kernels compile.
+ * @param {any} [source]
+ * @param {{[option in "files" | "executor" | "device" | "signal" | "onprogress" | "ondownload"]?: any}} [options]
  */
 export async function load(source = HERE, { files = {}, executor, device, signal, onprogress, ondownload } = {}) {
   signal?.throwIfAborted();
@@ -64,20 +67,27 @@ export async function load(source = HERE, { files = {}, executor, device, signal
   }
 }
 
+/** @type {(name: string, message: string) => never} */
 function fail(name, message) {
   throw new ExecutorError(name, message);
 }
 
 const unloadable = (message) => fail("LoadError", message), refuse = (message) => fail("InputError", message);
+/** @type {(error: Error) => never} */
 const damaged = ({ message }) => unloadable(`program.json is damaged (${message}): save the program again`);
 
 // --- files ---
 
 const kindOf = (value) => value?.constructor?.name ?? String(value);
+/** @type {(value: any) => boolean} */
 const isUrl = (value) => typeof value === "string" || value instanceof URL;
 const absolute = (url) => new URL(url, globalThis.location?.href ?? import.meta.url);
 
-/** Where each file of a program is. */
+/**
+ * Where each file of a program is.
+ * @param {any} source
+ * @returns {Record<string, any>}
+ */
 function placesOf(source) {
   if (isUrl(source)) {
     const base = absolute(source);
@@ -105,7 +115,13 @@ function counting(ondownload, ends) {
   });
 }
 
-/** The bytes of a file, from wherever they are. */
+/**
+ * The bytes of a file, from wherever they are.
+ * @param {string} name
+ * @param {any} from
+ * @param {AbortSignal} signal
+ * @param {((name: string, bytes: number, size: number) => void) | undefined} tell
+ */
 async function received(name, from, signal, tell) {
   if (from instanceof ArrayBuffer) return new Uint8Array(from);
   if (ArrayBuffer.isView(from)) return new Uint8Array(from.buffer, from.byteOffset, from.byteLength);
@@ -122,6 +138,7 @@ async function received(name, from, signal, tell) {
 
 async function fetched(name, from, signal) {
   const url = absolute(from), where = url.href.slice(0, 200);
+  /** @type {any} */
   const response = await fetch(url, { signal }).catch((error) => ({ status: error.message }));
   if (!response.ok) unloadable(`${name} can't be had from ${where} (${response.status}): name a folder of save_program, whole`);
   if (/html/.test(response.headers.get("content-type")))
@@ -150,7 +167,10 @@ function texts(bytes) {
   return text(bytes).split(MARK).slice(1);
 }
 
-/** The tensors of a .safetensors file by name: {dtype, shape, data}, data as bytes. */
+/**
+ * The tensors of a .safetensors file by name: {dtype, shape, data}, data as bytes.
+ * @param {Uint8Array} file
+ */
 function tensors(file) {
   const found = new Map();
   try {
@@ -190,13 +210,23 @@ const whole = (bytes) => (bytes + 3) & ~3; // bytes that a copy takes
 const bytesOf = (dtype, count) => (dtype === "bool" ? 4 : ARRAYS[dtype].BYTES_PER_ELEMENT) * count;
 const shown = (dtype, shape) => `${dtype}[${shape.join(", ")}]`;
 
-/** Elements as the bytes that a buffer holds. */
+/**
+ * Elements as the bytes that a buffer holds.
+ * @param {string} dtype
+ * @param {any} data
+ */
 function stored(dtype, data) {
   if (dtype === "bool") data = Uint32Array.from(data, (v) => (v ? 1 : 0));
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** A buffer's bytes as elements. */
+/**
+ * A buffer's bytes as elements.
+ * @param {string} dtype
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ * @param {number} count
+ */
 function elements(dtype, bytes, at, count) {
   if (dtype === "bool") return Uint8Array.from(new Uint32Array(bytes.buffer, bytes.byteOffset + at, count));
   const begin = bytes.byteOffset + at;
@@ -205,18 +235,31 @@ function elements(dtype, bytes, at, count) {
 }
 
 class Program {
+  /**
+   * @param {Executor} executor
+   * @param {any} program what program.json holds
+   * @param {string[]} kernels
+   * @param {ReturnType<typeof tensors>} weights
+   * @param {boolean} owns whether the GPU ends with it
+   */
   constructor(executor, program, kernels, weights, owns) {
     if (kernels.length !== program.kernels.length)
       unloadable(`program.json has ${program.kernels.length} kernels, kernels.wgsl ${kernels.length}:` +
         " the files are not of one program");
     // inputs: [{name, dtype, shape}], "N" in a shape is the batch; outputs: [{name, dtype}]; batch: [least, most]
-    const { inputs, outputs, batch, plans } = program, adapter = executor.name;
-    Object.assign(this, { executor, adapter, inputs, outputs, batch, program, kernels, owns, disposed: false });
-    this.plans = plans[executor.software ? "software" : "gpu"];
+    this.executor = executor;
+    this.adapter = executor.name;
+    this.inputs = program.inputs;
+    this.outputs = program.outputs;
+    this.batch = program.batch;
+    this.program = program;
+    this.kernels = kernels;
+    this.owns = owns;
+    this.disposed = false;
+    this.plans = program.plans[executor.software ? "software" : "gpu"];
     this.pipelines = new Map(); // kernel -> number of its pipeline
     this.ready = new Map(); // batch size -> Ready
-    this.key = [0, 0];
-    this.drawn = 0; // blocks of random numbers that are used up
+    this.seed(0);
     this.weights = this.upload(weights);
   }
 
@@ -278,7 +321,11 @@ class Program {
     }
   }
 
-  /** Submit a run; the faults that are to be read behind its results. */
+  /**
+   * Submit a run; the faults that are to be read behind its results.
+   * @param {Ready} ready
+   * @param {any[]} given
+   */
   submit(ready, given) {
     const { executor } = this, { faults } = ready;
     given.forEach((value, i) => {
@@ -292,7 +339,11 @@ class Program {
     return faults ? [faults, FAULT_BYTES] : [];
   }
 
-  /** Run, and read the results. */
+  /**
+   * Run, and read the results.
+   * @param {number} n
+   * @param {any[]} given
+   */
   async read(n, given) {
     const ready = this.readyFor(n), noted = this.submit(ready, given);
     const bytes = await this.executor.read(Uint32Array.of(...ready.reads, ...noted));
@@ -320,7 +371,7 @@ class Program {
   seed(seed) {
     const wide = BigInt.asUintN(64, BigInt(seed));
     this.key = [Number(wide & 0xffffffffn), Number(wide >> 32n)];
-    this.drawn = 0;
+    this.drawn = 0; // blocks of random numbers that are used up
   }
 
   /** Give the GPU's memory back, and the GPU itself unless `load` was given it. */
@@ -390,7 +441,11 @@ class Program {
     return this.inputs.map(({ name }) => (name in inputs ? inputs[name] : refuse(`run: no '${name}': ${wanted}`)));
   }
 
-  /** The batch size and each input's bytes, or the GPUBuffer that has them. */
+  /**
+   * The batch size and each input's bytes, or the GPUBuffer that has them.
+   * @param {any[]} values
+   * @returns {[number, any[]]}
+   */
   given(values) {
     let n = null;
     const given = this.inputs.map((spec, i) => {
@@ -436,6 +491,7 @@ function told(error) {
 
 /** A program at one batch size: its buffers, and its commands in the executor. */
 class Ready {
+  /** @param {Program} program */
   constructor({ executor }) {
     this.executor = executor;
     this.own = []; // buffers to free
@@ -443,6 +499,10 @@ class Ready {
     this.prepared = 0;
   }
 
+  /**
+   * @param {Program} program
+   * @param {number} n
+   */
   fill(program, n) {
     const { executor } = program;
     const plan = program.plans.plans[program.plans.plan_of[n - program.batch[0]]];

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Turns what a program's input may be beside typed arrays (numbers, nested arrays of them, pictures) into those, checks
  * buffers of the GPU, and leaves results there or makes nested arrays of them. program.js loads it when it is needed.
@@ -15,6 +16,7 @@ const PICTURES = [
   "HTMLCanvasElement", "OffscreenCanvas", "ImageBitmap", "VideoFrame", "HTMLVideoElement", "HTMLImageElement", "ImageData",
 ];
 
+/** @type {(message: string) => never} */
 function fail(message) {
   throw new ExecutorError("InputError", `run: ${message}`);
 }
@@ -34,6 +36,7 @@ export function converted(spec, value, arrays) {
 
 // --- numbers ---
 
+/** @type {(value: any) => boolean} */
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 const kindOf = (value) => value?.constructor?.name ?? String(value);
 const quoted = (value) => (typeof value === "string" ? JSON.stringify(value) : isList(value) ? `an ${kindOf(value)}` : String(value));
@@ -50,7 +53,11 @@ function isElement(dtype, value) {
     && value >= least && value <= most;
 }
 
-/** Nested arrays as their elements in order, and the shape. */
+/**
+ * Nested arrays as their elements in order, and the shape.
+ * @param {{name: string, dtype: string}} spec
+ * @param {any} value
+ */
 function flat({ name, dtype }, value) {
   const shape = [], numbers = [], path = [], at = () => name + path.map((i) => `[${i}]`).join("");
   for (let row = value; isList(row); row = row[0]) shape.push(row.length);
@@ -84,7 +91,10 @@ function halves() {
   return globalThis.Float16Array ?? fail("this browser has no Float16Array: give f16 as the bits in a Uint16Array");
 }
 
-/** The bits of bf16, rounded to the nearest, of two the even one. */
+/**
+ * The bits of bf16, rounded to the nearest, of two the even one.
+ * @param {Float32Array} floats
+ */
 function brains(floats) {
   const bits = new Uint32Array(floats.buffer);
   return Uint16Array.from(bits, (b, i) => (Number.isNaN(floats[i]) ? 0x7fc0 : (b + 0x7fff + ((b >>> 16) & 1)) >>> 16));
@@ -115,7 +125,7 @@ function nested({ data, shape, dtype }) {
 // --- buffers of the GPU ---
 
 const COPY_SRC = 4; // GPUBufferUsage's
-const isBuffer = (value) => Boolean(globalThis.GPUBuffer) && value instanceof GPUBuffer;
+const isBuffer = (value) => Boolean(globalThis.GPUBuffer) && value instanceof globalThis.GPUBuffer;
 const whole = (bytes) => (bytes + 3) & ~3; // bytes that a copy takes
 
 /** {data: a GPUBuffer, shape}, which a run copies. */
@@ -185,7 +195,13 @@ function placed({ name, dtype, shape }, picture) {
 
 let canvas = null;
 
-/** A picture's RGBA bytes at a size. */
+/**
+ * A picture's RGBA bytes at a size.
+ * @param {string} name
+ * @param {any} picture
+ * @param {number} wide
+ * @param {number} high
+ */
 function bytes(name, picture, wide, high) {
   const width = picture.displayWidth ?? picture.videoWidth ?? picture.naturalWidth ?? picture.width;
   if (!isPicture(picture)) fail(`${name} is ${kindOf(picture)}, and those before it are pictures: give a list of pictures alone`);

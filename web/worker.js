@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * A module worker that loads Python, Flambeau and the GPU, and answers a page's messages; client.js speaks to it.
  *
@@ -25,7 +26,8 @@ import { answered, counted, fetched, manifestOf, runnable } from "./fetched.js";
 import { Fault, webassembly } from "./faults.js";
 
 const HOME = "/home/pyodide"; // on sys.path
-let python = null;
+/** @type {any} */
+let python = null; // Pyodide, once it runs
 
 const answers = {
   async start({ base }) {
@@ -70,16 +72,26 @@ addEventListener("unhandledrejection", (event) => {
   emit("broken", event.reason.message);
 });
 
-/** Whether Python is gone with an error: out of memory, or a trap of WebAssembly. */
+/**
+ * Whether Python is gone with an error: out of memory, or a trap of WebAssembly.
+ * @param {any} error
+ */
 function ended(error) {
   return error instanceof WebAssembly.RuntimeError || Boolean(error?.pyodide_fatal_error);
 }
 
+/**
+ * @param {string} event
+ * @param {any} value
+ */
 function emit(event, value) {
   postMessage({ event, value });
 }
 
-/** A Python value as one that can be posted. */
+/**
+ * A Python value as one that can be posted.
+ * @param {any} value
+ */
 function toPage(value) {
   if (!(value instanceof python.ffi.PyProxy)) return value;
   try {
@@ -90,7 +102,11 @@ function toPage(value) {
   }
 }
 
-/** An error of Python as its type, its last line and its traceback. */
+/**
+ * An error of Python as its type, its last line and its traceback.
+ * @param {any} error
+ * @returns {{name: string, message: string, trace: string}}
+ */
 function asMessage(error) {
   const trace = error.message ?? String(error);
   if (!(python && error instanceof python.ffi.PythonError)) return { name: error.name, message: trace, trace };
@@ -98,6 +114,7 @@ function asMessage(error) {
   return { name: error.type, message: last.replace(/^[\w.]+: /, ""), trace };
 }
 
+/** @param {string} base */
 async function load(base) {
   emit("status", "loading Python");
   await webassembly(); // before anything large is asked for
@@ -156,9 +173,10 @@ async function pyodide(manifest, core, base) {
  */
 function count({ files, packages, stdlib, pyodide }, base) {
   const core = (name) => name.startsWith(pyodide) && !name.endsWith(".mjs");
-  const own = ([name]) => name === stdlib || core(name) || packages.includes(name);
-  const taken = Object.entries(files).filter(own).map(([name, { bytes }]) => [new URL(name, base).href, bytes]);
-  const sizes = new Map(taken);
+  const own = (name) => name === stdlib || core(name) || packages.includes(name);
+  /** @type {Map<string, number>} */
+  const sizes = new Map();
+  for (const name of Object.keys(files).filter(own)) sizes.set(new URL(name, base).href, files[name].bytes);
   const total = [...sizes.values()].reduce((a, b) => a + b, 0), plain = globalThis.fetch;
   let loaded = 0;
   return new Promise((_, reject) => {
@@ -171,7 +189,7 @@ function count({ files, packages, stdlib, pyodide }, base) {
       emit("progress", { loaded: Math.min(loaded, total), total });
     };
     globalThis.fetch = async (given, options) => {
-      const url = new URL(given.url ?? given, base), size = sizes.get(url.href);
+      const url = new URL(given instanceof Request ? given.url : given, base), size = sizes.get(url.href);
       if (size === undefined) return plain(given, options);
       const response = await answered(url, options, plain).catch(told);
       return new Response(whole(response.body, url, size, tell, reject), { headers: headersOf(response, url) });
@@ -182,7 +200,14 @@ function count({ files, packages, stdlib, pyodide }, base) {
   });
 }
 
-/** A file's stream, counted; `broken` is told where another number of bytes comes. */
+/**
+ * A file's stream, counted; `broken` is told where another number of bytes comes.
+ * @param {ReadableStream} body
+ * @param {URL} url
+ * @param {number} size in bytes
+ * @param {(bytes: number) => void} tell
+ * @param {(fault: Fault) => void} broken
+ */
 function whole(body, url, size, tell, broken) {
   const name = url.pathname;
   let came = 0;
@@ -195,7 +220,11 @@ function whole(body, url, size, tell, broken) {
   });
 }
 
-/** Of an answer, with the type that browsers want of WebAssembly: many servers do not know it. */
+/**
+ * Of an answer, with the type that browsers want of WebAssembly: many servers do not know it.
+ * @param {Response} response
+ * @param {URL} url
+ */
 function headersOf(response, url) {
   const headers = new Headers(response.headers);
   if (url.pathname.endsWith(".wasm")) headers.set("content-type", "application/wasm");
