@@ -11,6 +11,7 @@ from helpers.plans import kernels_of
 import flambeau as fb
 from flambeau import optim
 from flambeau.core.limits import Limits
+from flambeau.optim.state import KINDS
 
 
 def leaf(*values, device="cpu"):
@@ -162,6 +163,42 @@ def test_torchs_own_state_is_loaded(torch, make, kw):
         if i >= 3:
             mine.step(pull([p], i - 1.5))
     np.testing.assert_allclose(p.numpy(), q.detach().numpy(), rtol=1e-5)
+
+
+def moved(make, **kw):
+    opt = make([p := leaf(1.0), q := leaf(2.0)], lr=0.1, **kw)
+    opt.step(pull([p, q], 1.0, 1.0))
+    return opt
+
+
+OTHERS = [
+    (optim.Adam, {}, optim.SGD, {},
+     "Adam or AdamW or RAdam or SparseAdam (exp_avg, exp_avg_sq, step)", "nothing"),
+    (optim.AdamW, {"amsgrad": True}, optim.SGD, {"momentum": 0.9},
+     "Adam or AdamW or RAdam or SparseAdam (exp_avg, exp_avg_sq, max_exp_avg_sq, step)", "momentum_buffer"),
+    (optim.SGD, {"momentum": 0.9}, optim.Adam, {},
+     "SGD or Muon (momentum_buffer)", "exp_avg, exp_avg_sq, step"),
+    (optim.RMSprop, {"momentum": 0.9, "centered": True}, optim.Lion, {},
+     "RMSprop (grad_avg, momentum_buffer, square_avg, step)", "exp_avg"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, kw, other, more, whose, kept", OTHERS)
+def test_the_state_of_another_optimizer(make, kw, other, more, whose, kept):
+    state = moved(make, **kw).state_dict()
+    with pytest.raises(ValueError) as e:
+        other([leaf(1.0), leaf(2.0)], lr=0.1, **more).load_state_dict(state)
+    cure = "give the state of the same optimizer and model"
+    told = f"it is the state of {whose}, and {other.__name__} keeps {kept}"
+    assert str(e.value) == f"load_state_dict(...): {told}: {cure}"
+
+
+def test_the_kind_of_every_state_is_known():
+    for name in sorted({kind for kinds in KINDS.values() for kind in kinds}):
+        p = fb.ones(2, 3, device="cpu").requires_grad_()
+        opt = getattr(optim, name)([p], lr=0.1, **({"momentum": 0.9} if name in ("SGD", "RMSprop") else {}))
+        opt.step(pull([p], 1.0))
+        assert name in KINDS[" ".join(sorted(opt.state_dict()["state"][0]))]
 
 
 def test_state_that_does_not_fit():

@@ -353,7 +353,7 @@ class Optimizer:
         """
         for hook in self._hooked("load_state_dict_pre"):
             state_dict = hook(self, state_dict) or state_dict
-        check_state(state_dict, self.param_groups, self.state)
+        check_state(state_dict, self.param_groups, self.state, self._name)
         shared: dict[Any, State] = {}
         with uninterrupted(), no_grad():
             for i, (group, saved) in enumerate(

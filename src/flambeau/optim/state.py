@@ -6,6 +6,24 @@ from typing import Any
 from ..errors import nearest
 from ..tensor import Tensor, tensor
 
+KINDS = {  # the names of a parameter's state, without those of options, and whose they are
+    "ax eta mu step": ["ASGD"],
+    "acc_delta square_avg step": ["Adadelta"],
+    "col_var row_var step": ["Adafactor"],
+    "step variance": ["Adafactor"],
+    "step sum": ["Adagrad"],
+    "exp_avg exp_avg_sq step": ["Adam", "AdamW", "RAdam", "SparseAdam"],
+    "exp_avg exp_inf step": ["Adamax"],
+    "exp_avg exp_avg_diff exp_avg_sq prev step": ["Adan"],
+    "exp_avg": ["Lion"],
+    "momentum_buffer": ["SGD", "Muon"],
+    "exp_avg exp_avg_sq mu_product step": ["NAdam"],
+    "square_avg step": ["RMSprop"],
+    "momentum_buffer square_avg step": ["RMSprop"],
+    "prev step step_size": ["Rprop"],
+}
+OF_OPTIONS = {"max_exp_avg_sq", "grad_avg"}
+
 
 def copied(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
     """A parameter's state with tensors of their own: one for each, also where several parameters have it."""
@@ -14,8 +32,9 @@ def copied(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
     }
 
 
-def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]]) -> None:
-    """ValueError lists all groups, names and shapes of a state_dict that do not fit."""
+def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]], kind: str) -> None:
+    """ValueError lists all groups, names and shapes of a state_dict that do not fit, or says that it is that
+    of another kind of optimiser than this one."""
     problems = [f"missing: {name!r}" for name in ("state", "param_groups") if name not in given]
     if not problems:
         saved = given["param_groups"]
@@ -28,7 +47,17 @@ def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[st
             problems += [line for n, p in pairs for line in _misfits(n, given["state"].get(n, {}), own[p])]
     if problems:
         cure = "give the state of the same optimizer and model"
+        names, mine = _names(given.get("state", {})), _names(own)
+        whose = KINDS.get(" ".join(sorted(names - OF_OPTIONS)), [])
+        if whose and kind not in whose and names != mine:
+            told = f"it is the state of {' or '.join(whose)} ({', '.join(sorted(names))})"
+            kept = ", ".join(sorted(mine)) or "nothing"
+            raise ValueError(f"load_state_dict(...): {told}, and {kind} keeps {kept}: {cure}")
         raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {cure}")
+
+
+def _names(state: dict[Any, dict[str, Any]]) -> set[str]:
+    return {name for s in state.values() for name in s}
 
 
 def _misfits(number: int, saved: dict[str, Any], own: dict[str, Any]) -> list[str]:
