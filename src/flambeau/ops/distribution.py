@@ -10,7 +10,7 @@ from ..core.op import Family
 from ..core.shape import broadcast, sizes_of
 from ..device import get_device
 from .creation import finished
-from .random import _bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
+from .random import drawn_bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
 FUNCTIONS = (
     "bernoulli",
@@ -64,7 +64,7 @@ def randint(
         raise ValueError("high must be above low, by at most 2**31")
     size = (size,) if isinstance(size, int) else tuple(size)
     dtype = dt.default_integer() if dtype is None else dt.as_dtype(dtype)
-    drawn = (_bits(size, get_device(device), generator) % (high - low)).int()
+    drawn = (drawn_bits(size, get_device(device), generator) % (high - low)).int()
     drawn = drawn.long() if dtype.is_pair else drawn
     return finished(drawn + low, dtype, requires_grad)
 
@@ -202,7 +202,7 @@ def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: 
     """The integers below n in random order, int64: the order that sorts n random words. -> [n]"""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
-    order = _bits((n,), get_device(device), generator)._argsort(False)
+    order = drawn_bits((n,), get_device(device), generator)._argsort(False)
     return finished(order, dtype or dt.default_integer(), requires_grad)
 
 

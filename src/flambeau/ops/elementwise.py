@@ -10,7 +10,7 @@ from ..core.op import UNORDERED, Family, Op, check_held
 SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
 
 
-def _float(*dtypes):
+def float_dtype(*dtypes):
     """Integers compute as the default floats."""
     return dt.promote(*dtypes).float_of()
 
@@ -52,7 +52,7 @@ def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, dtypes="fiub", names=()
 
 def analytic(grad, xp, doc, cost) -> Op:
     """A function of floats and of complex numbers."""
-    return elementwise(grad, xp, doc, _float, cost, dtypes=ANY)
+    return elementwise(grad, xp, doc, float_dtype, cost, dtypes=ANY)
 
 
 def bitwise(xp, doc, dtypes="iub", names=TWO) -> Op:
@@ -174,7 +174,7 @@ class Elementwise(Family):
     acosh = analytic(lambda g, y, x: [g / ((x - 1).sqrt() * (x + 1).sqrt())], "acosh", "inverse of cosh", 8)
     atanh = analytic(lambda g, y, x: [g / (1 - x * x)], "atanh", "inverse of tanh", 8)
     erf = elementwise(
-        lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], "erf", "error function", _float, 8
+        lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], "erf", "error function", float_dtype, 8
     )
     sigmoid = analytic(
         lambda g, y, x: [g * y * (1 - y)], lambda xp, x: 1 / (1 + xp.exp(-x)), "1 / (1 + exp(-x))", 4
@@ -205,9 +205,9 @@ class Elementwise(Family):
     )
     square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number, dtypes=ANY)
 
-    isnan = compare("isnan", "whether x is not a number", _float, ONE)
-    isinf = compare("isinf", "whether x is infinite", _float, ONE)
-    isfinite = compare("isfinite", "whether x is neither infinite nor not a number", _float, ONE)
+    isnan = compare("isnan", "whether x is not a number", float_dtype, ONE)
+    isinf = compare("isinf", "whether x is infinite", float_dtype, ONE)
+    isfinite = compare("isfinite", "whether x is neither infinite nor not a number", float_dtype, ONE)
     logical_not = compare("logical_not", "whether x is 0", _bool, ONE)
 
     mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y", dtypes=ANY)
@@ -242,7 +242,7 @@ class Elementwise(Family):
         _atan2_grad,
         "atan2",
         "angle of the point (y, x), radians",
-        _float,
+        float_dtype,
         8,
     )
 
@@ -268,14 +268,14 @@ class Elementwise(Family):
         "iu",
     )
 
-    copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", _float)
-    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float, ONE, "fiub")
+    copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", float_dtype)
+    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", float_dtype, ONE, "fiub")
     exponent = elementwise(
         None,
         lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
         "e of x = m * 2**e with m in [0.5, 1)",
         lambda d: dt.int32,
-        operands=_float,
+        operands=float_dtype,
         names=ONE,
     )
     nextafter = elementwise(
@@ -286,14 +286,18 @@ class Elementwise(Family):
         dtypes="fiub",
     )
     hypot = elementwise(
-        lambda g, z, x, y: [g * x / z, g * y / z], "hypot", "sqrt(x * x + y * y), safe for large x", _float, 8
+        lambda g, z, x, y: [g * x / z, g * y / z],
+        "hypot",
+        "sqrt(x * x + y * y), safe for large x",
+        float_dtype,
+        8,
     )
     gcd = elementwise(None, "gcd", "greatest common divisor", _number, 64, dtypes="iub")
     logaddexp = elementwise(
         lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
         "logaddexp",
         "log(exp(x) + exp(y))",
-        _float,
+        float_dtype,
         8,
     )
 
@@ -341,8 +345,8 @@ class Elementwise(Family):
     @kernel(
         "elementwise",
         xp=_reference("divide"),
-        dtype=_float,
-        operands=_float,
+        dtype=float_dtype,
+        operands=float_dtype,
         cost=2,
         dtypes=ANY,
         grad=lambda g, z, x, y: [g / y, -g * z / y],
@@ -370,8 +374,8 @@ class Elementwise(Family):
         xp=lambda xp, x, e: xp.ldexp(x, e),
         cost=4,
         dtypes="fiub",
-        dtype=lambda x, e: _float(x),
-        operands=lambda x, e: (_float(x), dt.int32),
+        dtype=lambda x, e: float_dtype(x),
+        operands=lambda x, e: (float_dtype(x), dt.int32),
         grad=lambda g, z, x, e: [g.ldexp(e), None],
     )
     def ldexp(self, other):

@@ -223,7 +223,7 @@ def philox(xp, n: int, words):
     return xp.astype(xp.reshape(xp.stack(c, axis=1), (-1,))[:n], "uint32")
 
 
-def _bits(shape, device, source: Generator | None = None):
+def drawn_bits(shape, device, source: Generator | None = None):
     if source is not None and not isinstance(source, Generator):
         raise TypeError(f"generator={source!r} is none: give a flambeau.Generator")
     draw = Draw(prod(shape), source)
@@ -248,12 +248,12 @@ def uniform_of(bits):
 
 def uniform_bits(shape, device, source: Generator | None = None):
     """Uniform in [0, 1) of that shape, float32."""
-    return uniform_of(_bits(shape, device, source))
+    return uniform_of(drawn_bits(shape, device, source))
 
 
 def open_bits(shape, device, source: Generator | None = None):
     """Uniform in (0, 1) without its ends, from the high 23 bits: its logarithms are finite and not 0."""
-    return ((_bits(shape, device, source) >> 9).float() + 0.5) * 2.0**-23
+    return ((drawn_bits(shape, device, source) >> 9).float() + 0.5) * 2.0**-23
 
 
 def exponential_bits(shape, device, source: Generator | None = None):

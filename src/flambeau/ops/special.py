@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.declare import composed, composite
 from ..core.op import Family
-from .elementwise import _float, elementwise
+from .elementwise import elementwise, float_dtype
 from .reduce import in_float32
 
 
@@ -157,76 +157,82 @@ def _bessel(order: int):
 
 class Special(Family):
     lgamma = elementwise(
-        lambda g, y, x: [g * x.digamma()], each(_lgamma), "logarithm of |gamma(x)|", _float, 40
+        lambda g, y, x: [g * x.digamma()], each(_lgamma), "logarithm of |gamma(x)|", float_dtype, 40
     )
-    digamma = elementwise(lambda g, y, x: [g * x.polygamma(1)], each(_digamma), "slope of lgamma", _float, 40)
+    digamma = elementwise(
+        lambda g, y, x: [g * x.polygamma(1)], each(_digamma), "slope of lgamma", float_dtype, 40
+    )
     zeta = elementwise(
         lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)],
         _zetas,
         "Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x",
-        _float,
+        float_dtype,
         80,
     )
     igamma = elementwise(
         lambda g, y, a, x: [None, g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
         pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
         "the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x",
-        _float,
+        float_dtype,
         400,
     )
     igammac = elementwise(
         lambda g, y, a, x: [None, -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
         pairs(lambda a, x: _incomplete_gamma(a, x)[1]),
         "the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x",
-        _float,
+        float_dtype,
         400,
     )
     erfc = elementwise(
         lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))],
         each(math.erfc),
         "1 - erf(x), exact far out",
-        _float,
+        float_dtype,
         12,
     )
     erfcx = elementwise(
-        lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))], each(_erfcx), "exp(x * x) * erfc(x)", _float, 12
+        lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))],
+        each(_erfcx),
+        "exp(x * x) * erfc(x)",
+        float_dtype,
+        12,
     )
     ndtri = elementwise(
         lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)],
         each(_ndtri),
         "x of a normal distribution with this mass below it",
-        _float,
+        float_dtype,
         12,
     )
     erfinv = elementwise(
         lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)],
         each(_erfinv),
         "inverse of erf",
-        _float,
+        float_dtype,
         12,
     )
     i0e = elementwise(
-        lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), "exp(-|x|) * i0(x)", _float, 40
+        lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), "exp(-|x|) * i0(x)", float_dtype, 40
     )
     i1e = elementwise(
         lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))],
         each(_bessel(1)),
         "exp(-|x|) * i1(x)",
-        _float,
+        float_dtype,
         40,
     )
     xlogy = elementwise(
         lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
         lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
         "x * log(y); 0 where x is, whatever y is",
-        _float,
+        float_dtype,
         5,
     )
     xlog1py = elementwise(
         lambda g, z, x, y: [g * ((x == 0) & (y <= -1)).where(0.0, y.log1p()), g * x / (y + 1)],
         lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y)),
         "x * log(1 + y); 0 where x is, whatever y is",
-        _float,
+        float_dtype,
         9,
     )
 

@@ -67,14 +67,14 @@ def _half(n: int, block: int) -> int:
 # --- triangular systems ---
 
 
-def _substitute(a, b, upper: bool, unit: bool):
+def substitute(a, b, upper: bool, unit: bool):
     n = a.shape[-1]
     if n <= BLOCK:
         return Factor._triangular_block(a, b, upper, unit)
     h = _half(n, BLOCK)
     one, two = (slice(h, n), slice(0, h)) if upper else (slice(0, h), slice(h, n))
-    first = _substitute(a[..., one, one], b[..., one, :], upper, unit)
-    second = _substitute(a[..., two, two], b[..., two, :] - a[..., two, one] @ first, upper, unit)
+    first = substitute(a[..., one, one], b[..., one, :], upper, unit)
+    second = substitute(a[..., two, two], b[..., two, :] - a[..., two, one] @ first, upper, unit)
     return join([second, first] if upper else [first, second], -2)
 
 
@@ -90,7 +90,7 @@ def _triangular_grad(g, y, a, b, upper, unit):
 @composite(grad=_triangular_grad)
 def _triangular(a, b, *, upper, unit):
     """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]"""
-    return zeros(b, *b.shape) if 0 in b.shape else _substitute(a, b, upper, unit)
+    return zeros(b, *b.shape) if 0 in b.shape else substitute(a, b, upper, unit)
 
 
 # --- LU ---
@@ -107,7 +107,7 @@ def _eliminate(a):
     h = k if k <= BLOCK and m <= 4096 else _half(min(k, n - 1), block)
     left, order, pivots = _eliminate(a[..., :h])
     right = take_rows(a[..., h:], order.int())
-    top = _substitute(left[..., :h, :], right[..., :h, :], False, True)
+    top = substitute(left[..., :h, :], right[..., :h, :], False, True)
     if h == m:
         return join([left, top], -1), order, pivots
     low, order2, pivots2 = _eliminate(right[..., h:, :] - left[..., h:, :] @ top)
@@ -184,7 +184,7 @@ def _root(a):
         return Factor._cholesky_block(a)
     h = _half(n, BLOCK)
     first = _root(a[..., :h, :h])
-    below = mT(_substitute(first, mT(a[..., h:, :h]), False, False))
+    below = mT(substitute(first, mT(a[..., h:, :h]), False, False))
     second = _root(a[..., h:, h:] - below @ mT(below))
     right = zeros(a, *a.shape[:-2], h, n - h)
     return join([join([first, right], -1), join([below, second], -1)], -2)

@@ -177,9 +177,9 @@ def _solve_packed(packed, b, adjoint: bool):
     n, order = packed.shape[-2], lf.lu_order(packed)
     a = packed[..., :n]
     if adjoint:
-        x = lf._substitute(mT(a), b, False, False)
-        return lf.take_rows(lf._substitute(mT(a), x, True, True), lf.inverse_order(order))
-    return lf._substitute(a, lf._substitute(a, lf.take_rows(b, order), False, True), True, False)
+        x = lf.substitute(mT(a), b, False, False)
+        return lf.take_rows(lf.substitute(mT(a), x, True, True), lf.inverse_order(order))
+    return lf.substitute(a, lf.substitute(a, lf.take_rows(b, order), False, True), True, False)
 
 
 def _solve_grad(g, y, a, b, packed, adjoint):
