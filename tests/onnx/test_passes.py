@@ -4,6 +4,7 @@ import numpy as np
 from onnx import helper, numpy_helper, parser
 
 import flambeau as fb
+from flambeau.nn import functional as F
 from flambeau.onnx.passes import asked_for, fold_norms
 from flambeau.onnx.read import read_model
 
@@ -95,6 +96,76 @@ def test_norms_become_part_of_convolutions():
         assert np.allclose(found.numpy(), expected, atol=1e-5)
 
 
+TWICE = """<ir_version: 9, opset_import: ["": 17]>
+g (float[1, 2, 3, 3] x) => (float[1, 2, 3, 3] y)
+<float[2, 2, 1, 1] w = {1, 2, 3, 4}, float[2] one = {1, 2}, float[2] zero = {0, 1}> {
+  mean = Identity(zero)  var = Identity(one)  again = Identity(mean)
+  scale = Constant <value = float[2] {2, 3}> ()
+  a = Conv(x, w)  b = BatchNormalization(a, scale, zero, mean, var)
+  c = Relu(b)
+  d = Conv(c, w)  y = BatchNormalization(d, one, again, zero, var)
+}"""
+
+
+def test_norms_are_folded_whose_numbers_come_by_other_names():
+    """As PyTorch's exporter writes equal initializers: one of them, and Identity nodes."""
+    from onnx.reference import ReferenceEvaluator
+
+    proto = parser.parse_model(TWICE)
+    graph = fold_norms(read_model(proto)).graph
+    assert [(n.op, *n.inputs) for n in graph.nodes] == [
+        ("Conv", "x", "w.folded", "zero.folded"),
+        ("Relu", "b"),
+        ("Conv", "c", "w.folded_", "again.folded"),
+    ]
+    assert list(graph.initializers) == ["w.folded", "zero.folded", "w.folded_", "again.folded"]
+    x = np.random.default_rng(1).normal(size=(1, 2, 3, 3)).astype("f4")
+    expected = ReferenceEvaluator(proto).run(None, {"x": x})[0]
+    found = fb.onnx.load(proto, device="cpu", fold_norms=True)(x)
+    assert np.allclose(found.numpy(), expected, atol=1e-5)
+    text = TWICE.replace("y = BatchN", "n = BatchN").replace("var)\n}", "var)  y = Add(n, mean)\n}")
+    kept = fold_norms(read_model(parser.parse_model(text))).graph  # somebody else reads one of the names
+    assert [n.op for n in kept.nodes] == ["Identity", "Conv", "Relu", "Conv", "Add"]
+
+
 def test_norms_stay_where_others_read():
     definition = read_model(norm_model(second_reader=True))
     assert [n.op for n in fold_norms(definition).graph.nodes] == ["Conv", "BatchNormalization", "Add"]
+
+
+SPELLED = """<ir_version: 9, opset_import: ["": 17]> g (float[4, 64] x, float[64, 64] w) => (float[4, 64] y)
+<float two = {2}, float half = {0.5}, float one = {1}, float root = {1.4142135}, float eps = {0.00001},
+ float three = {3}, float six = {6}, float zero = {0}, float c1 = {0.044715}, float c2 = {0.79788456}> {
+ NODES }"""
+GELU = "d = Div(FROM, root) e = Erf(d) p = Add(e, one) m = Mul(FROM, p) y = Mul(m, half)"
+NORM = """m = ReduceMean <axes = [-1]> (x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean <axes = [-1]> (q)
+  e = Add(v, eps) r = Sqrt(e) n = Div(d, r) y = Add(n, half)"""
+LIKE = {  # what exporters spell out, and the function that it is
+    GELU.replace("FROM", "x"): lambda x, w: F.gelu(x),
+    "h = MatMul(x, w) " + GELU.replace("FROM", "h"): lambda x, w: F.gelu(x @ w),
+    "q = Pow(x, three) a = Mul(q, c1) t = Add(x, a) u = Mul(t, c2) v = Tanh(u) p = Add(v, one) m = Mul(x, p) "
+    "y = Mul(m, half)": lambda x, w: F.gelu(x, approximate="tanh"),
+    "q = Sigmoid(x) y = Mul(x, q)": lambda x, w: F.silu(x),
+    "a = Add(x, three) c = Clip(a, zero, six) m = Mul(x, c) y = Div(m, six)": lambda x, w: F.hardswish(x),
+    NORM: lambda x, w: F.layer_norm(x, (64,)) + 0.5,
+    NORM.replace("y =", "l =") + " y = MatMul(l, w)": lambda x, w: (F.layer_norm(x, (64,)) + 0.5) @ w,
+    "q = Mul(x, x) v = ReduceMean <axes = [-1]> (q) e = Add(v, eps) r = Sqrt(e) y = Div(x, r)": (
+        lambda x, w: F.rms_norm(x, (64,), eps=1e-5)
+    ),
+}
+
+
+def test_what_is_spelled_out_needs_no_more_kernels_than_the_function(gpu):
+    """Planned on a GPU, computed on NumPy."""
+    draw = np.random.default_rng(0)
+    arrays = [draw.normal(size=shape).astype("f4") for shape in ((4, 64), (64, 64))]
+    for nodes, function in LIKE.items():
+        proto = parser.parse_model(SPELLED.replace("NODES", nodes))
+        with fb.no_grad():
+            x, w = (fb.tensor(a, device=gpu) for a in arrays)
+            model = fb.onnx.load(proto, device=gpu, replays=False).eval()
+            found, own = len(model(x, w).plan()), len(function(x, w).plan())
+            assert found == own, (nodes, found, own)
+            x, w = (fb.tensor(a, device="cpu") for a in arrays)
+            y = fb.onnx.load(proto, device="cpu", replays=False)(x, w)
+            assert np.allclose(y.numpy(), function(x, w).numpy(), atol=1e-5), nodes

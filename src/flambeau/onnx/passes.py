@@ -152,30 +152,63 @@ def fold_norms(model: ModelDef) -> ModelDef:
         v.name for v in graph.outputs
     )
     made = {out: n for n in graph.nodes for out in n.outputs}
-    arrays, replaced = dict(graph.initializers), {}
+    arrays, replaced, taken = dict(graph.initializers), {}, {*readers, *made, *graph.initializers}
+    known = _known(graph)
     for norm in graph.nodes:
         conv = made.get(norm.inputs[0]) if norm.inputs else None
-        if norm.op != "BatchNormalization" or conv is None or not _folds(conv, norm, arrays, readers):
+        if norm.op != "BatchNormalization" or conv is None or not _folds(conv, norm, known, readers):
             continue
-        weight, bias = _folded(conv, norm, arrays)
-        name = norm.inputs[2]
-        arrays[conv.inputs[1]], arrays[name] = weight, bias
+        names = [_own_name(n, graph, readers, taken) for n in (conv.inputs[1], norm.inputs[2])]
+        arrays |= zip(names, _folded(conv, norm, known), strict=True)
         replaced[id(conv)] = None
-        replaced[id(norm)] = replace(conv, inputs=(*conv.inputs[:2], name), outputs=norm.outputs[:1])
+        replaced[id(norm)] = replace(conv, inputs=(conv.inputs[0], *names), outputs=norm.outputs[:1])
     nodes = tuple(r for n in graph.nodes if (r := replaced.get(id(n), n)) is not None)
+    needed = set(map(id, asked_for(nodes, [v.name for v in graph.outputs])))
+    nodes = tuple(n for n in nodes if id(n) in needed or not _is_constant(n, known))
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
     kept = {name: a for name, a in arrays.items() if name in read}
     inputs = tuple(v for v in graph.inputs if v.name in kept or v.name not in graph.initializers)
     return replace(model, graph=replace(graph, nodes=nodes, initializers=kept, inputs=inputs))
 
 
-def _folds(conv: NodeDef, norm: NodeDef, arrays: dict[str, Any], readers: Counter) -> bool:
-    """Whether weights are there, and nobody else has a use for them."""
+def _known(graph: GraphDef) -> dict[str, Any]:
+    """Initializers and constants by all their names: PyTorch's exporter writes of equal ones one, and
+    Identity nodes that give it the names of the others."""
+    known = dict(graph.initializers)
+    for node in graph.nodes:
+        if _is_constant(node, known):
+            known[node.outputs[0]] = (
+                node.attributes["value"] if node.op == "Constant" else known[node.inputs[0]]
+            )
+    return known
+
+
+def _is_constant(node: NodeDef, known: dict[str, Any]) -> bool:
+    """Whether a node gives a tensor of the file, or another name to one."""
+    if node.domain or len(node.outputs) != 1:
+        return False
+    is_alias = node.op == "Identity" and len(node.inputs) == 1 and node.inputs[0] in known
+    return is_alias or (node.op == "Constant" and hasattr(node.attributes.get("value"), "dtype"))
+
+
+def _own_name(name: str, graph: GraphDef, readers: Counter, taken: set[str]) -> str:
+    """The name for what is made of an initializer: its own, or where others read that too, one like it."""
+    if name in graph.initializers and readers[name] == 1:
+        return name
+    name += ".folded"
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter) -> bool:
+    """Whether weights are there, and nobody else has a use for what the convolution gives."""
     if conv.op != "Conv" or conv.domain or norm.domain or len(norm.outputs) > 1:
         return False
-    names = [*conv.inputs[1:], *norm.inputs[1:]]
-    own = readers[conv.outputs[0]] == 1 and all(readers[n] == 1 for n in (conv.inputs[1], norm.inputs[2]))
-    return own and all(n in arrays for n in names) and not norm.attributes.get("training_mode")
+    names = [n for n in (*conv.inputs[1:], *norm.inputs[1:]) if n]
+    own = readers[conv.outputs[0]] == 1
+    return own and all(n in known for n in names) and not norm.attributes.get("training_mode")
 
 
 def _folded(conv: NodeDef, norm: NodeDef, arrays: dict[str, Any]) -> tuple[Any, Any]:
