@@ -1,5 +1,7 @@
 """`flambeau onnx`: what it says of files, what it runs and writes."""
 
+from io import StringIO
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -7,6 +9,7 @@ from onnx import parser
 
 from flambeau.cli import main
 from flambeau.cli.onnx import onnx
+from flambeau.cli.progress import steps
 
 TEXT = """<ir_version: 9, opset_import: ["": 17], producer_name: "hand">
 g (float[N, 3] x, int64[N] k) => (float[N, 3] y, int64[N] n) <float[3] w = {1, 2, 3}> {
@@ -87,6 +90,21 @@ def test_export(tmp_path):
     result = flambeau("export", f"{tmp_path / 'nets.py'}:make", "--input", "x=f32[N, 3]", "--out", out)
     assert result.output == f"exported {out}: 0.00 MB, 4 nodes of 4 operators\n"
     assert "input   x: float32[N, 3]" in flambeau("info", out).output
+
+
+def test_steps_are_shown_on_a_terminal_alone():
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    for stream, told in ((Terminal(), True), (StringIO(), False)):
+        with steps(2, stream) as begin:
+            begin("reading")
+            begin("checking")
+        shown = stream.getvalue()
+        assert (shown != "") is told and (
+            "reading" in shown and "checking" in shown and " 50%" in shown
+        ) is told
 
 
 def test_what_is_wrong_is_one_line(file, tmp_path):

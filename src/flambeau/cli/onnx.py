@@ -19,6 +19,7 @@ from ..onnx.read import read_model
 from ..onnx.values import tensors_in
 from ..onnx.verify import problems
 from .load_model import model_of, named
+from .progress import steps
 
 NEAR = 1e-3  # how far results may be from onnxruntime's, by the largest of an output
 
@@ -51,8 +52,11 @@ def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool)
     Example: flambeau onnx check model.onnx
     Example: flambeau onnx check model.onnx --compare --size batch=4
     """
-    definition = read_model(file)
-    found = problems(definition)
+    with steps(2) as begin:
+        begin("reading")
+        definition = read_model(file)
+        begin("checking")
+        found = problems(definition)
     if found:
         lines = "".join(f"\n  {line}" for line in found)
         raise FlambeauError(f"{file}: {len(found)} problem{'s' * (len(found) > 1)}:{lines}")
@@ -74,12 +78,14 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None) -> None:
         import onnxruntime  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise FlambeauError("check --compare: needs onnxruntime: pip install onnxruntime") from None
-    model = load(file, device).eval()
-    feeds = _inputs(model, sizes)
-    theirs: list[Any] = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"]).run(
-        None, feeds
-    )  # type: ignore[assignment]
-    with no_grad():
+    with steps(3) as begin, no_grad():
+        begin("loading")
+        model = load(file, device).eval()
+        feeds = _inputs(model, sizes)
+        begin("onnxruntime")
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        theirs: list[Any] = session.run(None, feeds)  # type: ignore[assignment]
+        begin("flambeau")
         ours = model.arrays(feeds)
     worst = 0.0
     for v, a, b in zip(model.outputs, ours, theirs):
@@ -221,17 +227,18 @@ def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path |
     \b
     Example: flambeau onnx export nets.py:Net --input "x=f32[N, 784]" --out net.onnx
     """
-    made: Any = model_of(model, weights, "onnx export")
-    specs = [spec_of(*named(text, "onnx export")) for text in inputs]
-    dynamic = {s.name: {d: "N" for d, n in enumerate(s.shape) if n == "N"} for s in specs}
-    device = next((t.device for t in tensors_in(made.parameters())), None) if _has_weights(made) else None
     from ..functions import zeros
 
-    example = {s.name: zeros(*s.at(2), dtype=s.dtype, device=device) for s in specs}
-    data = write(made, example, out, dynamic=dynamic)
-    definition = read_model(data)
+    with steps(3) as begin:
+        begin("making")
+        made: Any = model_of(model, weights, "onnx export")
+        specs = [spec_of(*named(text, "onnx export")) for text in inputs]
+        dynamic = {s.name: {d: "N" for d, n in enumerate(s.shape) if n == "N"} for s in specs}
+        parameters = tensors_in(made.parameters()) if hasattr(made, "parameters") else ()
+        device = next((t.device for t in parameters), None)
+        example = {s.name: zeros(*s.at(2), dtype=s.dtype, device=device) for s in specs}
+        begin("exporting")
+        data = write(made, example, out, dynamic=dynamic)
+        begin("reading")
+        definition = read_model(data)
     click.echo(f"exported {out}: {len(data) / 1e6:.2f} MB, {_nodes(definition)}")
-
-
-def _has_weights(made: Any) -> bool:
-    return hasattr(made, "parameters")

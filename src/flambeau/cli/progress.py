@@ -2,6 +2,9 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 PLAIN_EVERY = 5.0  # seconds between plain lines of a phase
@@ -55,3 +58,19 @@ class ProgressLine:
                 file=self.stream,
                 flush=True,
             )
+
+
+@contextmanager
+def steps(total: int, stream: Any = None) -> Iterator[Callable[[str], None]]:
+    """Gives what takes the name of each step as it begins: a bar on a terminal, that goes again; nothing
+    elsewhere."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
+        yield lambda name: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(file=stream), transient=True) as bar:
+        task, done = bar.add_task("", total=total), count()
+        yield lambda name: bar.update(task, description=name, completed=next(done), refresh=True)
