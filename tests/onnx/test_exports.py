@@ -142,3 +142,14 @@ def test_gradients_of_an_export_are_those_of_torch(torch):
     for name, p in model.named_parameters():
         if name in weights:
             np.testing.assert_allclose(grads[weights[name]].numpy(), p.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_norms_are_folded_whose_numbers_are_another_norms(torch):
+    """Means and variances of new norms are equal, so the exporter writes one, and Identity nodes."""
+    nn = torch.nn
+    layers = [nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4)]
+    model, x = nn.Sequential(*layers).eval(), torch.randn(1, 3, 7, 7)
+    kept = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
+    found = fb.onnx.load(exported(torch, model, x, **kept), device="cpu", fold_norms=True)
+    assert [n.op for n in found.definition.graph.nodes] == ["Conv", "Relu", "Conv"]
+    assert np.allclose(found(x.numpy()).numpy(), model(x).detach().numpy(), atol=1e-5)
