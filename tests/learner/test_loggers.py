@@ -10,9 +10,12 @@ import pytest
 from helpers import played
 
 from flambeau.errors import FlambeauError
+from flambeau.learner import loggers
 from flambeau.learner.events import EpochEnded, RunEnded, RunStarted, Values
-from flambeau.learner.loggers import CSV, JSONL, LogCalls, TensorBoard
+from flambeau.learner.loggers import CSV, JSONL, LogCalls, Page, TensorBoard
+from flambeau.learner.page import html
 from flambeau.learner.runs import beside, find_runs, read_events, read_run
+from flambeau.learner.state import RunState
 from flambeau.learner.tensorboard import crc32c
 
 
@@ -185,6 +188,55 @@ def test_a_logger_that_fails_says_so_once_and_is_tried_again(monkeypatch):
         now[0] += 61
         log(logger, played.run(epochs=1))
     assert len(calls) == 2 and [str(w.message) for w in caught] == [message]
+
+
+def test_a_page_is_written_whole_and_not_too_often(tmp_path, monkeypatch):
+    now, seen = {"at": 100.0}, []
+    monkeypatch.setattr(loggers.time, "monotonic", lambda: now["at"])
+    page, path = Page(every=3), tmp_path / "run.html"
+    for i, event in enumerate(played.run("<digits>", str(tmp_path), epochs=2)):
+        now["at"] = 100.0 + i / 10
+        page(event)
+        text = path.read_text(encoding="utf-8")
+        seen += [text] if [text] != seen[-1:] else []
+        assert text.startswith("<!doctype html>") and text.endswith("</body></html>\n")
+    assert [p.name for p in tmp_path.iterdir()] == ["run.html"]
+    assert 3 <= len(seen) <= 2 + i / 30 + 1  # the begin, the end, and one every three seconds
+    for text in seen[:-1]:
+        assert '<meta http-equiv="refresh" content="3">' in text
+    assert "refresh" not in seen[-1] and "<svg" in seen[-1] and "<title>&lt;digits&gt;</title>" in seen[-1]
+    assert html(page.state) in seen[-1]
+
+
+def test_a_page_of_a_place_and_of_a_run_that_begins_again(tmp_path):
+    path = tmp_path / "www" / "a.html"
+    page = log(Page(path), played.run("first", epochs=1))
+    log(page, list(played.run("second", epochs=1))[:3])
+    text = path.read_text(encoding="utf-8")
+    assert "<title>second</title>" in text and 'content="2"' in text
+    with pytest.warns(UserWarning) as told:
+        log(Page(), played.run(epochs=1))
+    why = "ValueError: the run has no directory: give Learner one, or the logger a path"
+    rule = "the run goes on, and it is tried again every 60 s"
+    assert str(told[0].message) == f"Page: an event was not logged: {why}: {rule}" and len(told) == 1
+    for every in (0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError) as e:
+            Page(every=every)
+        assert str(e.value) == f"Page(every={every}): seconds are above 0 and finite: give others"
+
+
+def test_a_page_knows_what_came_while_the_disk_was_full(tmp_path, monkeypatch):
+    def full(path, write):
+        raise OSError(28, "No space left on device")
+
+    events, page = list(played.run(directory=str(tmp_path), epochs=2)), Page()
+    with monkeypatch.context() as m, pytest.warns(UserWarning, match="No space left on device"):
+        m.setattr(loggers, "write_whole", full)
+        log(page, events[:-1])
+    monkeypatch.setattr(loggers, "AGAIN", 0.0)
+    page.rest = float("-inf")
+    page(events[-1])
+    assert html(RunState().take_all(events)) in (tmp_path / "run.html").read_text(encoding="utf-8")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

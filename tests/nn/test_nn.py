@@ -495,7 +495,7 @@ def test_new_layers_without_torch(device):
     )
     assert loss.shape == () and np.isfinite(loss.item())
     assert repr(nn.MaxPool2d(3, ceil_mode=True)) == "MaxPool2d(kernel_size=3, ceil_mode=True)"
-    assert repr(nn.EmbeddingBag(5, 2, "sum")) == "EmbeddingBag(5, 2, mode='sum')"
+    assert repr(nn.EmbeddingBag(5, 2, mode="sum")) == "EmbeddingBag(5, 2, mode='sum')"
     assert repr(nn.Conv3d(2, 2, 1, padding="same", padding_mode="circular")) == (
         "Conv3d(2, 2, kernel_size=(1, 1, 1), stride=(1, 1, 1), padding='same', padding_mode='circular')"
     )

@@ -48,6 +48,94 @@ def test_max_norm_is_torchs(p, torch, host):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
+def bagged(m):
+    """What EmbeddingBag gives, its table after, and the gradient, by max_norm, frequency and mode."""
+    told = []
+    for kw in ({"max_norm": 2.0, "mode": "sum"}, {"scale_grad_by_freq": True, "mode": "mean"},
+               {"scale_grad_by_freq": True, "max_norm": 1.5, "norm_type": 1.0, "mode": "sum"},
+               {"max_norm": 2.0, "mode": "max"}):  # fmt: skip
+        layer = m.nn.EmbeddingBag(4, 2, **kw)
+        with m.no_grad():
+            layer.weight.copy_(m.tensor(table()))
+        y = layer(m.tensor([0, 1, 0, 3, 0]), m.tensor([0, 2]))
+        grads = (y * y).sum().backward()
+        grad = grads[layer.weight] if grads is not None else layer.weight.grad
+        told.append([t.tolist() for t in (y.detach(), layer.weight.detach(), grad)])
+    return told
+
+
+def frequencies(m):
+    layer = m.nn.Embedding(4, 2, 2, scale_grad_by_freq=True)
+    with m.no_grad():
+        layer.weight.copy_(m.tensor(table()))
+    y = layer(m.tensor([[0, 1, 0], [0, 3, 2]]))
+    grads = (y * y).sum().backward()
+    return (grads[layer.weight] if grads is not None else layer.weight.grad).tolist()
+
+
+def test_gradients_by_frequency(host):
+    np.testing.assert_allclose(frequencies(fb), [[6, 8], [0.6, 0.8], [0, 0], [2, 0]], rtol=1e-6)
+    summed, mean, both, greatest = bagged(fb)
+    np.testing.assert_allclose(summed[0], [[1.5, 2.0], [3.4, 3.2]], rtol=1e-6)
+    np.testing.assert_allclose(summed[2], [[16.6, 16.8], [3, 4], [0, 0], [6.8, 6.4]], rtol=1e-6)
+    np.testing.assert_allclose(mean[2][1], [1.65, 2.2], rtol=1e-6)
+    np.testing.assert_allclose(both[1], [[9 / 14, 6 / 7], [0.3, 0.4], [6, 8], [1, 0]], rtol=1e-6)
+    np.testing.assert_allclose(greatest[0], [[1.2, 1.6], [1.2, 1.6]], rtol=1e-6)
+    assert repr(nn.Embedding(4, 2, scale_grad_by_freq=True)) == "Embedding(4, 2, scale_grad_by_freq=True)"
+    for make, text in (
+        (lambda: nn.EmbeddingBag(4, 2, "sum"),
+         "EmbeddingBag(max_norm='sum'): no vector is so short: give a number above 0"),
+        (lambda: nn.EmbeddingBag(4, 2, scale_grad_by_freq=True, mode="max"),
+         "EmbeddingBag(mode='max', scale_grad_by_freq=True): a greatest value is of one row: give mode='sum'"
+         " or 'mean', or leave it out"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError) as e:
+            make()
+        assert str(e.value) == text
+
+
+def test_gradients_by_frequency_are_torchs(torch, host):
+    np.testing.assert_allclose(frequencies(fb), frequencies(torch), rtol=1e-6)
+    for got, want in list(zip(bagged(fb), bagged(torch), strict=True))[::3]:  # its bags count other rows
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+NORMS = [("BatchNorm1d", (3, 2)), ("BatchNorm2d", (3, 2, 2, 2)), ("BatchNorm3d", (3, 2, 2, 1, 2)),
+         ("InstanceNorm2d", (3, 2, 2, 2))]  # fmt: skip
+
+
+def normed(m, name, shape, **kw):
+    layer = getattr(m.nn, name)(2, affine=True, bias=False, **kw)
+    with m.no_grad():
+        layer.weight.copy_(m.tensor([2.0, 3.0]))
+    x = m.tensor(np.random.default_rng(0).normal(size=shape).astype("f4"))
+    y = layer(x)
+    grads = (y * y * y).sum().backward()
+    grad = grads[layer.weight] if grads is not None else layer.weight.grad
+    return list(dict(layer.named_parameters())), y.detach().tolist(), grad.tolist()
+
+
+@pytest.mark.parametrize("name, shape", NORMS)
+def test_norms_without_bias(name, shape, host):
+    names, y, _ = normed(fb, name, shape)
+    assert names == ["weight"]
+    dims = (0, *range(2, len(shape))) if "Batch" in name else tuple(range(2, len(shape)))
+    np.testing.assert_allclose(np.mean(y, dims), 0, atol=1e-5)
+    assert not list(getattr(nn, name)(2, affine=False, bias=False).parameters())
+    with pytest.raises(TypeError) as e:
+        getattr(nn, name)(2, biass=False)
+    assert str(e.value) == f"{name}(biass=False): no such option: did you mean 'bias'?"
+
+
+@pytest.mark.parametrize("name, shape", NORMS)
+def test_norms_without_bias_are_torchs(name, shape, torch, host):
+    mine, theirs = normed(fb, name, shape), normed(torch, name, shape)
+    assert mine[0] == theirs[0]
+    np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(mine[2], theirs[2], rtol=1e-4, atol=1e-4)
+
+
 def test_max_norm_in_a_recorded_step(host):
     layer = nn.Embedding(4, 2, max_norm=2.0)
     layer.weight.assign_(fb.tensor(table()))

@@ -161,7 +161,6 @@ MEANINGS = {
     "pad": "how many elements at both ends, the last dim first",
     "pad_mode": "how ends are padded where center is",
     "padding": "elements added at both ends, one number or one for each dim",
-    "padding_idx": "a row that stays 0 and counts for nothing",
     "padding_mode": '"zeros", "reflect", "replicate" or "circular": what is added',
     "params": "the tensors that are moved, as model.parameters()",
     "periodic": "a period of a longer window, for spectra; else symmetric, for filters",

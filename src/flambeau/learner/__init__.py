@@ -16,7 +16,7 @@ from .events import (
     Values,
 )
 from .learner import Learner
-from .loggers import CSV, JSONL, LogCalls, TensorBoard
+from .loggers import CSV, JSONL, LogCalls, Page, TensorBoard
 from .page import html
 from .renderers import PlainLines, Widget, default_renderers
 from .runs import find_runs, read_events, read_run
@@ -35,6 +35,7 @@ __all__ = [
     "LogCalls",
     "Message",
     "NotFinite",
+    "Page",
     "PlainLines",
     "Progress",
     "Renderer",

@@ -9,12 +9,16 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from ..core.files import write_whole
 from .events import EpochEnded, Event, Progress, RunStarted, Values
+from .page import standing
 from .runs import EVENTS
+from .state import RunState
 from .tensorboard import EventFile, scalars, session_start
 
 HOLD = 0.25  # seconds that values and progress wait to be written together
 AGAIN = 60.0  # seconds after which a logger that failed is tried again
+OF_THE_TIME = 0.005  # what writing pages may take
 PER_SECOND = 100  # steps that are passed on where each one costs
 ENCODE = json.JSONEncoder(check_circular=False).encode
 COLUMNS = ("step", "epoch", "split", "of", "name", "value")
@@ -239,3 +243,37 @@ class LogCalls(Thinned):
 
     def end(self) -> None:
         self.run.finish()
+
+
+class Page(Logger):
+    """A page that a browser shows and reads again by itself: the curves, values and log of the run.
+
+    path: the file; run.html in the run's directory without it. every: seconds between two writings at least,
+    which take no more than 0.5% of the time; the begin and the end of a run are always written. A browser
+    finds whole pages only, and the last one is not read again. ValueError for seconds that are not positive.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, every: float = 2.0):
+        super().__init__()
+        if not 0 < every < inf:
+            raise ValueError(f"Page(every={every}): seconds are above 0 and finite: give others")
+        self.path, self.every = path, every
+        self.state, self.file = RunState(), None
+        self.next = -inf  # time.monotonic() before which nothing is written
+
+    def __call__(self, event: Event) -> None:
+        self.state.take(event)  # also of what is not written, where the disk is full
+        super().__call__(event)
+
+    def start(self, event: RunStarted) -> None:
+        self.file = in_folder(self.path, event, "run.html")
+        self.next = -inf
+
+    def write(self, events: list[Event]) -> None:
+        is_over, begin = events[-1].kind == "run_ended", time.monotonic()
+        if self.file is None or (begin < self.next and not is_over):
+            return
+        text = standing(self.state, None if is_over else self.every).encode("utf-8")
+        write_whole(self.file, lambda part: part.write_bytes(text))
+        now = time.monotonic()
+        self.next = now + max(self.every, (now - begin) / OF_THE_TIME)

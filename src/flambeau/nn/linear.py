@@ -1,7 +1,7 @@
 """Linear, Bilinear, Embedding and EmbeddingBag: layers that hold one table of weights."""
 
 from math import sqrt
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from ..core import dtype as dt
 from ..core.docstrings import explained
@@ -9,8 +9,9 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
-from ..ops.index.embedding import embedding, embedding_bag
+from ..ops.index.embedding import by_frequency, embedding, embedding_bag
 from ..ops.linalg.norms import linalg_vector_norm
+from ..optim.state import options
 from ..tensor import Tensor
 from . import init
 from .module import Module
@@ -86,8 +87,26 @@ class Bilinear(Module):
         return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class Learning(TypedDict, total=False):
+    """The rest of Embedding's options."""
+
+    scale_grad_by_freq: bool
+
+
+class Bags(TypedDict, total=False):
+    """The rest of EmbeddingBag's options, as embedding_bag has them."""
+
+    mode: str
+    include_last_offset: bool
+    padding_idx: int | None
+
+
 class _Table(Module):
     """What lookups share: a table of vectors, whose row padding_idx is 0 and stays so."""
+
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
 
     def _setup(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: Any) -> None:
         name = type(self).__name__
@@ -102,6 +121,28 @@ class _Table(Module):
         if self.padding_idx is not None:
             rows = Tensor.arange(num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
+
+    def _learn_by(self, max_norm: float | None, norm_type: float, scale_grad_by_freq: bool) -> None:
+        name = type(self).__name__
+        if max_norm is not None and not (isinstance(max_norm, int | float) and max_norm > 0):
+            raise ValueError(f"{name}(max_norm={max_norm!r}): no vector is so short: give a number above 0")
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+
+    def _weight_for(self, x: Tensor) -> Tensor:
+        """The table as these indices see it: shortened, and learning by their frequency."""
+        if self.max_norm is not None:
+            self._shorten(x, self.max_norm)
+        return by_frequency(self.weight, x) if self.scale_grad_by_freq else self.weight
+
+    @no_grad()
+    def _shorten(self, x: Tensor, longest: float) -> None:
+        """Give the rows that x names a norm of at most `longest`."""
+        table = self.weight.detach()
+        size = linalg_vector_norm(table, self.norm_type, 1, True)
+        rows = Tensor.zeros(self.num_embeddings, dtype=dt.bool_, device=table.device)
+        named = rows.index_fill(0, x.flatten(), True).unsqueeze(1)
+        scale = (named & (size > longest)).where(longest / (size + 1e-7), 1.0)
+        self.weight.assign_(table * scale)
 
     @classmethod
     def from_pretrained(
@@ -127,7 +168,8 @@ class Embedding(_Table):
     """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]
 
     max_norm: vectors that are looked up and longer than this, by norm_type, are first shortened to it in the
-    table. ValueError where it is not above 0.
+    table. more: scale_grad_by_freq, by which a row's gradient is divided by how often it is looked up at
+    once. ValueError where max_norm is not above 0.
     """
 
     def __init__(
@@ -137,55 +179,57 @@ class Embedding(_Table):
         padding_idx: int | None = None,
         max_norm: float | None = None,
         norm_type: float = 2.0,
+        *,
         device: Any = None,
+        **more: Unpack[Learning],
     ):
-        if max_norm is not None and not max_norm > 0:
-            raise ValueError(f"Embedding(max_norm={max_norm}): no vector is so short: give a number above 0")
+        o = options("Embedding", more, {"scale_grad_by_freq": False})
+        self._learn_by(max_norm, norm_type, o["scale_grad_by_freq"])
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
-        self.max_norm, self.norm_type = max_norm, norm_type
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.max_norm is not None:
-            self._shorten(x, self.max_norm)
-        return embedding(x, self.weight, self.padding_idx)
-
-    @no_grad()
-    def _shorten(self, x: Tensor, longest: float) -> None:
-        """Give the rows that x names a norm of at most `longest`."""
-        table = self.weight.detach()
-        size = linalg_vector_norm(table, self.norm_type, 1, True)
-        rows = Tensor.zeros(self.num_embeddings, dtype=dt.bool_, device=table.device)
-        named = rows.index_fill(0, x.flatten(), True).unsqueeze(1)
-        scale = (named & (size > longest)).where(longest / (size + 1e-7), 1.0)
-        self.weight.assign_(table * scale)
+        return embedding(x, self._weight_for(x), self.padding_idx)
 
     def extra_repr(self) -> str:
         longest = "" if self.max_norm is None else f", max_norm={self.max_norm}"
-        return f"{super().extra_repr()}{longest}"
+        return f"{super().extra_repr()}{longest}{', scale_grad_by_freq=True' * self.scale_grad_by_freq}"
 
 
 @explained
 class EmbeddingBag(_Table):
-    """Vectors looked up and pooled bag by bag. [b, n] -> [b, dim]; [n], offsets [b] -> [b, dim]"""
+    """Vectors looked up and pooled bag by bag. [b, n] -> [b, dim]; [n], offsets [b] -> [b, dim]
+
+    max_norm, norm_type, scale_grad_by_freq: as of Embedding. more: mode ("mean", "sum", "max"),
+    include_last_offset, padding_idx. ValueError where max_norm is not above 0, and for scale_grad_by_freq
+    with mode "max".
+    """
 
     def __init__(
         self,
         num_embeddings: int,
         embedding_dim: int,
-        mode: str = "mean",
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        *,
         device: Any = None,
+        **more: Unpack[Bags],
     ):
-        self._setup(num_embeddings, embedding_dim, padding_idx, device)
-        self.mode, self.include_last_offset = mode, include_last_offset
+        usual = {"mode": "mean", "include_last_offset": False, "padding_idx": None}
+        o = options("EmbeddingBag", more, usual)
+        if o["mode"] == "max" and scale_grad_by_freq:
+            rule = "a greatest value is of one row: give mode='sum' or 'mean', or leave it out"
+            raise ValueError(f"EmbeddingBag(mode='max', scale_grad_by_freq=True): {rule}")
+        self._learn_by(max_norm, norm_type, scale_grad_by_freq)
+        self._setup(num_embeddings, embedding_dim, o["padding_idx"], device)
+        self.mode, self.include_last_offset = o["mode"], o["include_last_offset"]
 
     def forward(
         self, x: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor:
         return embedding_bag(
             x,
-            self.weight,
+            self._weight_for(x),
             offsets,
             mode=self.mode,
             per_sample_weights=per_sample_weights,

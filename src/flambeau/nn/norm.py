@@ -1,7 +1,7 @@
 """Normalisation layers."""
 
 from math import prod
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from ..core import dtype as dt
 from ..core.docstrings import explained
@@ -17,15 +17,23 @@ from ..ops.norm import (
     rms_norm,
     track,
 )
+from ..optim.state import options
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module
 from .parameter import Parameter
 
 
+class Shifted(TypedDict, total=False):
+    """The rest of a norm's options: whether it adds a learned number."""
+
+    bias: bool
+
+
 class BatchNorm(Module):
     """Zero mean and unit variance by channel over the batch (Ioffe and Szegedy, 2015), then an affine map.
 
+    more: bias=False scales without adding.
     Training takes mean and variance from the batch and keeps running ones, which eval mode uses.
     """
 
@@ -44,12 +52,14 @@ class BatchNorm(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         device: Any = None,
+        **more: Unpack[Shifted],
     ):
+        shifts = options(type(self).__name__, more, {"bias": True})["bias"]
         positive(type(self).__name__, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = new_parameter(num_features, value=1.0, device=device) if affine else None
-        self.bias = new_parameter(num_features, device=device) if affine else None
+        self.bias = new_parameter(num_features, device=device) if affine and shifts else None
         tracked = track_running_stats
         self.register_buffer("running_mean", Tensor.zeros(num_features, device=device) if tracked else None)
         self.register_buffer("running_var", Tensor.ones(num_features, device=device) if tracked else None)
@@ -124,8 +134,9 @@ class InstanceNorm(BatchNorm):
         affine: bool = False,
         track_running_stats: bool = False,
         device: Any = None,
+        **more: Unpack[Shifted],
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, **more)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim not in self.ranks or x.shape[1] != self.num_features:

@@ -1,7 +1,7 @@
 """Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
 
 from ...core import dtype as dt
-from ...core.declare import composed
+from ...core.declare import composed, composite
 from ..reduce import in_float32
 from .indices import as_index, placed, slices
 
@@ -24,6 +24,20 @@ def _row_of(padding_idx, weight):
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise ValueError(f"padding_idx={padding_idx} is no row of {weight.shape[0]}")
     return None if padding_idx is None else padding_idx % weight.shape[0]
+
+
+@composite(grad=lambda g, y, weight, share: [g * share.to(g.dtype), None])
+def _shared_gradient(weight, share):
+    """weight, whose gradient is multiplied by share. [n, d], [n, 1] -> [n, d]"""
+    return weight
+
+
+def by_frequency(weight, input):
+    """weight, whose rows' gradients are divided by how often input names them. [n, d], [...] -> [n, d]"""
+    places = as_index(weight, input, 0, "embedding").reshape(-1)
+    ones = type(weight).ones(*places.shape, device=weight.device)
+    count = type(weight).zeros(weight.shape[0], device=weight.device)._add_at(0, places, ones)
+    return _shared_gradient(weight, (1 / count.clamp(min=1.0)).unsqueeze(1))
 
 
 @composed
