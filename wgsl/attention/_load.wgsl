@@ -51,7 +51,8 @@
       let quad = place % 8u + place / {{ 2 * t.step }}u * 8u;
       let at = {{ c }} + place / 8u % {{ t.step // 4 }}u;
 {% for i in range(4) %}
-      let line{{ i }} = min({{ side.first }} + {{ "4u * quad + %du" % i if side.plain else "quad %% %du + quad / %du * %du + %du" % (t.tx, t.tx, 4 * t.tx, i * t.tx) }}, {{ side.limit }} - 1u);
+{% set turned = "quad %% %du + quad / %du * %du + %du" % (t.tx, t.tx, 4 * t.tx, i * t.tx) %}
+      let line{{ i }} = min({{ side.first }} + {{ "4u * quad + %du" % i if side.plain else turned }}, {{ side.limit }} - 1u);
       {{ name }}{{ b }}_{{ i }} = {{ cell(side, "line%d" % i, "at") }};
 {% endfor %}
     }

@@ -80,5 +80,8 @@ e{{ c % 4 }} + {{ c // 4 * 4 }}u
 
 //# where own rows i lie on their way to fragments: plain units keep them, those of a second side behind the first
 {% macro left_at(u, name, i) -%}
-{{ "%du + (subgroup * %du + %du) * %du" % (u.apart + (u.height * (64 + u.pad) if name == "g" else 0), u.rows, i * u.unit.m, u.pad + 64) if u.unit.kind == "plain" else "strip * 2u" }}
+//% set pitch = u.pad + 64
+//% set from = u.apart + (u.height * pitch if name == "g" else 0)
+//% set own = "%du + (subgroup * %du + %du) * %du" % (from, u.rows, i * u.unit.m, pitch)
+{{ own if u.unit.kind == "plain" else "strip * 2u" }}
 {%- endmacro %}

@@ -86,7 +86,8 @@
 //% endfor
       workgroupBarrier();
 //% for i in range(u.rows // u.unit.m)
-      o{{ i }}_{{ j }} = subgroupMatrixLoad<subgroup_matrix_result<f32, {{ u.unit.n }}, {{ u.unit.m }}>, row_major>(sums, strip + {{ i * u.unit.m * u.pitch }}u, {{ u.pitch }}u);
+//% set Result = "subgroup_matrix_result<f32, %d, %d>" % (u.unit.n, u.unit.m)
+      o{{ i }}_{{ j }} = subgroupMatrixLoad<{{ Result }}, row_major>(sums, strip + {{ i * u.unit.m * u.pitch }}u, {{ u.pitch }}u);
 //% endfor
       workgroupBarrier();
 //% endfor

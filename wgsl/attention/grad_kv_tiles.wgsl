@@ -9,7 +9,8 @@
 //% endblock
 //% block work
 //% set T = wgsl(dtypes[0], 4)
-//% set k = {"buffer": "in1", "base": "kv * p.keys", "first": "row0", "limit": "p.keys", "rows": t.height, "width": d, "exact": d % (t.step // 4) == 0, "plain": true, "T": T}
+//% set side = {"width": d, "exact": d % (t.step // 4) == 0, "T": T}
+//% set k = dict(side, buffer="in1", base="kv * p.keys", first="row0", limit="p.keys", rows=t.height, plain=true)
 //% set q = dict(k, buffer="in0", base="head * p.queries", first="first", limit="p.queries", rows=t.width, plain=false)
 //% set v = dict(k, buffer="in2", width=e, exact=e % (t.step // 4) == 0)
 //% set g = dict(q, buffer="in3", width=e, exact=v.exact)

@@ -9,7 +9,8 @@
 //% block work
 //% set T = wgsl(dtypes[0], 4)
 //% set quads = t.tx * t.wide
-//% set q = {"buffer": "in0", "base": "head * p.queries", "first": "row0", "limit": "p.queries", "rows": t.height, "width": d, "exact": d % (t.step // 4) == 0, "plain": true, "T": T}
+//% set side = {"width": d, "exact": d % (t.step // 4) == 0, "T": T}
+//% set q = dict(side, buffer="in0", base="head * p.queries", first="row0", limit="p.queries", rows=t.height, plain=true)
 //% set k = dict(q, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
 //% set g = dict(q, buffer="in3", width=e, exact=e % (t.step // 4) == 0)
 //% set v = dict(k, buffer="in2", width=e, exact=g.exact)

@@ -9,8 +9,9 @@
 //% block work
 //% set T = wgsl(dtypes[0], 4)
 //% set quads = t.tx * t.wide
-//% set q = {"buffer": "in0", "base": "head * p.queries", "first": "row0", "limit": "p.queries", "rows": t.height, "width": d, "exact": d % (t.step // 4) == 0, "plain": true, "T": T}
-//% set k = {"buffer": "in1", "base": "kv * p.keys", "first": "first", "limit": "p.keys", "rows": t.width, "width": d, "exact": q.exact, "plain": false, "T": T}
+//% set side = {"width": d, "exact": d % (t.step // 4) == 0, "T": T}
+//% set q = dict(side, buffer="in0", base="head * p.queries", first="row0", limit="p.queries", rows=t.height, plain=true)
+//% set k = dict(side, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
 //% set v = {"buffer": "in2", "base": "kv * p.keys", "first": "first", "limit": "p.keys", "width": e, "quads": quads, "exact": e == quads, "T": T}
   let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
   let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};

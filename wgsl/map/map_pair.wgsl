@@ -7,8 +7,10 @@
 //% endmacro
 //% block body
   let group = wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u);
-  let {{ "i" if several == 1 else "first" }} = {{ "group * %du + lid.x" % workgroup[0] if several == 1 else "(group * %du + lid.x) * %du" % (workgroup[0], several) }};
-  if ({{ "i" if several == 1 else "first" }} >= p.{{ size }}) {
+//% set place = "group * %du + lid.x" % workgroup[0]
+//% set first = "i" if several == 1 else "first"
+  let {{ first }} = {{ place if several == 1 else "(%s) * %du" % (place, several) }};
+  if ({{ first }} >= p.{{ size }}) {
     return;
   }
 //% if several == 1

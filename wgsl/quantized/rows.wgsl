@@ -36,6 +36,6 @@
     acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %});
 //% endfor
   }
-//% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 else none
+//% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B) }}
 //% endblock

@@ -61,6 +61,6 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
   workgroupBarrier();
 {{ weights.joined([many, vectors - v] | min, lanes, lines, v) }}
 //% endfor
-//% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 and not parts else none
+//% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B, "piece * p.m + " if parts else "") }}
 //% endblock

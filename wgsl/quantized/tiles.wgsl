@@ -57,7 +57,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   let row = top + tx * 4u;
 //% for r in range(4)
   if (row + {{ r }}u < p.n) {
-//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if dtypes | length > 3 and not parts else ""
+//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if biased else ""
 //% for v in range(8)
     if (first + ty * 8u + {{ v }}u < p.m) {
       out[(part * p.m + first + ty * 8u + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};

@@ -51,6 +51,6 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endfor
   }
 {{ weights.joined(vectors, lanes, lines) }}
-//% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 else none
+//% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B) }}
 //% endblock

@@ -12,7 +12,7 @@
 
 //# a function's value at the j-th place; at the row's first for j = none
 {% macro call(name, f, along, j) -%}
-  {{ name }}({% for v, d, w in f.given %}{{ v }}{{ "_%d" % j if v[0] == "t" }}, {% endfor %}
+  {{ name }}({% for v, d, w in f.given %}{{ v }}{{ "_%d" % j if v in f.each }}, {% endfor %}
   {%- for c in f.coords %}{{ "0u" if j is none and c in along else c ~ "_%d" % j if c in along else c }}, {% endfor %})
 {%- endmacro %}
 

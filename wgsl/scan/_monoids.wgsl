@@ -54,8 +54,10 @@
     let joined{{ round }} = {{ join[op](T, "before%d" % round, "run") }};
 //% if segmented
     let own{{ round }} = heads[{{ from }}u + t];
-    {{ "run = select(run, joined%d, vec2<bool>(t >= %du) & (own%d == vec2<u32>(0u)));" % (round, reach, round) if T.width == 2 else "run = select(run, joined%d, (t >= %du) & (own%d == 0u));" % (round, reach, round) }}
-    heads[{{ 256 - from }}u + t] = own{{ round }} | select({{ "vec2<u32>(0u)" if T.width == 2 else "0u" }}, heads[from{{ round }}], t >= {{ reach }}u);
+//% set none_yet = "vec2<u32>(0u)" if T.width == 2 else "0u"
+//% set far = "%s(t >= %du)" % ("vec2<bool>" if T.width == 2 else "", reach)
+    run = select(run, joined{{ round }}, {{ far }} & (own{{ round }} == {{ none_yet }}));
+    heads[{{ 256 - from }}u + t] = own{{ round }} | select({{ none_yet }}, heads[from{{ round }}], t >= {{ reach }}u);
 //% else
     run = select(run, joined{{ round }}, t >= {{ reach }}u);
 //% endif

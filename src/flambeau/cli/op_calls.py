@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
+from .. import nn
+from ..core.op import COMPOSED, OPS
 from ..errors import FlambeauError, suggest
+from ..export.inputs import spec_of
+from ..functions import ones, randn
 from .workloads import Tools, digits, gpt2, high, medium
 
 Call = Callable[[], Any]
@@ -99,8 +103,6 @@ def usual(place: Any) -> Iterator[tuple[str, Call]]:
 
 def called(text: str, place: Any) -> Call:
     """A call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on made-up numbers."""
-    from .. import nn
-    from ..core.op import COMPOSED, OPS
 
     name, arguments, named = _parsed(text)
     op = getattr(nn.functional, name, None) or COMPOSED.get(name) or OPS.get(name)
@@ -138,7 +140,6 @@ def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def _given(a: Any, text: str, place: Any) -> Any:
-    from ..export.inputs import spec_of
 
     if not isinstance(a, Part):
         return a
@@ -151,7 +152,6 @@ def _given(a: Any, text: str, place: Any) -> Any:
 
 def made_up(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
     """Numbers to compute with."""
-    from ..functions import ones, randn
 
     if dtype.is_float:
         return randn(*shape, device=place).to(dtype).requires_grad_()

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..device import get_device
+from ..errors import FlambeauError, suggest
 from .progress import ProgressLine
 
 FILE = "flambeau-selftest-{seed}.txt"
@@ -40,8 +42,6 @@ def selftest(
     Example: flambeau selftest --minutes 5
     Example: flambeau selftest --seed 71 --family products
     """
-    from ..device import get_device
-    from ..errors import FlambeauError, suggest
     from ..selftest import EVERY, USUAL, Selftest
 
     for name in families:
@@ -121,7 +121,6 @@ def forced(test: Any) -> str:
 
 def told(test: Any, path: Path) -> str:
     """Write the file, and say what is wrong and where to send that."""
-    from ..errors import FlambeauError
     from ..selftest import report
 
     lines = [f"{program.family}: {wrong}" for program, wrong in test.found]

@@ -9,9 +9,13 @@ from typing import Any
 import click
 
 from ..core import events
+from ..device import get_device
 from ..device.tuned import Choice, better, keep, kept, place_of, taken, text_of
 from ..device.tuned import named as file_name
 from ..errors import FlambeauError
+from ..export.inputs import spec_of
+from ..functions import realize
+from ..tensor import Tensor
 from ..tune import autotune
 from .child_process import run_apart
 from .load_model import DIGITS, model_of, named
@@ -83,7 +87,6 @@ class Wanted:
 
 def carry_out(wanted: Wanted) -> None:
     """Import, measure and export what is wanted, in this process."""
-    from ..device import get_device
 
     place = get_device(wanted.device)
     identity = place.identity
@@ -181,8 +184,6 @@ def _arguments() -> list[str]:
 
 def measure(call: Call, train: bool) -> None:
     """Run a call once, and with `train` its gradients at made-up slopes of its results."""
-    from ..functions import realize
-    from ..tensor import Tensor
 
     def results() -> list[Tensor]:
         y = call()
@@ -201,7 +202,6 @@ def measure(call: Call, train: bool) -> None:
 
 def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
     """A model, with made-up inputs of a batch size."""
-    from ..export.inputs import spec_of
 
     model = model_of(name, None, "tune")
     texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())

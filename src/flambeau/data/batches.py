@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from flambeau.functions import stack
 from flambeau.tensor import Tensor, tensor
 
 
@@ -20,7 +21,6 @@ def default_convert(data: Any) -> Any:
 def default_collate(batch: list[Any]) -> Any:
     """n items as one batch: tensors, arrays and numbers stacked to tensors [n, ...], texts as a list, tuples,
     lists and dicts part by part. ValueError where shapes differ, TypeError for what can't be stacked."""
-    from flambeau.functions import stack
 
     first = batch[0]
     if isinstance(first, Tensor):

@@ -80,6 +80,7 @@ class WgslFunction(NamedTuple):
     """A WGSL function over coordinates that gives one value (of `width` neighbours).
 
     given: values that it does not compute, as (name, dtype, width); they come before the coordinates.
+    each: those of them that every read of a lane has of its own, as rows are read.
     results: several values in place of one, as (name, dtype).
     """
 
@@ -90,6 +91,7 @@ class WgslFunction(NamedTuple):
     width: int
     given: tuple[tuple[str, str, int], ...] = ()
     results: tuple[tuple[str, str], ...] = ()
+    each: tuple[str, ...] = ()
 
 
 @dataclass

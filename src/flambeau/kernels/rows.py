@@ -385,12 +385,13 @@ class RowFunctions:
                 given.append((f"t{s}", raw.dtype.short, width))
             elif raw.kind == "stat":
                 reductions[self.trace.variables[id(raw.node)]] = raw.dtype.short
+        each = tuple([name for name, *_ in given])
         given += [(name, dtype, 1) for name, dtype in reductions.items()]
         name = f"{kind}{len(self.functions)}"
         own = [s for s in steps if s not in self.held]
         naming = self.naming if width > 1 else self.single_naming
         body = self.trace.emit(own, naming, root)
-        self.functions.append((name, body._replace(given=tuple(given))))
+        self.functions.append((name, body._replace(given=tuple(given), each=each)))
         return name
 
     def options(self, lanes: int) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from ..errors import suggest
 from .convert import Reader, opsets_of
 from .graph import CODES, FunctionDef, NodeDef, OnnxError
+from .operators.table import TABLE
 from .values import dtype_name
 
 PLAIN = int | float | str | tuple  # attributes that the onnx package makes of values
@@ -21,8 +23,6 @@ def body_of(node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]
 
 def missing(node: NodeDef, opset: int) -> str:
     """What is said of an operator that there is not."""
-    from ..errors import suggest
-    from .operators.table import TABLE
 
     near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
     return f"{node.label}: there is no such operator at opset {opset}{near}"

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from ..tensor import Tensor
 from .convert import numpy_dtype
 from .graph import CODES, OnnxError
 from .trace import Reciprocal, SizeFormula, TracedGraph, TracedNode, sized
+from .values import to_array
 
 LEAST = -(1 << 62)  # an end that lies before the first element
 EMITTERS: dict[str, Callable[..., str]] = {}
@@ -134,8 +136,6 @@ class Emitter:
         return ""
 
     def _leaf(self, n: TracedNode) -> str:
-        from ..tensor import Tensor
-        from .values import to_array
 
         name = self.weights.get(id(n.node))
         array = to_array(Tensor(n.node))

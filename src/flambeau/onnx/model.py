@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..capture.jit import Recordings
 from ..capture.recorder import Recorder
+from ..core.dtype import DTYPES, DType
 from ..core.events import is_heard
 from ..core.modes import is_grad_enabled
 from ..core.node import Node
@@ -17,6 +18,7 @@ from ..errors import FlambeauError
 from ..nn import Buffer, Module, Parameter
 from ..runtime import state
 from ..tensor import Tensor
+from .convert import numpy_dtype
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
 from .passes import Initializers
 from .patterns import fused
@@ -184,8 +186,6 @@ class OnnxModel(Module):
         ):
             import numpy as np
 
-            from .convert import numpy_dtype
-
             try:
                 given = np.asarray(given, numpy_dtype(wanted.dtype or "float32"))
             except ValueError:
@@ -236,7 +236,6 @@ class OnnxModel(Module):
 
 
 def _is_device(given: Any) -> bool:
-    from ..core.dtype import DTYPES, DType
 
     if isinstance(given, str):
         return given not in DTYPES

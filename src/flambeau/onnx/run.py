@@ -30,6 +30,7 @@ from .values import (
     by_places,
     check_room,
     common_device,
+    cpu,
     dtype_name,
     moved,
     numbers,
@@ -388,7 +389,6 @@ def described(value: Any) -> str:
 
 def place_of(array: Any, device: Any) -> Any:
     """Where a constant lies: few integers, which shapes are made of, on the host."""
-    from .values import cpu
 
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 

@@ -116,6 +116,7 @@ def _rows(limits, sizes, k, bits, block, biases):
     vectors, per, threads = _vectors(sizes["m"]), CELL // bits, 64
     sizes = sizes | {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * threads))}
     groups, options = sizes["lines"] * -(-sizes["m"] // vectors), {"bits": bits, "vectors": vectors}
+    options["biased"] = biases > 0
     reads, given = tuple(range(3 + biases)), {"workgroup": (threads, 1, 1), "wide": (0, 1)}
     return [Launch("quantized/rows.wgsl", reads, groups, sizes, options, turns=k // per, **given)]
 
@@ -127,6 +128,7 @@ def _words(limits, sizes, k, bits, block, biases):
     sizes = sizes | {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
     options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
+    options["biased"] = biases > 0
     given = {"workgroup": (LANES * LINES, 1, 1), "wide": (0,)}
     reads = tuple(range(3 + biases))
     return [Launch("quantized/words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
@@ -173,6 +175,7 @@ def _shared(limits, sizes, k, bits, block, biases, name="shared"):
 
 def _in_parts(template, groups, sizes, options, given, biases):
     """A kernel, and another that adds up its parts where there are several, with the bias."""
+    options = options | {"biased": sizes["parts"] == 1 and biases > 0}
     if sizes["parts"] == 1:
         return [Launch(template, tuple(range(3 + biases)), groups, sizes, options, **given)]
     size, parts = sizes["m"] * sizes["n"], sizes["parts"]

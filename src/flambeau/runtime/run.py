@@ -4,12 +4,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from ..codegen.render import render
 from ..core import events, op
 from ..core.events import has_run, stage, submit
 from ..core.faults import doubt_of
 from ..core.node import Node, number_for, number_of, place_of_number, toposort
 from ..device import get_device
 from ..device.seam import Device, Gpu
+from ..fusion.planner import plan
 from .memory import allocate_eagerly, allocate_planned, give
 from .pipeline import Compiled, compile_plan, counters, patch_params, submits_of
 from .state import shared, thread
@@ -153,7 +155,6 @@ def plan_for(
 
     dying: the places in `order` of leaves that may be written over.
     """
-    from ..fusion.planner import plan
 
     if shared.tuner is not None:
         shared.tuner(device, roots, order, key)
@@ -229,7 +230,6 @@ def show(compiled: Compiled) -> None:
     """FLAMBEAU_DEBUG=1 prints each new plan, 2 its shaders too."""
     import sys
 
-    from ..codegen.render import render
     from .show import table
 
     print(table(compiled.plan), file=sys.stderr)

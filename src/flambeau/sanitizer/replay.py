@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..capture.jit import jit
+from ..core.host import to_numpy
 from ..core.node import Node, describe, next_serial
 from ..core.tree import leaves
 from ..ops.random import get_rng_state, set_rng_state
@@ -13,6 +14,7 @@ from ..runtime import readback, run
 from ..runtime.state import assigned, overhear_with, overheard
 from ..tensor import Tensor
 from .report import Checked, Wrong
+from .sanitize import tensors_of
 
 APART = 1e-4  # of the largest value: kernels of a whole call may add up in another order
 TURNS = ("recorded", "replayed")
@@ -77,14 +79,12 @@ class Replay:
 
 
 def _host(raw: Any, t: Tensor) -> Any:
-    from ..core.host import to_numpy
 
     return np.array(to_numpy(raw, t.shape, t.dtype))
 
 
 def tensors_in(result: Any) -> list[Tensor]:
     """The tensors that a function returned, gradients too."""
-    from .sanitize import tensors_of
 
     return [t for t in tensors_of(result) if isinstance(t, Tensor)] if leaves(result) else []
 

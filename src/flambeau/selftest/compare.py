@@ -10,11 +10,15 @@ import numpy as np
 
 import flambeau as fb
 
+from ..core import choose
 from ..core import dtype as dt
 from ..core.host import to_numpy
+from ..core.node import toposort
+from ..fusion.planner import plan
 from ..runtime.readback import read
 from .bounds import known
 from .programs import Program, called, compiled, expected, settled
+from .reference import Stream
 
 Array = Any
 TURNS = 3  # calls of a recorded program
@@ -213,7 +217,6 @@ def slope(program: Program, row: list[Right]) -> Difference | None:
     }
 
     def at(t: float) -> float:
-        from .reference import Stream
 
         stream = Stream(program.seed)
         f = compiled(program.says(), settle=lambda v, name: settled(v, dtypes[name]), stream=stream)
@@ -267,9 +270,6 @@ def variants(device: Any, forced: dict[str, str]) -> Iterator[None]:
 
 def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
     """The variants that a program may be computed by, by family."""
-    from ..core import choose
-    from ..core.node import toposort
-    from ..fusion.planner import plan
 
     if device.kind != "gpu":
         return {}

@@ -7,6 +7,9 @@ from typing import Any
 
 import flambeau as fb
 
+from ..codegen.render import render
+from ..core.node import toposort
+from ..fusion.planner import plan
 from .compare import Difference, dtypes_of, variants
 from .programs import Input, Program, called, spelled
 
@@ -129,9 +132,6 @@ def facts(device: Any, seed: int) -> list[str]:
 
 def shaders(program: Program, wrong: Difference, device: Any) -> str:
     """The WGSL of the kernels, in order."""
-    from ..codegen.render import render
-    from ..core.node import toposort
-    from ..fusion.planner import plan
 
     if device.kind != "gpu":
         return ""

@@ -65,7 +65,9 @@ def ranked(product: Product, variants: list[Variant]) -> list[Variant]:
     return sorted(variants, key=lambda variant: estimate(product, variant))
 
 
-CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
+# Multiprocessors of the GPU that the estimates were fitted to; it stands for every GPU: estimates are only
+# compared with each other, and where a smaller one's ratios differ `flambeau tune` measures them.
+CORES = 132
 # of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
 EFFICIENCY = {
     "128x128": (1.0, 2),

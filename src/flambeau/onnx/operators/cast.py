@@ -6,7 +6,7 @@ from ...core.dtype import DTYPES
 from ...tensor import Tensor
 from ..convert import numpy_dtype
 from ..graph import DTYPES as NAMES
-from ..values import cast, dtype_name, to_array, to_value
+from ..values import cast, cpu, dtype_name, to_array, to_value
 from .table import operator
 
 
@@ -47,7 +47,6 @@ ALIASES = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 def place(x: Any) -> Any:
     """Where what is made of a value belongs: of an array, on the host."""
-    from ..values import cpu
 
     return x.device if isinstance(x, Tensor) else cpu()
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ...core.dtype import DTYPES
 from ...functions import stack, zeros
 from ...tensor import Tensor
 from ..graph import GraphDef, ValueDef
@@ -43,7 +44,6 @@ def stacked(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -
     """Values of each run along a new axis."""
     if parts:
         return stack(together(parts, device), axis)
-    from ...core.dtype import DTYPES
 
     sizes = [n if isinstance(n, int) else 0 for n in wanted.shape or ()]
     dtype = DTYPES[wanted.dtype or "float32"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...functions import where
 from ...tensor import Tensor
+from ..values import host
 from .table import operator
 
 UNARY = {  # ONNX's name: ours
@@ -135,7 +136,6 @@ def clip(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
 def equal(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
     if isinstance(a, Tensor):
         return a.eq(aligned(a, b, axis, broadcast))
-    from ..values import host
 
     return host(a == b, "bool")
 

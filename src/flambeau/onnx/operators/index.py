@@ -3,7 +3,7 @@
 from math import prod
 from typing import Any
 
-from ...functions import arange, where
+from ...functions import arange, cat, where
 from ...tensor import Tensor
 from ..values import cpu, to_array, to_value
 from .table import operator
@@ -44,7 +44,6 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 
 def _cat(parts: list[Tensor]) -> Tensor:
-    from ...functions import cat
 
     return cat(parts, -1)
 

@@ -3,8 +3,10 @@
 from math import prod
 from typing import Any
 
-from ...functions import full
+from ...core.dtype import INTS
+from ...functions import arange, cat, full
 from ...tensor import Tensor
+from ..values import moved
 from .table import operator
 
 
@@ -63,7 +65,6 @@ def _extreme(method: str, empty: str) -> Any:
 
 
 def _end(dtype: Any, which: str) -> float:
-    from ...core.dtype import INTS
 
     if dtype.is_float:
         return float("-inf") if which == "min" else float("inf")
@@ -133,7 +134,6 @@ def _number(given: Any) -> int:
 
 
 def _cat(parts: list[Tensor], dim: int) -> Tensor:
-    from ...functions import cat
 
     return cat(parts, dim)
 
@@ -172,8 +172,6 @@ def hardmax_of_two_dims(x: Tensor, *, axis: int = 1) -> Tensor:
 @operator("Hardmax", since=13)
 def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
     axis %= max(1, x.ndim)
-    from ...functions import arange
-    from ..values import moved
 
     shape = [x.shape[axis] if d == axis else 1 for d in range(x.ndim)]
     places = moved(arange(x.shape[axis], device=x.device), x.device).reshape(tuple(shape))

@@ -9,6 +9,7 @@ from ...core.modes import is_grad_enabled
 from ...core.op import Family, Op, part_of
 from ...core.shape import broadcast
 from ..elementwise import as_float
+from ..random import dropout
 from . import launches
 from .kv_cache import place_of
 
@@ -289,7 +290,6 @@ def scaled_dot_product_attention(
 
 
 def _dropout(w, p: float):
-    from ..random import dropout
 
     return dropout(w, p) if p else w
 

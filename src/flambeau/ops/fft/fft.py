@@ -5,6 +5,7 @@ view_as_real gives it. Dims count without that one: dim=-1 is the last dim of th
 from math import sqrt
 
 from ...core import dtype as dt
+from ...core import op
 from ...core.declare import composed
 from ...core.shape import normal_dim
 from ..creation import finished
@@ -193,7 +194,6 @@ fft_hfft2, fft_ihfft2 = _two("fft_hfft2", fft_hfftn), _two("fft_ihfft2", fft_ihf
 
 
 def _tensor():
-    from ...core import op
 
     return op.Tensor
 
