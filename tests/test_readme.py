@@ -77,6 +77,7 @@ CLAIMING = (
     "docs/sanitizer.md",
     "docs/tuning.md",
     "docs/weights.md",
+    "docs/workers.md",
 )
 
 

@@ -353,7 +353,8 @@ ERRORS = [
     (lambda: DataLoader([1], None, drop_last=True), ValueError,
      "DataLoader(batch_size=None, drop_last=True): there are no batches: give batch_size"),
     (lambda: DataLoader([1], timeout=3), ValueError,
-     "DataLoader(num_workers=0): timeout, prefetch_factor and persistent_workers are for workers: give 1"),
+     "DataLoader(num_workers=0): timeout, prefetch_factor, persistent_workers and multiprocessing_context are"
+     " for workers: give 1"),
     (lambda: DataLoader([1], in_order=False), ValueError,
      "DataLoader(in_order=False): batches come in order: leave it out"),
     (lambda: DataLoader([1], seed=1, generator=fb.Generator()), ValueError,

@@ -72,6 +72,13 @@ def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) ->
     return Columns(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
 
 
+class _ThreadOwn(threading.local):
+    """What each thread has for itself; a pickle takes none of it along."""
+
+    def __reduce__(self) -> tuple:
+        return type(self), ()
+
+
 class SQLiteDataset(Dataset):
     """The rows of a table (or view with a rowid) of an SQLite file, each a tuple of its columns, read one
     by one.
@@ -84,7 +91,7 @@ class SQLiteDataset(Dataset):
         self.path, self.table = Path(path), table
         if not self.path.is_file():
             raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
-        self._local = threading.local()
+        self._local = _ThreadOwn()
         chosen = "*" if columns is None else ", ".join(map(_quoted, columns))
         self._query = f"SELECT {chosen} FROM {_quoted(table)} WHERE rowid = ?"
         try:
@@ -174,7 +181,7 @@ class TextLines(Dataset):
     def __init__(self, path: str | os.PathLike, encoding: str = "utf-8"):
         import numpy as np
 
-        self.path, self.encoding, self._local = Path(path), encoding, threading.local()
+        self.path, self.encoding, self._local = Path(path), encoding, _ThreadOwn()
         ends, at = [], 0
         with open(self.path, "rb") as file:
             while piece := file.read(PIECE):

@@ -1,25 +1,24 @@
-"""Turns a dataset into batches of tensors, in an order that can be gone back to, fetched ahead by threads."""
+"""Turns a dataset into batches of tensors, in an order that can be gone back to, fetched ahead by workers."""
 
 from __future__ import annotations
 
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, repeat
+from itertools import islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from flambeau.data.batches import collate, default_collate, default_convert
-from flambeau.data.dataset import gather, has_items, items_of
+from flambeau.data.dataset import has_items
+from flambeau.data.fetch import OVER, ByIndex, ByTurn, Errand, cut
 from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
-from flambeau.data.workers import WorkerInfo, Workers
-from flambeau.errors import nearest
+from flambeau.data.workers import Threads, WorkerInfo, Workers
+from flambeau.errors import FlambeauError, nearest
 from flambeau.ops.random import Generator
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
-THREADS = sys.platform != "emscripten"  # a browser's Python starts none
-OVER: Any = object()  # what a worker gives when its items are over
+THREADS = sys.platform != "emscripten"  # a browser's Python starts none, and no processes
 
 
 class Loading(TypedDict, total=False):
@@ -53,6 +52,7 @@ LOADING: Any = {
     "in_order": True,
     "seed": None,
 }
+OF_WORKERS = ("timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context")
 
 
 class DataLoader:
@@ -65,14 +65,14 @@ class DataLoader:
 
     `num_workers` threads fetch `prefetch_factor` (2) batches each ahead, and are kept from epoch to epoch
     where `persistent_workers`; `worker_init_fn(number)` is called in each, `timeout` is how many seconds a
-    batch may take (0: any). What they raise is raised in the loop, with the item's number. A browser has no
-    threads: there batches are fetched in the loop. `pin_memory`, `pin_memory_device` and
-    `multiprocessing_context` are taken and change nothing: uploads need no pinned memory, threads no context.
-    `in_order` is True only.
+    batch may take (0: any). What they raise is raised in the loop, with the item's number. They are processes
+    with `multiprocessing_context` "spawn" or "forkserver", or such a context. A browser has no threads: there
+    batches are fetched in the loop. `pin_memory` and `pin_memory_device` are taken and change nothing:
+    uploads need no pinned memory. `in_order` is True only.
 
     `state_dict` is the place in the epoch; a loader that loads it goes on there, and fetches nothing again.
     TypeError for what is no dataset, ValueError for options (`more` are those after the sixth) that can't be
-    meant or go together.
+    meant or go together, FlambeauError for processes in a browser.
     """
 
     def __init__(
@@ -107,6 +107,8 @@ class DataLoader:
         self.persistent_workers, self.pin_memory = o["persistent_workers"], o["pin_memory"]
         self._check(shuffle, sampler, batch_sampler, o)
         self.batch_sampler = batch_sampler
+        given = o["multiprocessing_context"]
+        self.multiprocessing_context = None if given is None else self._context(given)
         seed = o["generator"] if o["seed"] is None else whole("seed", o["seed"], 0, "pass 0 or more")
         if sampler is None and not self.is_iterable:
             sampler = (
@@ -117,6 +119,7 @@ class DataLoader:
         self._at = (0, 0)  # the epoch that goes on, and how many batches of it were given
         self._resumed: tuple[int, int] | None = None
         self._workers: Workers | None = None
+        self._loops = 0  # over a dataset that is iterated
 
     def _check(self, shuffle: Any, sampler: Any, batch_sampler: Any, o: Any) -> None:
         if sampler is not None and shuffle:
@@ -131,13 +134,33 @@ class DataLoader:
         if self.batch_size is None and self.drop_last:
             rule = "there are no batches: give batch_size"
             raise ValueError(f"DataLoader(batch_size=None, drop_last=True): {rule}")
-        if not self.num_workers and (o["timeout"] or o["prefetch_factor"] or o["persistent_workers"]):
-            rule = "timeout, prefetch_factor and persistent_workers are for workers: give 1"
+        if not self.num_workers and any(o[name] for name in OF_WORKERS):
+            rule = f"{', '.join(OF_WORKERS[:-1])} and {OF_WORKERS[-1]} are for workers: give 1"
             raise ValueError(f"DataLoader(num_workers=0): {rule}")
         if not o["in_order"]:
             raise ValueError("DataLoader(in_order=False): batches come in order: leave it out")
         if o["generator"] is not None and o["seed"] is not None:
             raise ValueError("DataLoader(generator=..., seed=...): both give the seed: give one of them")
+
+    def _context(self, given: Any) -> Any:
+        """The context of multiprocessing that is meant: a name, or one itself."""
+        if not THREADS:
+            rule = "a browser has no processes: leave it out"
+            raise FlambeauError(f"DataLoader(multiprocessing_context={given!r}): {rule}")
+        if hasattr(self.dataset, "state_dict"):
+            rule = "a process would keep to itself where its dataset is: leave it out"
+            raise ValueError(f"DataLoader(multiprocessing_context=...): {rule}")
+        from multiprocessing import get_all_start_methods, get_context
+
+        method = given.get_start_method() if hasattr(given, "get_start_method") else given
+        call = f"DataLoader(multiprocessing_context={method!r})"
+        if method == "fork":
+            rule = "a GPU that is open can't go along with a fork, nor can threads"
+            raise ValueError(f"{call}: {rule}: use 'spawn' or 'forkserver'")
+        if method not in get_all_start_methods():
+            rule = "no way to start a process here: use 'spawn', or a context of multiprocessing"
+            raise ValueError(f"{call}: {rule}")
+        return get_context(given) if isinstance(given, str) else given
 
     def __len__(self) -> int:
         if self.batch_sampler is not None:
@@ -181,7 +204,7 @@ class DataLoader:
         return self._counted(epoch, given)
 
     def _counted(self, epoch: int, given: int) -> Iterator[Any]:
-        for batch in self._iterated(given) if self.is_iterable else self._fetched(epoch, given):
+        for batch in self._iterated(epoch, given) if self.is_iterable else self._fetched(epoch, given):
             given += 1
             self._at = (epoch, given)
             yield batch
@@ -193,7 +216,8 @@ class DataLoader:
         batches = self._batches(epoch, given)
         if not self.num_workers or not THREADS:
             return map(self.fetch, batches)
-        return self._by_workers(lambda _, batch: self.fetch(batch), batches)
+        errands = (Errand(epoch, number, batch) for number, batch in enumerate(batches, given))
+        return self._by_workers(self._by_index(), errands)
 
     def _batches(self, epoch: int, given: int) -> Iterator[Any]:
         """Batches of indices from the given-th on."""
@@ -203,57 +227,37 @@ class DataLoader:
         if isinstance(self.sampler, OrderedSampler):
             order, end = self.sampler.order(epoch), len(self)
             return (order[i * size :][:size] for i in range(given, end))
-        return islice(_cut(iter(self.sampler or ()), size, self.drop_last), given, None)
+        return islice(cut(iter(self.sampler or ()), size, self.drop_last), given, None)
 
     def fetch(self, indices: Any) -> Any:
         """The batch of some indices."""
-        import numpy as np
+        return self._by_index()(0, indices)
 
-        indices = np.asarray(indices)
-        if self.batch_size is None:
-            (item,) = items_of(self.dataset, np.atleast_1d(indices))
-            return (self.collate_fn or default_convert)(item)
-        if self.collate_fn is None:
-            return default_convert(gather(self.dataset, indices))
-        if self.collate_fn is collate and hasattr(self.dataset, "gather"):
-            return _as_arrays(self.dataset.gather(indices))
-        return self.collate_fn(items_of(self.dataset, indices))
+    def _by_index(self) -> ByIndex:
+        return ByIndex(self.dataset, self.collate_fn, self.batch_size)
 
     # --- of datasets that are iterated ---
 
-    def _iterated(self, given: int) -> Iterator[Any]:
+    def _iterated(self, epoch: int, given: int) -> Iterator[Any]:
         skip = 0 if hasattr(self.dataset, "load_state_dict") else given
+        fetch = ByTurn(self.dataset, self.collate_fn, self.batch_size, self.drop_last)
         if not self.num_workers or not THREADS:
-            return islice(self._own_batches(), skip, None)
-        iterators: dict[int, Iterator[Any]] = {}
+            return islice(fetch.batches(), skip, None)
+        return islice(self._until_all_are_over(fetch, epoch), skip, None)
 
-        def fetch(worker: int, _: None) -> Any:
-            if worker not in iterators:
-                iterators[worker] = self._own_batches()
-            return next(iterators[worker], OVER)
-
-        return islice(self._until_all_are_over(fetch), skip, None)
-
-    def _until_all_are_over(self, fetch: Callable[[int, None], Any]) -> Iterator[Any]:
+    def _until_all_are_over(self, fetch: ByTurn, epoch: int) -> Iterator[Any]:
+        self._loops += 1
         over = 0  # in a row
-        for batch in self._by_workers(fetch, repeat(None)):
+        asked = takewhile(lambda _: over < self.num_workers, enumerate(repeat(self._loops)))
+        for batch in self._by_workers(fetch, (Errand(epoch, *which) for which in asked)):
             over = over + 1 if batch is OVER else 0
-            if over == self.num_workers:
-                return
             if batch is not OVER:
                 yield batch
 
-    def _own_batches(self) -> Iterator[Any]:
-        """The batches of one worker."""
-        if self.batch_size is None:
-            return map(self.collate_fn or default_convert, self.dataset)
-        batches = _cut(iter(self.dataset), self.batch_size, self.drop_last)
-        return map(self.collate_fn or default_collate, batches)
-
-    def _by_workers(self, fetch: Callable[[int, Any], Any], batches: Iterator[Any]) -> Iterator[Any]:
-        workers = self._workers or self._begun()
+    def _by_workers(self, fetch: ByIndex | ByTurn, batches: Iterator[Errand]) -> Iterator[Any]:
+        workers = self._workers or self._begun(fetch)
         try:
-            yield from workers.ahead(fetch, batches, self.prefetch_factor * self.num_workers)
+            yield from workers.ahead(batches, self.prefetch_factor * self.num_workers)
         except BaseException:
             self._workers = None
             workers.end()
@@ -262,27 +266,18 @@ class DataLoader:
             self._workers = None
             workers.end()
 
-    def _begun(self) -> Workers:
+    def _begun(self, fetch: ByIndex | ByTurn) -> Workers:
         seed = sum(getattr(self.sampler, "seed", ()))
         infos = [WorkerInfo(i, self.num_workers, seed + i, self.dataset) for i in range(self.num_workers)]
-        workers = Workers(infos, self.worker_init_fn, self.timeout)
+        if (context := self.multiprocessing_context) is None:
+            workers: Workers = Threads(fetch, infos, self.worker_init_fn, self.timeout)
+        else:
+            from flambeau.data.processes import Processes  # a page has no multiprocessing
+
+            workers = Processes(fetch, infos, self.worker_init_fn, self.timeout, context)
         if self.persistent_workers:
             self._workers = workers
         return workers
-
-
-def _cut(items: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[Any]]:
-    while batch := list(islice(items, size)):
-        if len(batch) == size or not drop_last:
-            yield batch
-
-
-def _as_arrays(batch: Any) -> Any:
-    if isinstance(batch, tuple):
-        return tuple(map(_as_arrays, batch))
-    if isinstance(batch, dict):
-        return {key: _as_arrays(value) for key, value in batch.items()}
-    return batch.numpy() if hasattr(batch, "numpy") else batch
 
 
 def _no_dataset(dataset: Any) -> TypeError:

@@ -6,13 +6,18 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau.errors import FlambeauError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from flambeau.data.fetch import Errand
+
+Fetcher = Callable[[int, Any], Any]  # of a worker's number and what it is asked for: data/fetch.py
+Begin = Callable[[int], None] | None
 
 
 class WorkerInfo(NamedTuple):
@@ -28,67 +33,95 @@ _here = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What worker of a DataLoader this thread is; None outside of any."""
+    """What worker of a DataLoader this thread (or process) is; None outside of any."""
     return getattr(_here, "info", None)
 
 
 class Workers:
-    """Threads that each fetch every n-th batch.
+    """What threads and processes have in common: each fetches every n-th batch."""
 
-    Threads and not processes: what takes time in loading (NumPy, Pillow, zlib, SQLite, files) lets go of the
-    interpreter meanwhile, nothing is pickled, and a forked process could not go on with a GPU that is open.
-    """
+    def __init__(self, count: int, timeout: float):
+        self.count, self.timeout, self.process = count, timeout, os.getpid()
 
-    def __init__(self, infos: list[WorkerInfo], begin: Callable[[int], None] | None, timeout: float):
-        from concurrent.futures import ThreadPoolExecutor
+    def submit(self, worker: int, errand: Errand) -> Any:
+        """Ask a worker for a batch; what comes back is a handle on it."""
+        raise NotImplementedError
 
-        self.timeout, self.process = timeout, os.getpid()
-        self.threads: list[ThreadPoolExecutor] = []
-        for info in infos:
-            name = f"flambeau-data-{info.id}"
-            self.threads.append(ThreadPoolExecutor(1, name, _begin, (info, begin)))
+    def result(self, errand: Errand, handle: Any) -> Any:
+        """The batch, or what fetching it raised. TimeoutError where it takes longer than `timeout`."""
+        raise NotImplementedError
 
-    def ahead(self, fetch: Callable[[int, Any], Any], batches: Iterator[Any], most: int) -> Iterator[Any]:
-        """Yield `fetch(worker, batch)` in order; at most `most` batches are fetched before the loop that
-        reads."""
-        numbers = count()
-        waiting: deque[tuple[Any, Future]] = deque()
+    def end(self) -> None:
+        """Let the workers go, when they are done with what they are at."""
+        raise NotImplementedError
+
+    def ahead(self, batches: Iterator[Errand], most: int) -> Iterator[Any]:
+        """Yield batches in order; at most `most` are fetched before the loop that reads."""
+        waiting: deque[tuple[Errand, Any]] = deque()
+        turns = cycle(range(self.count))
 
         def more(n: int) -> None:
-            for batch in islice(batches, n):
-                worker = next(numbers) % len(self.threads)
-                waiting.append((batch, self.threads[worker].submit(_fetched, fetch, worker, batch)))
+            for errand in islice(batches, n):
+                waiting.append((errand, self.submit(next(turns), errand)))
 
         more(most)
         while waiting:
             if os.getpid() != self.process:  # it would wait for ever
                 rule = "an epoch that began before a fork can't go on behind it: its thread is not there"
                 raise FlambeauError(f"DataLoader: {rule}: begin a new one, or start the process by 'spawn'")
-            batch, future = waiting.popleft()
-            ready = self._result(batch, future)
+            ready = self.result(*waiting.popleft())
             more(1)
             yield ready
 
-    def _result(self, batch: Any, future: Future) -> Any:
+
+class Threads(Workers):
+    """Workers that are threads.
+
+    What takes time in loading (NumPy, Pillow, zlib, SQLite, files) lets go of the interpreter meanwhile, and
+    nothing is pickled.
+    """
+
+    def __init__(self, fetch: Fetcher, infos: list[WorkerInfo], begin: Begin, timeout: float):
+        from concurrent.futures import ThreadPoolExecutor
+
+        super().__init__(len(infos), timeout)
+        self.fetch = fetch
+        self.threads: list[ThreadPoolExecutor] = []
+        for info in infos:
+            name = f"flambeau-data-{info.id}"
+            self.threads.append(ThreadPoolExecutor(1, name, started, (info, begin)))
+
+    def submit(self, worker: int, errand: Errand) -> Future:
+        return self.threads[worker].submit(fetched, self.fetch, worker, errand)
+
+    def result(self, errand: Errand, handle: Future) -> Any:
         try:
-            return future.result(self.timeout or None)
+            return handle.result(self.timeout or None)
         except TimeoutError:
-            if future.done():  # the dataset's own
+            if handle.done():  # the dataset's own
                 raise
-            what = f"items {[int(i) for i in batch]}" if batch is not None else "a batch"
-            rule = f"took more than {self.timeout:g} s: give a longer timeout, or look at these items"
-            raise FlambeauError(f"DataLoader: {what} {rule}") from None
+            raise too_long(errand, self.timeout) from None
         except SystemExit as e:  # it would end the process without a word
-            rule = f"it ended by SystemExit({e.code!r}): raise another error"
-            raise FlambeauError(f"DataLoader: a worker is dead: {rule}") from e
+            raise ended_by(e) from e
 
     def end(self) -> None:
-        """Let the threads go, when they are done with what they are at."""
         for thread in self.threads:
             thread.shutdown(wait=self.timeout == 0, cancel_futures=True)
 
 
-def _begin(info: WorkerInfo, begin: Callable[[int], None] | None) -> None:
+def too_long(errand: Errand, timeout: float) -> FlambeauError:
+    what = "a batch" if isinstance(errand.what, int) else f"items {[int(i) for i in errand.what]}"
+    rule = f"took more than {timeout:g} s: give a longer timeout, or look at these items"
+    return FlambeauError(f"DataLoader: {what} {rule}")
+
+
+def ended_by(error: SystemExit) -> FlambeauError:
+    rule = f"it ended by SystemExit({error.code!r}): raise another error"
+    return FlambeauError(f"DataLoader: a worker is dead: {rule}")
+
+
+def started(info: WorkerInfo, begin: Begin) -> None:
+    """Make this thread a worker."""
     _here.info, _here.failed = info, None
     try:
         if begin is not None:
@@ -97,8 +130,9 @@ def _begin(info: WorkerInfo, begin: Callable[[int], None] | None) -> None:
         _here.failed = e
 
 
-def _fetched(fetch: Callable[[int, Any], Any], worker: int, batch: Any) -> Any:
+def fetched(fetch: Fetcher, worker: int, errand: Errand) -> Any:
+    """A batch, in the thread of its worker."""
     if (e := _here.failed) is not None:
         told = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
         raise FlambeauError(f"DataLoader: {told}: the worker is dead: mend that") from e
-    return fetch(worker, batch)
+    return fetch(worker, errand.what)

@@ -1,0 +1,113 @@
+"""Turns datasets and batches into bytes for another process, and back: no tensor and no device goes along."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from mmap import mmap
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from flambeau.core.dtype import DType, get_default_dtype, get_default_integer
+from flambeau.data.fetch import ByIndex, ByTurn
+from flambeau.data.workers import Begin, WorkerInfo
+from flambeau.errors import FlambeauError
+from flambeau.tensor import Tensor, tensor
+
+Reduce = Callable[[Any], Any]  # what reducer_override is: NotImplemented for what pickles as ever
+
+
+class Packer(ForkingPickler):
+    """A pickler that asks `how` first."""
+
+    how: Reduce
+
+    def reducer_override(self, obj: Any) -> Any:
+        return self.how(obj)
+
+
+def packed(value: Any, how: Reduce) -> bytes:
+    file = io.BytesIO()
+    packer = Packer(file, pickle.HIGHEST_PROTOCOL)
+    packer.how = how
+    packer.dump(value)
+    return file.getvalue()
+
+
+def going(obj: Any) -> Any:
+    """How what a dataset holds goes to a worker: mapped files by their names, tensors not at all."""
+    if isinstance(obj, Tensor):
+        raise TypeError(f"it holds a tensor {list(obj.shape)}, and workers have no device: give its .numpy()")
+    is_map = type(obj).__name__ == "memmap" and isinstance(obj.base, mmap) and obj.filename
+    if is_map:  # the whole one: parts of it are copied
+        mode, order = obj.mode.replace("w", "r"), "C" if obj.flags.c_contiguous else "F"
+        return type(obj), (str(obj.filename), obj.dtype, mode, obj.offset, obj.shape, order)
+    return NotImplemented
+
+
+def coming(obj: Any) -> Any:
+    """How what a worker fetched comes back: its tensors, which are on NumPy's device, are made anew here."""
+    if not isinstance(obj, Tensor):
+        return NotImplemented
+    if obj.device.kind == "gpu":
+        rule = "workers have no GPU: return arrays, or name no device"
+        raise FlambeauError(f"DataLoader: an item is a tensor on {obj.device.name}: {rule}")
+    return _arrived, (obj.numpy(), obj.dtype)
+
+
+def _arrived(array: Any, dtype: DType) -> Tensor:
+    return tensor(array, dtype=dtype)
+
+
+@dataclass
+class Setup:
+    """What a worker is made of."""
+
+    fetch: ByIndex | ByTurn
+    info: WorkerInfo
+    begin: Begin
+    floats: DType
+    integer: DType
+
+
+class Parcel:
+    """A Setup on its way. It is packed while a process starts, which is when locks and shared values of
+    multiprocessing let themselves be pickled, and opened when that process can say what it lacks."""
+
+    def __init__(self, fetch: ByIndex | ByTurn, info: WorkerInfo, begin: Begin, method: str):
+        self.setup = Setup(fetch, info, begin, get_default_dtype(), get_default_integer())
+        self.method = method
+
+    def __getstate__(self) -> bytes:
+        try:
+            return packed(self.setup, going)
+        except Exception as e:
+            raise self._refused(e) from e
+
+    def __setstate__(self, content: bytes) -> None:
+        self.content = content
+
+    def open(self) -> Setup:
+        return pickle.loads(self.content)
+
+    def _refused(self, error: Exception) -> FlambeauError:
+        fetch = self.setup.fetch
+        named = {
+            f"the dataset ({type(fetch.dataset).__name__})": fetch.dataset,
+            "collate_fn": fetch.collate_fn,
+            "worker_init_fn": self.setup.begin,
+        }
+        name = next((name for name, value in named.items() if not _goes(value)), "what it loads")
+        cure = "define it at the top of a module, or take threads: leave multiprocessing_context out"
+        told = f"{name} can't be pickled: {str(error).rstrip('.')}"
+        return FlambeauError(f"DataLoader(multiprocessing_context={self.method!r}): {told}: {cure}")
+
+
+def _goes(value: Any) -> bool:
+    try:
+        packed(value, going)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,263 @@
+"""Workers that are processes: they fetch and collate batches, which come back through pipes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from flambeau.core.dtype import set_default_integer
+from flambeau.data.fetch import ByIndex, ByTurn, Errand
+from flambeau.data.parcels import Parcel, Setup, coming, packed
+from flambeau.data.workers import Begin, WorkerInfo, Workers, ended_by, fetched, started, too_long
+from flambeau.device import set_default_device, set_default_dtype
+from flambeau.errors import FlambeauError
+
+START = 60.0  # seconds that a process may take to start, which are none of its first batch's
+GRACE = 2.0  # seconds that a worker has for the item it is at, when nobody waits for it any more
+
+
+class TracebackOfWorker(Exception):
+    """Where in a worker an error was raised: the cause of the error that the loop sees."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Processes(Workers):
+    """Workers that are processes of their own, by a context of multiprocessing.
+
+    Each has a pipe and, here, a thread that empties it, so that neither side ever waits for the other to
+    read. No lock is shared: a worker that is killed leaves nothing behind that another would wait for.
+    """
+
+    def __init__(
+        self, fetch: ByIndex | ByTurn, infos: list[WorkerInfo], begin: Begin, timeout: float, context: Any
+    ):
+        super().__init__(len(infos), timeout)
+        self.numbers, self.arrived = count(), SimpleQueue()
+        self.early: dict[int, Any] = {}  # batches that came before they were waited for
+        self.team: list[WorkerProcess] = []
+        self.end = weakref.finalize(self, _end, self.team, self.process)  # at exit, too
+        method = context.get_start_method()
+        try:
+            for info in infos:
+                self.team.append(
+                    WorkerProcess(Parcel(fetch, info, begin, method), info.id, context, self.arrived)
+                )
+        except BaseException:
+            self.end()
+            raise
+
+    def submit(self, worker: int, errand: Errand) -> tuple[WorkerProcess, int]:
+        number, member = next(self.numbers), self.team[worker]
+        member.send((number, errand))
+        return member, number
+
+    def result(self, errand: Errand, handle: tuple[WorkerProcess, int]) -> Any:
+        member, number = handle
+        asked = time.monotonic()
+        while number not in self.early:
+            limit = max(asked, member.began) + self.timeout
+            left = max(0.0, limit - time.monotonic()) if self.timeout else None
+            try:
+                which, got = self.arrived.get(timeout=left)
+            except Empty:
+                member.process.kill()  # it would have no end
+                raise too_long(errand, self.timeout) from None
+            if which is None:
+                raise got.death()
+            self.early[which] = got
+        return _opened(self.early.pop(number))
+
+
+class WorkerProcess:
+    """One worker as the loader sees it."""
+
+    def __init__(self, parcel: Parcel, number: int, context: Any, arrived: SimpleQueue):
+        self.number, self.has_begun = number, False
+        self.began = time.monotonic() + START  # or before, when it says so
+        self.pipe, theirs = context.Pipe()
+        name = f"flambeau-data-{number}"
+        self.process = context.Process(target=serve, args=(theirs, parcel), name=name, daemon=True)
+        with theirs, _unheard_interrupts(parcel.method):
+            self.process.start()
+        self.reader = threading.Thread(target=self._read, args=(arrived,), name=name, daemon=True)
+        self.reader.start()
+
+    def send(self, message: Any) -> None:
+        with suppress(OSError):  # a dead one: the thread that reads says so
+            self.pipe.send(message)
+
+    def _read(self, arrived: SimpleQueue) -> None:
+        try:
+            hello = self.pipe.recv()
+            self.has_begun, self.began = True, time.monotonic()
+            arrived.put((hello, b""))
+            while True:
+                arrived.put((self.pipe.recv(), self.pipe.recv_bytes()))
+        except (EOFError, OSError):
+            arrived.put((None, self))
+
+    def death(self) -> FlambeauError:
+        """What to raise where it is gone."""
+        self.process.join(GRACE)
+        code = self.process.exitcode
+        how = f"ended with exit code {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
+        if not self.has_begun:
+            rule = "before it began: what it printed says why"
+            cure = 'a script that makes workers has its loop under `if __name__ == "__main__":`'
+        elif how.endswith("SIGKILL"):
+            rule = "if you did not do that, memory ran out"
+            cure = "take fewer workers, or smaller batches"
+        else:
+            rule = "its dataset ended it"
+            cure = "look at what it printed, or find the item with num_workers=0"
+        who = f"worker {self.number} (process {self.process.pid})"
+        return FlambeauError(f"DataLoader: {who} {how}: {rule}: {cure}")
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _opened(content: bytes) -> Any:
+    """The batch; what fetching it raised is raised."""
+    text, value = pickle.loads(content)
+    if text is None:
+        return value
+    if isinstance(value, SystemExit):
+        raise ended_by(value) from TracebackOfWorker(text)
+    raise value from TracebackOfWorker(text)
+
+
+def _end(team: list[WorkerProcess], owner: int) -> None:
+    if os.getpid() != owner:  # a fork of it
+        return
+    limit = time.monotonic() + GRACE
+    for member in team:
+        member.send(None)
+    for member in team:
+        member.process.join(max(0.0, limit - time.monotonic()))
+        member.process.kill()
+        member.process.join()
+        if member.reader is not threading.current_thread():  # garbage is collected in any
+            member.reader.join(GRACE)
+
+
+@contextmanager
+def _unheard_interrupts(method: str) -> Iterator[None]:
+    """Ctrl-C goes to workers too: one that is still importing would print a traceback of its own."""
+    if method != "spawn" or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# --- in the worker ---
+
+
+def serve(pipe: Any, parcel: Parcel) -> None:
+    """What a worker does: it answers until it is told to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loop that reads hears it, and stops the workers
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    pipe.send("begun")
+    questions: SimpleQueue = SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, questions), daemon=True).start()
+    made = _made(parcel)
+    while (question := questions.get()) is not None:
+        number, errand = question
+        answer = _answer(made, errand)
+        with suppress(OSError):  # nobody reads any more: the next question says so
+            pipe.send(number)
+            pipe.send_bytes(answer)
+
+
+def _listen(pipe: Any, questions: SimpleQueue) -> None:
+    """Take questions as they come, so that who asks never waits; when that process is gone, go as well."""
+    with suppress(EOFError, OSError):
+        while (question := pipe.recv()) is not None:
+            questions.put(question)
+    with suppress(Empty):
+        while True:
+            questions.get_nowait()
+    questions.put(None)
+    time.sleep(GRACE)  # for the item that it is at
+    os._exit(1)
+
+
+def _made(parcel: Parcel) -> Setup | BaseException:
+    """The worker; or why there is none, which is the answer to every question."""
+    try:
+        setup = parcel.open()
+        set_default_device("cpu")  # NumPy: what makes tensors here must open no GPU
+        set_default_dtype(setup.floats)
+        set_default_integer(setup.integer)
+    except BaseException as e:
+        cure = "define it in a module that can be imported, or leave multiprocessing_context out"
+        told = f"a worker process can't open the dataset: {type(e).__name__}: {e}"
+        return FlambeauError(f"DataLoader: {told}: {cure}")
+    _sow(setup, Errand(0, 0, None))
+    started(setup.info, setup.begin)
+    return setup
+
+
+def _answer(made: Setup | BaseException, errand: Errand) -> bytes:
+    try:
+        if isinstance(made, BaseException):
+            raise made
+        _sow(made, errand)
+        return _packed_batch(fetched(made.fetch, made.info.id, errand))
+    except BaseException as e:
+        return packed((traceback.format_exc(), _that_goes(e)), coming)
+
+
+def _packed_batch(batch: Any) -> bytes:
+    try:
+        return packed((None, batch), coming)
+    except FlambeauError:
+        raise
+    except Exception as e:
+        cure = "return arrays, numbers and texts, or leave multiprocessing_context out"
+        raise FlambeauError(f"DataLoader: a batch can't be pickled: {e}: {cure}") from e
+
+
+def _sow(setup: Setup, errand: Errand) -> None:
+    """Python's and NumPy's own generators begin anew with each batch: what they give follows from the seed,
+    the epoch and the batch, whichever worker makes it."""
+    import random
+
+    import numpy as np
+
+    words = [setup.info.seed - setup.info.id, errand.epoch, errand.number]
+    random.seed(repr(words))
+    np.random.seed([word % 2**32 for word in words])
+
+
+def _that_goes(error: BaseException) -> BaseException:
+    """An error that arrives as what it is; one of a class that can't is told by its words."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:
+        pass
+    told = FlambeauError(f"{type(error).__name__}: {error}")
+    told.__notes__ = getattr(error, "__notes__", [])
+    return told
