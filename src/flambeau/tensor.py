@@ -305,7 +305,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         return to_list(readback.read([self])[0], self.shape, self.dtype)
 
     def item(self):
-        """The value of a tensor of one element, as a Python number; runs the graph and waits."""
+        """The value of a tensor of one element, as a Python number; runs the graph and waits. ValueError for
+        more elements, or none."""
         if self.numel() != 1:
             raise ValueError(
                 f"item({_op.describe(self)}): has {self.numel()} elements, not 1: use .tolist() or .numpy()"

@@ -379,7 +379,10 @@ class Learner:
         return {name.removeprefix("test_"): value for name, value in found.items()}
 
     def predict(self, loader: Iterable[Any]) -> Any:
-        """The outputs for a loader's batches, with targets or without, one behind the other. -> [n, ...]"""
+        """The outputs for a loader's batches, with targets or without, one behind the other. -> [n, ...]
+
+        ValueError where the loader gives no batch.
+        """
         was_training = self.model.training
         self.model.eval()
         given = (inputs_of(b, self.options.prepare, self.device) for b in loader)

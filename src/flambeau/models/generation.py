@@ -206,7 +206,7 @@ class Decoder:
         streamer: Callable[[list[int]], Any] | None = None,
         **sampling: Any,
     ) -> Tensor:
-        """As `generate` of the model. [b, n] -> [b, n + max_new_tokens at most]"""
+        """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
         how = _sampling(sampling)
         if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
             raise ValueError(

@@ -104,7 +104,8 @@ class OnnxModel(Module):
         return self
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The outputs for inputs: arrays, numbers or tensors."""
+        """The outputs for inputs: arrays, numbers or tensors. ValueError for too many, OnnxError for others
+        than `inputs` says."""
         by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping)
         feeds = dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
         if not by_name and len(inputs) > len(self.inputs):

@@ -42,13 +42,14 @@ NN = (
 
 @composed
 def silu(input):
-    """x * sigmoid(x)"""
+    """x * sigmoid(x). [...] -> [...]"""
     return input * input.sigmoid()
 
 
 @composed
 def gelu(input, approximate: str = "none"):
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula."""
+    """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
+    [...] -> [...]"""
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate={approximate!r} is unknown: use 'none' or 'tanh'")
     if approximate == "tanh":
@@ -240,7 +241,8 @@ def swiglu(input, dim: int = -1):
 
 @composed
 def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, dim: int = -1, generator=None):
-    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient."""
+    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
+    [...] -> [...]"""
     noisy = logits + gumbel_bits(logits.shape, logits.device, generator)
     y = (noisy * (1 / tau)).softmax(dim).to(logits.dtype)
     if not hard:

@@ -215,7 +215,8 @@ def einsum(equation, *operands):
 
 @composed
 def tensordot(a, b, dims=2):
-    """Sum of products over the last dims of a and the first of b, or over the dims listed for each."""
+    """Sum of products over the last dims of a and the first of b, or over the dims listed for each.
+    [..., k], [k, ...] -> [..., ...]"""
     if isinstance(dims, int):
         dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     of_a, of_b = (

@@ -222,7 +222,8 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
 
 @composed
 def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
-    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone."""
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+    [n, ...], [n, ...] -> [], or [n, ...] for "none"."""
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     return loss.sum() * (1 / input.shape[0]) if reduction == "batchmean" else _reduce(loss, reduction)
 

@@ -59,7 +59,8 @@ def _not_larger(x):
 
 @composed
 def linalg_cholesky(A, upper: bool = False):
-    """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite."""
+    """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
+    [..., n, n] -> [..., n, n]"""
     a = matrices(A, square=True, complex_too=True)
     found = host.cholesky if is_complex(a) else lf._cholesky
     return found(a.mH).mH if upper else found(a)

@@ -91,7 +91,8 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=
 
 @composed
 def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, dtype=None):
-    """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements."""
+    """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements.
+    [..., m, n] -> [...]"""
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is None:
         return linalg_vector_norm(A, 2, dims, keepdim, dtype)
