@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import signal
 import threading
 import time
@@ -242,7 +243,6 @@ def _packed_batch(batch: Any) -> bytes:
 def _sow(setup: Setup, errand: Errand) -> None:
     """Python's and NumPy's own generators begin anew with each batch: what they give follows from the seed,
     the epoch and the batch, whichever worker makes it."""
-    import random
 
     import numpy as np
 
