@@ -192,6 +192,7 @@ def test_a_loop_that_is_left_while_an_item_hangs(server, monkeypatch):
     )
     assert next(batches).tolist() == [0]
     (pid,) = [p.pid for p in ours()]
+    time.sleep(0.2)  # it is at item 5
     since = time.monotonic()
     del batches
     assert not ours() and time.monotonic() - since < 30  # the item takes 60 s
