@@ -158,7 +158,7 @@ LEAVE = "its dataset ended it: look at what it printed, or find the item with nu
     "how, told", [("kill", f"was killed by SIGKILL: {KILL}"), ("leave", f"ended with exit code 3: {LEAVE}")]
 )
 def test_a_worker_that_dies(server, how, told):
-    loader = DataLoader(sets.Ends(how), 2, num_workers=2, multiprocessing_context=server)
+    loader = DataLoader(sets.Ends(how), 2, num_workers=2, timeout=60, multiprocessing_context=server)
     batches = iter(loader)
     assert next(batches).tolist() == [0, 1]
     pid = next(p.pid for p in ours() if p.name == "flambeau-data-0")
@@ -169,7 +169,9 @@ def test_a_worker_that_dies(server, how, told):
 
 def test_one_that_is_killed_while_it_waits(server):
     """Between two epochs; the other one goes, too."""
-    loader = DataLoader(sets.Held(), num_workers=2, multiprocessing_context=server, persistent_workers=True)
+    loader = DataLoader(
+        sets.Held(), num_workers=2, multiprocessing_context=server, timeout=60, persistent_workers=True
+    )
     assert len(list(loader)) == 2
     victim = next(p for p in ours() if p.name == "flambeau-data-1")
     os.kill(victim.pid, signal.SIGTERM)
@@ -180,6 +182,21 @@ def test_one_that_is_killed_while_it_waits(server):
     assert str(e.value) == told
     assert len(list(loader)) == 2  # with new ones
     del loader, e  # what it raised knows the loader
+
+
+def test_a_loop_that_is_left_while_an_item_hangs(server, monkeypatch):
+    monkeypatch.setattr("flambeau.data.processes.GRACE", 0.1)
+    sampler = [0, 5, 1]
+    batches = iter(
+        DataLoader(sets.Ends("hang"), sampler=sampler, num_workers=1, multiprocessing_context=server)
+    )
+    assert next(batches).tolist() == [0]
+    (pid,) = [p.pid for p in ours()]
+    time.sleep(0.2)  # it is at item 5
+    since = time.monotonic()
+    del batches
+    assert not ours() and time.monotonic() - since < 30  # the item takes 60 s
+    gone(pid)
 
 
 def test_what_an_item_raises(server):

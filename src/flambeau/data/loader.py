@@ -150,17 +150,9 @@ class DataLoader:
         if hasattr(self.dataset, "state_dict"):
             rule = "a process would keep to itself where its dataset is: leave it out"
             raise ValueError(f"DataLoader(multiprocessing_context=...): {rule}")
-        from multiprocessing import get_all_start_methods, get_context
+        from flambeau.data.processes import context_of  # a page has no multiprocessing
 
-        method = given.get_start_method() if hasattr(given, "get_start_method") else given
-        call = f"DataLoader(multiprocessing_context={method!r})"
-        if method == "fork":
-            rule = "a GPU that is open can't go along with a fork, nor can threads"
-            raise ValueError(f"{call}: {rule}: use 'spawn' or 'forkserver'")
-        if method not in get_all_start_methods():
-            rule = "no way to start a process here: use 'spawn', or a context of multiprocessing"
-            raise ValueError(f"{call}: {rule}")
-        return get_context(given) if isinstance(given, str) else given
+        return context_of(given)
 
     def __len__(self) -> int:
         if self.batch_sampler is not None:
@@ -272,7 +264,7 @@ class DataLoader:
         if (context := self.multiprocessing_context) is None:
             workers: Workers = Threads(fetch, infos, self.worker_init_fn, self.timeout)
         else:
-            from flambeau.data.processes import Processes  # a page has no multiprocessing
+            from flambeau.data.processes import Processes
 
             workers = Processes(fetch, infos, self.worker_init_fn, self.timeout, context)
         if self.persistent_workers:

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
+from multiprocessing import get_all_start_methods, get_context
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -32,6 +33,19 @@ class TracebackOfWorker(Exception):
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
+
+
+def context_of(given: Any) -> Any:
+    """The context of multiprocessing that is meant; ValueError where it can't be."""
+    method = given.get_start_method() if hasattr(given, "get_start_method") else given
+    call = f"DataLoader(multiprocessing_context={method!r})"
+    if method == "fork":
+        rule = "a GPU that is open can't go along with a fork, nor can threads"
+        raise ValueError(f"{call}: {rule}: use 'spawn' or 'forkserver'")
+    if method not in get_all_start_methods():
+        rule = "no way to start a process here: use 'spawn', or a context of multiprocessing"
+        raise ValueError(f"{call}: {rule}")
+    return get_context(given) if isinstance(given, str) else given
 
 
 class Processes(Workers):
@@ -243,7 +257,6 @@ def _packed_batch(batch: Any) -> bytes:
 def _sow(setup: Setup, errand: Errand) -> None:
     """Python's and NumPy's own generators begin anew with each batch: what they give follows from the seed,
     the epoch and the batch, whichever worker makes it."""
-
     import numpy as np
 
     words = [setup.info.seed - setup.info.id, errand.epoch, errand.number]
