@@ -75,7 +75,7 @@ def test_how_an_optimizer_prints():
     )
 
 
-@pytest.mark.parametrize("make", (optim.AdamW, optim.NAdam))
+@pytest.mark.parametrize("make", (optim.AdamW, optim.NAdam, optim.RAdam))
 def test_each_parameter_counts_its_own_steps(torch, make):
     """Some move later than others, some are given later."""
     mine = [leaf(1.0, 2.0), leaf(3.0), leaf(4.0)]
@@ -300,6 +300,41 @@ def test_options_of_a_recorded_step_are_read_at_each(gpu, capsys):
     assert (told.out, told.err) == ("recorded\nrecorded\n", "")  # the decay is 0 at last
 
 
+def test_terms_of_a_recorded_step_are_each_groups_own(gpu, capsys):
+    """Of groups, and of a parameter that stays behind: values as steps without kernels make them."""
+
+    def train(device, wrap):
+        params = [leaf(1.0, 2.0, device=device), leaf(3.0, device=device), leaf(4.0, device=device)]
+        kinds = (optim.RAdam, optim.NAdam, optim.Adan)
+        sets = [[fb.tensor(p.numpy(), device=device, requires_grad=True) for p in params] for _ in kinds]
+        opts = [
+            make(
+                [{"params": own[:1], "lr": 0.2, "betas": (0.5, 0.6, 0.7)[: len(betas)]}, {"params": own[1:]}],
+                lr=0.1,
+            )
+            for make, own, betas in zip(kinds, sets, ("ab", "ab", "abc"), strict=True)
+        ]
+        for opt, own in zip(opts, sets, strict=True):
+            opt.step(pull(own[:2], 1.0, -2.0))  # the last counts for itself from here on
+
+        def step(x):
+            print("recorded")
+            for opt, own in zip(opts, sets, strict=True):
+                opt.step(pull(own, x.sum(), x.sum() * 2, x.sum() - 1))
+
+        run, x = wrap(step), fb.tensor([0.25, 0.5], device=device)
+        for t in range(7):
+            for opt in opts:
+                opt.lr = 0.1 / (t + 1)
+            run(x)
+        return np.concatenate([p.numpy() for own in sets for p in own])
+
+    plain, _ = train("cpu", lambda f: f), capsys.readouterr()
+    recorded, told = train(gpu, lambda f: fb.jit(f, check="never")), capsys.readouterr()
+    np.testing.assert_allclose(recorded, plain, rtol=2e-5)
+    assert told.out == "recorded\n"
+
+
 @pytest.mark.parametrize(
     "make, kw, most, fewest",
     [
@@ -307,6 +342,7 @@ def test_options_of_a_recorded_step_are_read_at_each(gpu, capsys):
         (optim.AdamW, {}, 51, 9),
         (optim.Adagrad, {}, 25, 5),
         (optim.NAdam, {}, 101, 59),
+        (optim.RAdam, {}, 52, 10),
     ],
 )
 def test_kernels_of_a_step_of_50_parameters(make, kw, most, fewest, monkeypatch):
@@ -314,13 +350,26 @@ def test_kernels_of_a_step_of_50_parameters(make, kw, most, fewest, monkeypatch)
     counts = []
     for limits in (Limits(), Limits(bundle_buffers=32)):
         params = [fb.rand(16 + i, *[24] * (i % 2)).requires_grad_() for i in range(50)]
-        grads = pull(params, *[fb.rand(*p.shape).realize() for p in params])
-        grads.loss = None
-        opt = make(params, **kw)
-        old, asked = [fb.Tensor(t.node) for t in {id(t): t for t in (*params, *opt._tensors())}.values()], []
-        monkeypatch.setattr("flambeau.optim.optimizer.realize", lambda *t, asked=asked: asked.extend(t))
-        opt.step(grads)
-        monkeypatch.undo()
-        roots = {id(t.node): t for t in asked if t.node.buffer is None}
-        counts.append(len(kernels_of(*roots.values(), limits=limits, dying=old)))
+        counts.append(kernels_of_a_step(make(params, **kw), limits, monkeypatch))
     assert counts == [most, fewest]
+
+
+def test_kernels_of_a_step_of_muon(monkeypatch):
+    """14 matrices of one shape, where 32 buffers may be bound: 14 gradients; 2 kernels that join them, 2 that
+    join their means, 1 divides by norms, 3 multiply in each of 2 rounds; 16 move matrices and means."""
+    params = [fb.rand(24, 16).requires_grad_() for _ in range(14)]
+    opt = optim.Muon(params, ns_steps=2)
+    assert kernels_of_a_step(opt, Limits(bundle_buffers=32), monkeypatch) == 14 + 27
+
+
+def kernels_of_a_step(opt, limits, monkeypatch):
+    """How many a recorded step takes behind the gradients."""
+    params, asked = opt.params, []
+    grads = pull(params, *[fb.rand(*p.shape).realize() for p in params])
+    grads.loss = None
+    old = [fb.Tensor(t.node) for t in {id(t): t for t in (*params, *opt._tensors())}.values()]
+    monkeypatch.setattr("flambeau.optim.optimizer.realize", lambda *t: asked.extend(t))
+    opt.step(grads)
+    monkeypatch.undo()
+    roots = {id(t.node): t for t in asked if t.node.buffer is None}
+    return len(kernels_of(*roots.values(), limits=limits, dying=old))

@@ -157,9 +157,9 @@ FORMULAS = [
 @pytest.mark.parametrize("make, formula, kw", FORMULAS, ids=range(len(FORMULAS)))
 def test_formula(device, make, formula, kw):
     steps = 3 if device.kind == "gpu" else 20
-    starts, pulls, params = problem(device, ((3, 2), (2, 5)), steps)
+    starts, pulls, params = problem(device, ((3, 2), (2, 5), (2, 3)), steps)
     optimizer = make(params, **kw)
-    values, states = [s.astype("f8") for s in starts], [{}, {}]
+    values, states = [s.astype("f8") for s in starts], [{}, {}, {}]
     for t, pull in enumerate(pulls, 1):
         optimizer.step(gradients(params, pull, device))
         for i, c in enumerate(pull):
@@ -170,7 +170,7 @@ def test_formula(device, make, formula, kw):
 
 def test_muon_is_near_torchs(torch):
     """Whose products are in bfloat16."""
-    starts, pulls, params = problem("cpu", ((3, 2), (2, 5)), 10)
+    starts, pulls, params = problem("cpu", ((3, 2), (2, 5), (2, 3), (5, 2), (3, 2), (4, 4)), 10)
     theirs = [torch.tensor(s, requires_grad=True) for s in starts]
     mine, other = optim.Muon(params, lr=0.01), torch.optim.Muon(theirs, lr=0.01)
     for pull in pulls:
@@ -180,6 +180,31 @@ def test_muon_is_near_torchs(torch):
         other.step()
     for p, q in zip(params, theirs, strict=True):
         np.testing.assert_allclose(p.numpy(), q.detach().numpy(), atol=5e-3)
+
+
+def test_muon_multiplies_matrices_of_one_shape_at_once(monkeypatch):
+    """Of each group by themselves, and as many as are small: with the values of each alone."""
+
+    def moved(most):
+        monkeypatch.setattr("flambeau.optim.muon.BATCHED", most)
+        told = []
+        monkeypatch.setattr(
+            "flambeau.optim.muon.orthogonal", lambda x, o: told.append(x.shape) or orthogonal(x, o)
+        )
+        _, pulls, params = problem("cpu", ((3, 2), (3, 2), (2, 5), (3, 2), (3, 2), (5, 2)), 1)
+        optimizer = optim.Muon([{"params": params[:4]}, {"params": params[4:], "lr": 0.2}], lr=0.1)
+        for pull in pulls:
+            optimizer.step(gradients(params, pull, "cpu"))
+        return told, [p.numpy() for p in params]
+
+    orthogonal = optim.muon.orthogonal
+    shapes, values = moved(1 << 20)
+    assert shapes == [(3, 3, 2), (2, 5), (3, 2), (5, 2)]
+    assert moved(12)[0] == [(2, 3, 2), (2, 5), (3, 2), (3, 2), (5, 2)]
+    alone, apart = moved(1)
+    assert alone == [p.shape for p in apart]
+    for p, q in zip(values, apart, strict=True):
+        np.testing.assert_allclose(p, q, rtol=1e-5, atol=1e-6)
 
 
 def by_rows(make, table, lr=0.1):

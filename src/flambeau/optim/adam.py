@@ -154,15 +154,22 @@ class NAdam(ByMoments):
         super().count(s, o)
         s["mu_product"].assign_(s["mu_product"] * self._momentum(s["step"], o))
 
+    def terms(self, s: State, o: Any) -> State:
+        """What g and m are multiplied by, and what the root of v is divided by."""
+        step, product = s["step"], s["mu_product"]
+        mu, following = self._momentum(step, o), self._momentum(step + 1, o)
+        return {
+            "of_g": (1 - mu) / (1 - product),
+            "of_m": following / (1 - product * following),
+            "of_root": correction(o.betas[1], step).sqrt(),
+        }
+
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         p, g = self.decayed(p, g, o)
         m, v = self.means(g, s, o)
-        step, product = s["step"], s["mu_product"]
-        mu, following = self._momentum(step, o), self._momentum(step + 1, o)
-        length = (v / correction(o.betas[1], step)).sqrt() + o.eps
-        ahead = g * ((1 - mu) / (1 - product)) + m * (following / (1 - product * following))
-        return p - ahead / length * o.lr
+        ahead = g * s["of_g"] + m * s["of_m"]
+        return p - ahead / (v.sqrt() / s["of_root"] + o.eps) * o.lr
 
     def _momentum(self, step: Tensor, o: Any) -> Tensor:
         return (1 - (step * (o.momentum_decay * log(0.96))).exp() * 0.5) * o.betas[0]
@@ -185,15 +192,21 @@ class RAdam(ByMoments):
         flag = {"decoupled_weight_decay": more.pop("decoupled_weight_decay", False)}
         super().__init__(params, {**own, **flag}, more)
 
+    def terms(self, s: State, o: Any) -> State:
+        """The rate: of m / sqrt(v) where it is positive, else minus that of m alone."""
+        # One number and not two, since what updates read is bound for each of their kernels.
+        step, beta2 = s["step"], o.betas[1]
+        length = _averaged(beta2, step)
+        rectified = (length - 4) * (length - 2) / length * beta2.map(_rectifier)
+        adaptive = (rectified.clamp(min=0) * correction(beta2, step)).sqrt()
+        return {"rate": (length > 5).where(adaptive, -1.0) * (o.lr / correction(o.betas[0], step))}
+
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         p, g = self.decayed(p, g, o)
         m, v = self.means(g, s, o)
-        step, beta2 = s["step"], o.betas[1]
-        length, longest = _averaged(beta2, step), 2 / (1 - beta2) - 1
-        rectified = (length - 4) * (length - 2) / length * (longest / ((longest - 4) * (longest - 2)))
-        adaptive = (rectified.clamp(min=0) * correction(beta2, step)).sqrt() / (v.sqrt() + o.eps)
-        return p - m * (o.lr / correction(o.betas[0], step)) * (length > 5).where(adaptive, 1.0)
+        rate = s["rate"]
+        return p - m * (rate > 0).where(rate / (v.sqrt() + o.eps), -rate)
 
 
 @explained
@@ -246,6 +259,11 @@ def _averaged(beta: HostScalar, step: Tensor) -> Tensor:
 
 def _rest(beta: float) -> float:
     return 2 / (1 - beta) - 1 + 2 / _log(beta)
+
+
+def _rectifier(beta: float) -> float:
+    longest = 2 / (1 - beta) - 1
+    return longest / ((longest - 4) * (longest - 2)) if longest > 5 else 0.0  # else no step is rectified
 
 
 def along(moved: Tensor, g: Tensor) -> Tensor:

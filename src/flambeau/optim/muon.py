@@ -6,9 +6,12 @@ from typing import Any, Unpack
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..ops.join import stack
 from ..tensor import Tensor
 from .groups import ParamGroup
-from .optimizer import Optimizer, Shared, State
+from .optimizer import Optimizer, Shared, State, Update
+
+BATCHED = 1 << 23  # elements of matrices that are multiplied at once: larger ones fill a GPU alone
 
 # by name: what the rate of a matrix [n, m] is multiplied by
 ADJUSTED: dict[str | None, Callable[[int, int], float]] = {
@@ -71,22 +74,59 @@ class Muon(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [n, m], [n, m] -> [n, m]"""
-        m = s["momentum_buffer"]
-        m.assign_(m + (g - m) * (1 - o.momentum))
-        ahead = g + (m - g) * o.momentum if o.nesterov else m
-        moved = orthogonal(ahead, o)
+        (new,) = self.update_all([(p, g, s, o)])
+        return new
+
+    def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
+        """The new values of matrices; those of one shape are multiplied at once."""
+        whole = list(updates)
+        moved = {}
+        for batch in _batches(whole):
+            o = whole[batch[0]][3]
+            g = _stacked([whole[i][1] for i in batch])
+            # the means once more, for the stack: one that is read from a parameter's state would be a kernel
+            m = _mean(_stacked([whole[i][2]["momentum_buffer"] for i in batch]), g, o)
+            all_moved = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
+            moved |= zip(batch, all_moved.unbind(0) if len(batch) > 1 else [all_moved], strict=True)
+        return (self._moved(*whole[i], moved[i]) for i in range(len(whole)))
+
+    def _moved(self, p: Tensor, g: Tensor, s: State, o: Any, moved: Tensor) -> Tensor:
+        s["momentum_buffer"].assign_(_mean(s["momentum_buffer"], g, o))
+        rate = o.lr * ADJUSTED[o.adjust_lr_fn](*p.shape)
         if o.weight_decay:
             p = p * (1 - o.lr * o.weight_decay)
-        return p - moved * (o.lr * ADJUSTED[o.adjust_lr_fn](*p.shape))
+        return p - moved * rate
 
 
 def orthogonal(x: Tensor, o: Any) -> Tensor:
-    """About U V^T of x = U S V^T. [n, m] -> [n, m]"""
+    """About U V^T of each x = U S V^T. [..., n, m] -> [..., n, m]"""
     a, b, c = o.ns_coefficients
-    is_tall = x.shape[0] > x.shape[1]
-    x = x.T if is_tall else x
-    x = x / (x * x).sum().sqrt().maximum(o.eps)
+    is_tall = x.shape[-2] > x.shape[-1]
+    x = x / (x * x).sum((-2, -1), keepdim=True).sqrt().maximum(o.eps)
     for _ in range(o.ns_steps):
-        square = x @ x.T
-        x = x * a + (square * b + square @ square * c) @ x
-    return x.T if is_tall else x
+        square = x.mT @ x if is_tall else x @ x.mT  # of the shorter side
+        turned = square * b + square @ square * c
+        x = x * a + (x @ turned if is_tall else turned @ x)
+    return x
+
+
+def _batches(updates: list[Update]) -> list[list[int]]:
+    """The numbers of updates that are made at once: of one group and shape, as many as are small."""
+    batches: list[list[int]] = []
+    growing: dict[tuple, list[int]] = {}
+    for i, (p, _, _, o) in enumerate(updates):
+        key = id(o), p.device, *p.shape
+        if key not in growing or (len(growing[key]) + 1) * p.numel() > BATCHED:
+            growing[key] = []
+            batches.append(growing[key])
+        growing[key].append(i)
+    return batches
+
+
+def _mean(m: Tensor, g: Tensor, o: Any) -> Tensor:
+    return m + (g - m) * (1 - o.momentum)
+
+
+def _stacked(tensors: list[Tensor]) -> Tensor:
+    """Matrices one behind the other; one stays as it is. [n, m] * k -> [k, n, m]"""
+    return stack(tensors) if len(tensors) > 1 else tensors[0]

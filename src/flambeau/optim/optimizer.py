@@ -22,6 +22,7 @@ from .state import check_state, copied, unknown
 
 HOST = "cpu"
 State = dict[str, Tensor]
+Update = tuple[Tensor, Tensor, State, Any]  # parameter, gradient, state with terms, options
 
 
 class Shared(TypedDict, total=False):
@@ -173,12 +174,22 @@ class Optimizer:
     def after(self, s: State, o: Any) -> None:
         """Move on what parameters share and is to be seen by the next step."""
 
+    def terms(self, s: State, o: Any) -> State:
+        """What the update makes of shared numbers and options alone, by names that are none of the state's:
+        computed once for all parameters that share them, and in the `s` that `update` is given."""
+        return {}
+
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """The parameter's new value; new state is assigned to the tensors of `s`. `s["step"]` begins at 1.
 
         `o.lr` and other options are numbers that multiply tensors, 0.0 where they are 0.
         """
         raise NotImplementedError(f"{self._name}.update(...): is not written: return the new value")
+
+    def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
+        """The new values of all parameters that move, by what `update` takes of each: one by one, where an
+        optimiser does not compute several at once."""
+        return (self.update(*one) for one in updates)
 
     def step(self, grads: "Gradients | Callable[[], Gradients] | None" = None) -> Tensor | None:
         """Move the parameters that have a gradient, leave the others alone; one run computes all of it.
@@ -221,20 +232,21 @@ class Optimizer:
             options = {id(group): group.rule() for group in self.param_groups}
             skip = Skip(grads.found_inf)
             counted = self._count(moved, options, skip)
-            updates = [(p, g, options[id(group)]) for group, p, g in moved]
+            updates = self._with_terms([(p, g, options[id(group)]) for group, p, g in moved])
             if self.offload:
                 return self._stream(updates, counted, read, skip)
-            for p, g, o in updates:
+            for p, *_ in updates:
                 skip.watch(*self.state[p].values())
-                self._move(p, g, self.state[p], o, skip)
+            self._move(updates, skip)
             self._after(counted)
             skip.undo()
         realize(*(p for _, p, _ in moved), *self._tensors(), *read)
 
-    def _move(self, p: Tensor, g: Tensor, s: State, o: Any, skip: Skip) -> None:
+    def _move(self, updates: list[Update], skip: Skip) -> None:
         # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
-        g = -g.float() if o.maximize else g.float()
-        p.assign_(skip.kept(p, self.update(p.float(), g, s, o)))
+        whole = ((p.float(), -g.float() if o.maximize else g.float(), s, o) for p, g, s, o in updates)
+        for (p, *_), new in zip(updates, self.update_all(whole), strict=True):
+            p.assign_(skip.kept(p, new))
 
     def _count(
         self, moved: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any], skip: Skip
@@ -257,28 +269,40 @@ class Optimizer:
                 self.state[p].update(seen[key])
         return counted
 
+    def _with_terms(self, updates: list[tuple[Tensor, Tensor, Any]]) -> list[Update]:
+        """Each update with the parameter's state and the terms that it shares with others."""
+        terms: dict[tuple[int, int], State] = {}
+        whole = []
+        for p, g, o in updates:
+            s = self.state[p]
+            key = _first(self._shared(s)), id(o)
+            if key not in terms:
+                terms[key] = self.terms(s, o)
+            whole.append((p, g, {**s, **terms[key]} if terms[key] else s, o))
+        return whole
+
     def _shared(self, s: State) -> State:
         return {n: s[n] for n in self.counts if n in s}
 
     def _stream(
         self,
-        updates: list[tuple[Tensor, Tensor, Any]],
+        updates: list[Update],
         counted: list[tuple[State, Any]],
         read: list[Tensor],
         skip: Skip,
     ) -> None:
         """Compute all gradients, then the updates one by one: while one is computed, the state of the one
         before is on its way back to the host."""
-        realize(*(t for p, _, _ in updates for t in self._shared(self.state[p]).values()), *read)
-        realize(*(g for _, g, _ in updates))
+        far_of = {p: {n: t for n, t in self.state[p].items() if n not in self.counts} for p, *_ in updates}
+        realize(*(t for p, _, s, _ in updates for n, t in s.items() if n not in far_of[p]), *read)
+        realize(*(g for _, g, _, _ in updates))
         way_back: Callable[[], None] | None = None
-        for p, g, o in updates:
-            s = self.state[p]
-            far = {name: t for name, t in s.items() if name not in self.counts}
+        for p, g, s, o in updates:
+            far = far_of[p]
             near = {name: t.to(p.device) for name, t in far.items()}
             one = Skip(skip.found_inf)
             one.watch(*near.values())
-            self._move(p, g, {**s, **near}, o, one)
+            self._move([(p, g, {**s, **near}, o)], one)
             one.undo()
             realize(p, *near.values())
             if way_back is not None:
