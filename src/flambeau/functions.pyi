@@ -2853,6 +2853,7 @@ def tensor_unfold(input: Tensor, dimension: _int, size: _int, step: _int) -> Ten
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2) -> Tensor:
     """Sum of products over the last dims of a and the first of b, or over the dims listed for each.
+    [..., k], [k, ...] -> [..., ...]
 
     Raises ValueError where dims of a and b differ in number."""
 

@@ -60,6 +60,7 @@ __all__ = [
 
 def cholesky(A: Tensor, upper: _bool = False) -> Tensor:
     """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
+    [..., n, n] -> [..., n, n]
 
     upper: the upper triangle, not the lower"""
 
@@ -240,6 +241,7 @@ def norm(
     dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
     """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements.
+    [..., m, n] -> [...]
 
     Raises ValueError where ord needs 1 or 2 dims and there are more."""
 

@@ -149,7 +149,8 @@ class Tensor:
     def tolist(self) -> Any:
         """The values as nested lists; runs the graph and waits."""
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number; runs the graph and waits."""
+        """The value of a tensor of one element, as a Python number; runs the graph and waits. ValueError for
+        more elements, or none."""
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str | None:
         """What a notebook shows; None where values can't be read, which is said by the text."""

@@ -29,6 +29,7 @@ class ELU(Module):
 
 class GELU(Module):
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
+    [...] -> [...]
 
     Raises ValueError where approximate is unknown."""
 
@@ -133,7 +134,7 @@ class Shrink(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class SiLU(Module):
-    """x * sigmoid(x)"""
+    """x * sigmoid(x). [...] -> [...]"""
     def __init__(self, inplace: _bool = False) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...

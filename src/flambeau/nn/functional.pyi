@@ -588,6 +588,7 @@ def gaussian_nll_loss(
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
+    [...] -> [...]
 
     Raises ValueError where approximate is unknown."""
 
@@ -626,7 +627,8 @@ def group_norm(
 def gumbel_softmax(
     logits: Tensor, tau: _float = 1.0, hard: _bool = False, dim: _int = -1, generator: Generator | None = None
 ) -> Tensor:
-    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient."""
+    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
+    [...] -> [...]"""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""
@@ -700,6 +702,7 @@ def interpolate(
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
     """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+    [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     log_target: the target is logarithms too"""
@@ -1197,7 +1200,7 @@ def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))"""
 
 def silu(input: Tensor) -> Tensor:
-    """x * sigmoid(x)"""
+    """x * sigmoid(x). [...] -> [...]"""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
     """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []

@@ -148,6 +148,7 @@ class HuberLoss(Module):
 
 class KLDivLoss(Module):
     """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+    [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     log_target: the target is logarithms too"""
