@@ -1,12 +1,13 @@
 """One network in one browser: an exported program, onnxruntime-web and TensorFlow.js, all on WebGPU.
 
     python bench/web_peers.py [--only flambeau tensorflow] [--rounds 5] [--seconds 2] [--hardware]
-    python bench/web_peers.py --network efficientnet_lite0
+    python bench/web_peers.py --network efficientnet_lite0  # or resnet18, mobilenet_v2, vit
 
 npm gets the peers once, into the cache; one that can't be had is reported and left out. Of the network of
 `flambeau mnist`: latency at batch 1, images a second at batch 32, training steps a second at batch 64 (the
 package under Pyodide beside TensorFlow.js), and the time from an empty page to the first prediction. Of
-EfficientNet-Lite0, which the page of images runs: the first and the latency, without TensorFlow.js.
+EfficientNet-Lite0, which the page of images runs, and of networks with random weights and images of 64 x 64:
+the first and the latency, without TensorFlow.js.
 """
 
 import argparse
@@ -30,6 +31,9 @@ from flambeau.cli.mnist import network
 from flambeau.core.files import cache_folder
 from flambeau.errors import FlambeauError
 from flambeau.models.imagenet import efficientnet_lite0
+from flambeau.models.mobilenet import mobilenet_v2
+from flambeau.models.resnet import resnet18
+from flambeau.models.vit import VisionTransformer, VitConfig
 from flambeau.site import build, node, serve
 from flambeau.site.server import address
 
@@ -53,6 +57,26 @@ class Contested(NamedTuple):
     peers: tuple[str, ...]
 
 
+VIT = VitConfig(img_size=64, embed_dim=192, depth=12, num_heads=3)  # ViT-Ti of smaller images
+
+
+def of_images(make: Callable[[], Any], size: int) -> Contested:
+    """A network of square images, whose .onnx file is our export of it."""
+    shape = (3, size, size)
+    peers = ("flambeau", "onnxruntime")
+    return Contested(make, shape, lambda m: fb.onnx.export(m, fb.zeros(1, *shape, device="cpu")), 1, peers)
+
+
+def drawn(make: Callable[[], Any]) -> Callable[[], Any]:
+    """A network with random weights on NumPy's device, as it predicts."""
+
+    def network() -> Any:
+        with fb.device("cpu"):
+            return make().eval()
+
+    return network
+
+
 NETWORKS = {
     "mnist": Contested(
         network,
@@ -61,13 +85,10 @@ NETWORKS = {
         BATCH,
         tuple(PEERS),
     ),
-    "efficientnet_lite0": Contested(
-        lambda: efficientnet_lite0("cpu"),
-        (3, 224, 224),
-        lambda model: fb.onnx.export(model, fb.zeros(1, 3, 224, 224, device="cpu")),
-        1,
-        ("flambeau", "onnxruntime"),
-    ),
+    "efficientnet_lite0": of_images(lambda: efficientnet_lite0("cpu"), 224),
+    "resnet18": of_images(drawn(resnet18), 64),
+    "mobilenet_v2": of_images(drawn(mobilenet_v2), 64),
+    "vit": of_images(drawn(lambda: VisionTransformer(VIT)), 64),
 }
 
 START = """async (name) => {

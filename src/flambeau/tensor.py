@@ -345,11 +345,9 @@ class Tensor(Protocols, Exchange, ops.Table):
 
     def wgsl(self) -> str:
         """The WGSL of every kernel that would run, in order."""
-
         return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in self._planned().kernels)
 
     def _planned(self):
-
         roots = [self.node]
         with self.device.lock:  # whoever computes them lets go of inputs
             return plan(roots, self.device.limits, toposort(roots))

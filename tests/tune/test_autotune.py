@@ -366,7 +366,7 @@ def command(device, monkeypatch):
 
     from flambeau.cli import main
 
-    monkeypatch.setattr(sys.modules["flambeau.device"], "get_device", lambda spec=None: device)
+    monkeypatch.setattr("flambeau.cli.tune.get_device", lambda spec=None: device)
 
     def call(*arguments):
         done = CliRunner().invoke(main, ["tune", "--here", *arguments], catch_exceptions=False)

@@ -140,7 +140,6 @@ def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def _given(a: Any, text: str, place: Any) -> Any:
-
     if not isinstance(a, Part):
         return a
     try:
@@ -152,7 +151,6 @@ def _given(a: Any, text: str, place: Any) -> Any:
 
 def made_up(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
     """Numbers to compute with."""
-
     if dtype.is_float:
         return randn(*shape, device=place).to(dtype).requires_grad_()
     return ones(*shape, dtype=dtype, device=place)

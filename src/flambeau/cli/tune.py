@@ -87,7 +87,6 @@ class Wanted:
 
 def carry_out(wanted: Wanted) -> None:
     """Import, measure and export what is wanted, in this process."""
-
     place = get_device(wanted.device)
     identity = place.identity
     if identity is None:
@@ -202,7 +201,6 @@ def measure(call: Call, train: bool) -> None:
 
 def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
     """A model, with made-up inputs of a batch size."""
-
     model = model_of(name, None, "tune")
     texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
     if not texts:

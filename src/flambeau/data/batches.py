@@ -21,7 +21,6 @@ def default_convert(data: Any) -> Any:
 def default_collate(batch: list[Any]) -> Any:
     """n items as one batch: tensors, arrays and numbers stacked to tensors [n, ...], texts as a list, tuples,
     lists and dicts part by part. ValueError where shapes differ, TypeError for what can't be stacked."""
-
     first = batch[0]
     if isinstance(first, Tensor):
         if any(t.shape != first.shape for t in batch):

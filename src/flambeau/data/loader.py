@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from flambeau.core.options import unknown
 from flambeau.data.dataset import has_items
 from flambeau.data.fetch import OVER, ByIndex, ByTurn, Errand, cut
 from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
 from flambeau.data.workers import Threads, WorkerInfo, Workers
-from flambeau.errors import FlambeauError, nearest
+from flambeau.errors import FlambeauError
 from flambeau.ops.random import Generator
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ class DataLoader:
         for name in more:
             if name not in LOADING:
                 known = ("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", *LOADING)
-                cure = nearest(name, known) or f"use one of {', '.join(known)}"
-                raise TypeError(f"DataLoader({name}={more[name]!r}): no such option: {cure}")
+                raise TypeError(unknown("DataLoader", name, more[name], known))
         o = LOADING | more
         by_index = has_items(dataset) and hasattr(dataset, "__len__")
         if isinstance(dataset, Iterator) or not (by_index or isinstance(dataset, Iterable)):

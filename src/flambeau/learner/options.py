@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypedDict
 
-from ..optim.state import options
+from ..core.options import options
 from .callbacks import Callback, EarlyStopping
 from .events import Renderer
 

@@ -7,11 +7,11 @@ from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.options import options
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import by_frequency, embedding, embedding_bag
 from ..ops.linalg.norms import linalg_vector_norm
-from ..optim.state import options
 from ..tensor import Tensor
 from . import init
 from .module import Module

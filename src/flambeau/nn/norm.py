@@ -7,6 +7,7 @@ from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.options import options
 from ..ops.norm import (
     affine_norm,
     batch_affine_norm,
@@ -17,7 +18,6 @@ from ..ops.norm import (
     rms_norm,
     track,
 )
-from ..optim.state import options
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module

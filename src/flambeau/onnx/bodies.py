@@ -23,7 +23,6 @@ def body_of(node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]
 
 def missing(node: NodeDef, opset: int) -> str:
     """What is said of an operator that there is not."""
-
     near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
     return f"{node.label}: there is no such operator at opset {opset}{near}"
 

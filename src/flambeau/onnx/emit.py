@@ -136,7 +136,6 @@ class Emitter:
         return ""
 
     def _leaf(self, n: TracedNode) -> str:
-
         name = self.weights.get(id(n.node))
         array = to_array(Tensor(n.node))
         if name is None:

@@ -237,7 +237,6 @@ class OnnxModel(Module):
 
 
 def _is_device(given: Any) -> bool:
-
     if isinstance(given, str):
         return given not in DTYPES
     return given is not None and not isinstance(given, DType | type)

@@ -389,7 +389,6 @@ def described(value: Any) -> str:
 
 def place_of(array: Any, device: Any) -> Any:
     """Where a constant lies: few integers, which shapes are made of, on the host."""
-
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 

@@ -6,9 +6,9 @@ from math import inf
 from typing import Any, TypedDict, Unpack
 
 from ..core.docstrings import explained
+from ..core.options import options
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each
-from .state import options
 
 
 class Together(LRScheduler):

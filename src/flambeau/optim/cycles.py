@@ -5,9 +5,9 @@ from math import cos, floor, pi
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from ..core.docstrings import explained
+from ..core.options import options
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each
-from .state import options
 
 
 class Cycling(LRScheduler):

@@ -13,12 +13,13 @@ from ..core.interrupts import uninterrupted
 from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
 from ..core.notes import NO_GRAD_KEPT, note
+from ..core.options import unknown
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .groups import ParamGroup
-from .state import check_state, copied, unknown
+from .state import check_state, copied
 
 HOST = "cpu"
 State = dict[str, Tensor]

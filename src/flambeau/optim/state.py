@@ -1,6 +1,5 @@
 """State of optimisers: dicts as PyTorch's, checked before they are loaded; flat ones for files of tensors."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..errors import nearest
@@ -95,18 +94,3 @@ def nested_state(flat: dict[str, Any], param_groups: list[dict[str, Any]]) -> di
         for number in numbers.split("+"):
             state.setdefault(int(number), {})[name] = t
     return {"state": state, "param_groups": param_groups}
-
-
-def options(call: str, given: Any, defaults: Any) -> Any:
-    """Options with what they are by default; TypeError for one that there is not."""
-    for name in given:
-        if name not in defaults:
-            raise TypeError(unknown(call, name, given[name], defaults))
-    return {**defaults, **given}
-
-
-def unknown(call: str, name: str, value: Any, known: Iterable[str]) -> str:
-    """What is said of an argument that there is not."""
-    names = list(known)
-    cure = nearest(name, names) or f"use one of {', '.join(names)}"
-    return f"{call}({name}={value!r}): no such option: {cure}"

@@ -155,7 +155,6 @@ def plan_for(
 
     dying: the places in `order` of leaves that may be written over.
     """
-
     if shared.tuner is not None:
         shared.tuner(device, roots, order, key)
     cache = device.plans

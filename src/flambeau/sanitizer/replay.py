@@ -79,13 +79,11 @@ class Replay:
 
 
 def _host(raw: Any, t: Tensor) -> Any:
-
     return np.array(to_numpy(raw, t.shape, t.dtype))
 
 
 def tensors_in(result: Any) -> list[Tensor]:
     """The tensors that a function returned, gradients too."""
-
     return [t for t in tensors_of(result) if isinstance(t, Tensor)] if leaves(result) else []
 
 

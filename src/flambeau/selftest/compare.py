@@ -217,7 +217,6 @@ def slope(program: Program, row: list[Right]) -> Difference | None:
     }
 
     def at(t: float) -> float:
-
         stream = Stream(program.seed)
         f = compiled(program.says(), settle=lambda v, name: settled(v, dtypes[name]), stream=stream)
         moved = {n: start[n] + t * steps[n] if n in steps else start[n] for n in names}
@@ -270,7 +269,6 @@ def variants(device: Any, forced: dict[str, str]) -> Iterator[None]:
 
 def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
     """The variants that a program may be computed by, by family."""
-
     if device.kind != "gpu":
         return {}
     with choose.questions() as asked:

@@ -132,7 +132,6 @@ def facts(device: Any, seed: int) -> list[str]:
 
 def shaders(program: Program, wrong: Difference, device: Any) -> str:
     """The WGSL of the kernels, in order."""
-
     if device.kind != "gpu":
         return ""
     try:

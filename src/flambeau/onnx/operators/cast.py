@@ -47,7 +47,6 @@ ALIASES = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 def place(x: Any) -> Any:
     """Where what is made of a value belongs: of an array, on the host."""
-
     return x.device if isinstance(x, Tensor) else cpu()
 
 

@@ -44,7 +44,6 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 
 def _cat(parts: list[Tensor]) -> Tensor:
-
     return cat(parts, -1)
 
 

@@ -65,7 +65,6 @@ def _extreme(method: str, empty: str) -> Any:
 
 
 def _end(dtype: Any, which: str) -> float:
-
     if dtype.is_float:
         return float("-inf") if which == "min" else float("inf")
     return getattr(INTS[dtype], which)
@@ -134,7 +133,6 @@ def _number(given: Any) -> int:
 
 
 def _cat(parts: list[Tensor], dim: int) -> Tensor:
-
     return cat(parts, dim)
 
 

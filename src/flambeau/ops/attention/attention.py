@@ -290,7 +290,6 @@ def scaled_dot_product_attention(
 
 
 def _dropout(w, p: float):
-
     return dropout(w, p) if p else w
 
 

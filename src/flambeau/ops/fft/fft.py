@@ -194,7 +194,6 @@ fft_hfft2, fft_ihfft2 = _two("fft_hfft2", fft_hfftn), _two("fft_ihfft2", fft_ihf
 
 
 def _tensor():
-
     return op.Tensor
 
 
