@@ -20,7 +20,7 @@ from flambeau import data, nn, optim
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=400)
 steps = parser.parse_args().steps
-MODULES = ("argparse", "datetime", "tarfile", "turtle")
+MODULES = ("argparse", "datetime", "tarfile", "zipfile")
 BUCKETS, MOST = 4096, 48  # pieces are numbered by a hash: no vocabulary to build, to save, or to outgrow
 
 

@@ -190,19 +190,19 @@ def test_padding_of_other_values(device):
 
 def test_philox_known_answer(device):
     """Random123's kat_vectors: key 0, counter 0."""
-    from flambeau.ops.random import _bits
+    from flambeau.ops.random import drawn_bits
 
     known = [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
     fb.manual_seed(0)
-    assert _bits((4,), device).tolist() == known and philox(0, 4).tolist() == known
+    assert drawn_bits((4,), device).tolist() == known and philox(0, 4).tolist() == known
 
 
 def test_philox_with_both_key_words(device):
-    from flambeau.ops.random import _bits
+    from flambeau.ops.random import drawn_bits
 
     seed = 0x123456789ABCDEF
     fb.manual_seed(seed)
-    draws = [_bits((n,), device) for n in (5, 3, 1001)]
+    draws = [drawn_bits((n,), device) for n in (5, 3, 1001)]
     stream = philox(seed, 2000)
     starts = [0, 8, 12]  # a draw begins at a block of four words
     for got, start in zip(values(*draws), starts):

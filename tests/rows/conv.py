@@ -159,6 +159,7 @@ SAMPLE: dict[str, Row] = {
     "grid_sample": Row(grid_sample, (In((2, 3, 4, 5)), In((2, 3, 2, 2), -1.2, 1.2)), tol=5e-6),
     "affine_grid": Row(affine_grid, (In((2, 2, 3)),), {"size": (2, 1, 3, 4)}),
     "embedding": Row(lambda i, w: w[i], (In((2, 3), 0, 3, "i"), In((4, 5)))),
+    "_shared_gradient": Row(lambda w, share: w, (In((4, 5)), In((4, 1))), grads=0),
     "embedding_bag": bag(mode="mean", padding_idx=1),
     "_ctc_alphas": Row(lambda x, may: reached(ctc_alphas(x, np.where(may, 0, -1e30))),
                        (In((2, 4, 5), -3, 0), In((2, 5), kind="b")), call=alphas, tol=1e-5),

@@ -61,6 +61,6 @@ def _seeded(f):
 
 
 def _random_bits(shape, device):
-    from flambeau.ops.random import _bits
+    from flambeau.ops.random import drawn_bits
 
-    return _seeded(lambda: _bits(shape, device))
+    return _seeded(lambda: drawn_bits(shape, device))
