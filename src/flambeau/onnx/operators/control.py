@@ -44,7 +44,6 @@ def stacked(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -
     """Values of each run along a new axis."""
     if parts:
         return stack(together(parts, device), axis)
-
     sizes = [n if isinstance(n, int) else 0 for n in wanted.shape or ()]
     dtype = DTYPES[wanted.dtype or "float32"]
     return zeros(*sizes[:axis], 0, *sizes[axis:], dtype=dtype, device=device_for(dtype, device))

@@ -136,7 +136,6 @@ def clip(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
 def equal(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
     if isinstance(a, Tensor):
         return a.eq(aligned(a, b, axis, broadcast))
-
     return host(a == b, "bool")
 
 

@@ -39,12 +39,8 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Tensor:
     own = arange(prod(batch), device=x.device).reshape(-1, *[1] * (index.ndim - batch_dims))
     flat = index.reshape(prod(batch), *index.shape[batch_dims:])
     own = own.broadcast_to((*flat.shape[:-1], 1)).to(index.dtype)
-    found = x.reshape(prod(batch), *x.shape[batch_dims:]).gather_nd(_cat([own, flat]))
+    found = x.reshape(prod(batch), *x.shape[batch_dims:]).gather_nd(cat([own, flat], -1))
     return found.reshape(*index.shape[:-1], *x.shape[batch_dims + depth :])
-
-
-def _cat(parts: list[Tensor]) -> Tensor:
-    return cat(parts, -1)
 
 
 JOINED = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}

@@ -121,7 +121,7 @@ def _scan(method: str, first: int) -> Any:
         n, x = x.shape[axis], x.flip((axis,)) if reverse else x
         if exclusive:
             start = full((*x.shape[:axis], 1, *x.shape[axis:][1:]), first, dtype=x.dtype, device=x.device)
-            x = _cat([start, x.narrow(axis, 0, n - 1)], axis) if n else x
+            x = cat([start, x.narrow(axis, 0, n - 1)], axis) if n else x
         y = getattr(x, method)(axis).to(x.dtype)
         return y.flip((axis,)) if reverse else y
 
@@ -130,10 +130,6 @@ def _scan(method: str, first: int) -> Any:
 
 def _number(given: Any) -> int:
     return given[0] if isinstance(given, list) else given
-
-
-def _cat(parts: list[Tensor], dim: int) -> Tensor:
-    return cat(parts, dim)
 
 
 def _enter_scan(name: str, method: str, first: int) -> None:
@@ -170,7 +166,6 @@ def hardmax_of_two_dims(x: Tensor, *, axis: int = 1) -> Tensor:
 @operator("Hardmax", since=13)
 def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
     axis %= max(1, x.ndim)
-
     shape = [x.shape[axis] if d == axis else 1 for d in range(x.ndim)]
     places = moved(arange(x.shape[axis], device=x.device), x.device).reshape(tuple(shape))
     return (places == x.argmax(axis, keepdim=True)).to(x.dtype)
