@@ -17,8 +17,8 @@ from . import node, pyodide
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
 # What the site's own pages have no use for inside Python: commands, what they show, this package, pages, 2 MB
-# of digits, files of other frameworks; what one page loads by itself (BESIDE). Who installs the wheel in a
-# page has all of it.
+# of digits, files of other frameworks; the templates' text, as they lie there compiled; what one page loads
+# by itself (BESIDE). Who installs the wheel in a page has all of it.
 LEFT_OUT = (
     "flambeau/cli/",
     "flambeau/hub/",
@@ -31,6 +31,7 @@ LEFT_OUT = (
     "flambeau/porting/",
     "flambeau/__main__.py",
     "flambeau/selftest/",
+    "flambeau/wgsl/",
 )
 KEPT = {"flambeau/web/executor.js"}
 BESIDE = ("onnx", "selftest")  # packages in archives of their own
