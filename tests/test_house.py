@@ -361,6 +361,17 @@ def test_kernels_and_fusion_are_pure():
     assert not [(a, b) for a, b in ours(edges()) if is_impure(a, b)]
 
 
+def test_lines_of_templates_fit_a_window():
+    """150 columns; `{{ }}` and `{% %}` may have breaks, which are not in the shader."""
+    long = {
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (ROOT / "wgsl").rglob("*.wgsl")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 150
+    }
+    assert not long
+
+
 def test_folders_are_shallow():
     deep = [path for path in MODULES.values() if len(path.relative_to(ROOT / "src" / "flambeau").parts) > 3]
     assert not deep

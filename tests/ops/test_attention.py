@@ -184,6 +184,27 @@ def test_few_rows_to_many_keys(case, gpu, forced):
     check(got, attention(*(x.astype("f8") for x in (q, k, v)), mask, **options), 2e-6, case)
 
 
+@pytest.mark.parametrize(
+    "length,d,causal,taken",
+    [
+        (256, 64, True, ["64x64.8x8.16.1", "64x64.8x8.16.1", "64x64.8x8.16.0"]),
+        (512, 64, True, ["64x64.8x8.16.1", "128x64.8x8.16.1", "128x64.8x8.16.1"]),
+        (1024, 64, True, ["128x64.8x8.16.1"] * 3),
+        (256, 64, False, ["128x64.8x8.16.1"] * 3),
+        (256, 128, True, ["128x128.8x8.16.1"] * 3),
+    ],
+)
+def test_short_causal_rows_take_low_tiles(length, d, causal, taken, gpu):
+    """Of many rows; of few, all take low ones."""
+    with choose.questions() as asked, planned_for(gpu, software=False):
+        q, k, v = (fb.empty(34000 // length + 1, length, d, device=gpu).requires_grad_() for _ in range(3))
+        found = sdpa(q, k, v, is_causal=causal).sum().backward()
+        for x in (q, k):
+            found[x].plan()
+    chosen = {bucket[0]: default for family, bucket, _, default in asked if family == "attention"}
+    assert [chosen[kind] for kind in ("forward", "queries", "keys")] == taken
+
+
 def test_huge_scores(gpu, forced):
     q, k, v = (np.random.default_rng(3).normal(size=(2, 40, 16)).astype("f4") for _ in range(3))
     want = attention(q.astype("f8") * 1e18, k.astype("f8") * 1e15, v.astype("f8"))

@@ -26,6 +26,7 @@ from references.resize import (
     grid_sample,
     interpolate,
     resize_matrix,
+    rnnt_loss,
 )
 
 from flambeau.core.shape import Window
@@ -167,4 +168,7 @@ SAMPLE: dict[str, Row] = {
     "ctc_loss": Row(lambda x, t: ctc_loss(x, t, [4, 3], [2, 1]),
                     (In((4, 2, 3), -3, 0), In((2, 2), 1, 2, "i")),
                     call=lambda x, t: COMPOSED["ctc_loss"](x, t, [4, 3], [2, 1])),
+    "rnnt_loss": Row(lambda x, t: rnnt_loss(x, t, [3, 4], [2, 1], 0),
+                     (In((2, 4, 3, 4), -2, 2), In((2, 2), 1, 3, "i")),
+                     call=lambda x, t: COMPOSED["rnnt_loss"](x, t, [3, 4], [2, 1], 0)),
 }  # fmt: skip

@@ -4,7 +4,8 @@
 {% macro stage(to, from, width, tile, threads, rows="keys", base="kv") -%}
     for (var i = lid.x; i < {{ tile * width }}u; i += {{ threads }}u) {
       let at = first + i / {{ width }}u;
-      {{ to }}[i] = select(vec4<f32>(0), {{ from }}[({{ base }} * p.{{ rows }} + min(at, p.{{ rows }} - 1u)) * {{ width }}u + i % {{ width }}u], at < p.{{ rows }});
+      {{ to }}[i] = select(vec4<f32>(0), {{ from }}[({{ base }} * p.{{ rows }} + min(at, p.{{ rows }} - 1u)) * {{ width }}u
+          + i % {{ width }}u], at < p.{{ rows }});
     }
 {%- endmacro %}
 

@@ -43,7 +43,8 @@
     {
       let at = bias_at + min(column{{ j }}, {{ most[other] }} - 1u) * p.bias_{{ other }};
       let rows = min({{ of }}{{ h }}, vec4<u32>({{ most[of] }} - 1u)) * p.bias_{{ of }};
-      let b = vec4<{{ "u32" if o.bias == "bool" else "f32" }}>({% for c in "xyzw" %}{{ ", " if c != "x" }}{{ o.bias_in }}[at + rows.{{ c }}]{% endfor %});
+      let b = vec4<{{ "u32" if o.bias == "bool" else "f32" }}>({% for c in "xyzw" %}
+{{ ", " if c != "x" }}{{ o.bias_in }}[at + rows.{{ c }}]{% endfor %});
 {% if o.bias == "bool" %}
       s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, b != vec4<u32>(0u));
 {% else %}
@@ -58,7 +59,8 @@
 {% for h in range(t.rows // 4) %}
 {% for j in range(t.cols) %}
 {% set inside = "vec4<bool>(column%d < %s)" % (j, most[other]) %}
-{% set before = ("vec4<u32>(column%d) <= query%d + begin" if of == "query" else "key%d <= vec4<u32>(column%d + begin)") % ((j, h) if of == "query" else (h, j)) %}
+{% set before = ("vec4<u32>(column%d) <= query%d + begin" if of == "query" else "key%d <= vec4<u32>(column%d + begin)")
+    % ((j, h) if of == "query" else (h, j)) %}
       s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, {{ inside }}{{ " & (%s)" % before if o.causal }});
 {% endfor %}
 {% endfor %}

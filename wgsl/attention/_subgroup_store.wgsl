@@ -18,7 +18,8 @@ lane / {{ u.unit.n // 4 }}u + {{ n * 4 * u.unit.lanes // u.unit.n }}u
     if (own_row < {{ limit }}) {
       let column = lane % {{ u.unit.n // 4 }}u;
       let y = {{ units.sums(u.unit, "(strip + line * %du + 4u * column)" % u.pitch, 4) }} * {{ factor ~ (n if shares else "") }};
-      out[({{ base }} + own_row) * {{ wide }}u + {{ j // 4 }}u + column] = {{ "vec2<u32>(pack2x16float(y.xy), pack2x16float(y.zw))" if shares else T.store("y") }};
+      out[({{ base }} + own_row) * {{ wide }}u + {{ j // 4 }}u + column] = {{ "vec2<u32>(pack2x16float(y.xy), pack2x16float(y.zw))"
+          if shares else T.store("y") }};
     }
   }
 //% endfor

@@ -61,7 +61,8 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
         let z{{ t }} = select(0.0, exp(s{{ t }} - norm{{ t }}), ok{{ t }});
 //% endif
 //% for c in range(wanted)
-        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged else ("in0" if of == "key" else "in3"), t, wanted, c) }}, y{{ c }});
+        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged
+            else ("in0" if of == "key" else "in3"), t, wanted, c) }}, y{{ c }});
 //% endfor
 //% endfor
       }

@@ -62,7 +62,8 @@
   if (key{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.keys) {
     let row = kv * p.keys + key{{ r // 4 }}.{{ "xyzw"[r % 4] }};
 //% for i in range(t.deep)
-{{ rows.store("out", "row * %du + tx + %du" % (d, i * t.tx), "x%d_%d * p.scale" % (r, i), T, "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
+{{ rows.store("out", "row * %du + tx + %du" % (d, i * t.tx), "x%d_%d * p.scale" % (r, i), T,
+    "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
 //% endfor
 //% for i in range(t.wide)
 {{ rows.store("out1", "row * %du + tx + %du" % (e, i * t.tx), "y%d_%d" % (r, i), T, "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}

@@ -27,7 +27,8 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   let end = min(min((piece + 1u) * p.length, p.keys), {{ "p.queries + begin" if o.causal else "p.keys" }});
 //% for r in range(f.rows)
 //% for c in range(each)
-  let q{{ r }}_{{ c }} = {{ rows.some(T, "in0", "(kv * p.rows + min(%du, p.rows - 1u))" % r, d, "lane + %du" % (c * f.lanes), (c + 1) * f.lanes > d) }};
+  let q{{ r }}_{{ c }} = {{ rows.some(T, "in0", "(kv * p.rows + min(%du, p.rows - 1u))" % r, d, "lane + %du" % (c * f.lanes),
+      (c + 1) * f.lanes > d) }};
 //% endfor
   var o{{ r }} = vec4<f32>(0);
   var top{{ r }} = {{ scoring.BOTTOM }};

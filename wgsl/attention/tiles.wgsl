@@ -82,7 +82,8 @@
     }
     let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ e }}u + tx;
 //% for i in range(t.wide)
-{{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * share%d.%s" % (r, i, r // 4, "xyzw"[r % 4]), T, "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
+{{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * share%d.%s" % (r, i, r // 4, "xyzw"[r % 4]), T,
+    "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
 //% endfor
   }
 //% endfor

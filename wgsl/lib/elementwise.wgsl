@@ -45,8 +45,10 @@
 {% macro mul(T, x, y) %}({{ x }} {{ "&" if T.kind == "b" else "*" }} {{ y }}){% endmacro %}
 {% macro div(T, x, y) %}({{ x }} / {{ y }}){% endmacro %}
 {% macro pow(T, x, y) %}{{ T.call("power" if T.kind == "f" else "integer_power") }}({{ x }}, {{ y }}){% endmacro %}
-{% macro maximum(T, x, y) %}{{ "(%s | %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmax") if T.kind == "f" else "max", x, y) }}{% endmacro %}
-{% macro minimum(T, x, y) %}{{ "(%s & %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmin") if T.kind == "f" else "min", x, y) }}{% endmacro %}
+{% macro maximum(T, x, y) %}
+{{ "(%s | %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmax") if T.kind == "f" else "max", x, y) }}{% endmacro %}
+{% macro minimum(T, x, y) %}
+{{ "(%s & %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmin") if T.kind == "f" else "min", x, y) }}{% endmacro %}
 {% macro remainder(T, x, y) %}{{ T.call("float_remainder" if T.kind == "f" else "integer_remainder") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro fmod(T, x, y) %}{{ T.call("truncated_remainder") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro floor_divide(T, x, y) %}{{ T.call("float_floor_divide" if T.kind == "f" else "integer_floor_divide") }}({{ x }}, {{ y }}){% endmacro %}
@@ -66,13 +68,18 @@
 {% macro bitwise_or(T, x, y) %}({{ x }} | {{ y }}){% endmacro %}
 {% macro bitwise_xor(T, x, y) %}({{ x }} {{ "!=" if T.kind == "b" else "^" }} {{ y }}){% endmacro %}
 {% macro bitwise_not(T, x) %}{{ "!" if T.kind == "b" else "~" }}{{ x }}{% endmacro %}
-{% macro bitwise_left_shift(T, x, y) %}select({{ T }}(0), {{ x }} << (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{ T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
-{% macro bitwise_right_shift(T, x, y) %}select({{ "%s(0)" % T if T.kind == "u" else "%s >> %s(31u)" % (x, T.u) }}, {{ x }} >> (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{ T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
+{% macro bitwise_left_shift(T, x, y) %}
+select({{ T }}(0), {{ x }} << (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{ T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
+{% macro bitwise_right_shift(T, x, y) %}
+select({{ "%s(0)" % T if T.kind == "u"
+    else "%s >> %s(31u)" % (x, T.u) }}, {{ x }} >> (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{
+    T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
 {% macro where(T, c, x, y) %}select({{ y }}, {{ x }}, {{ c }}){% endmacro %}
 //# negative floats become bytes by their low bits, as in C; WGSL's own u32(x) makes them 0
 {% macro cast(T, x) %}{{ T }}({{ "%s(%s)" % (T.i, x) if T.dtype.short in ("u8", "u16") else x }}){% endmacro %}
 
-{% macro copysign(T, x, y) %}bitcast<{{ T }}>((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) | (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(0x80000000u))){% endmacro %}
+{% macro copysign(T, x, y) %}
+bitcast<{{ T }}>((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) | (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(0x80000000u))){% endmacro %}
 {% macro float_bits(T, x) %}bitcast<{{ T }}>({{ x }}){% endmacro %}
 {% macro float_of_bits(T, x) %}bitcast<{{ T }}>({{ x }}){% endmacro %}
 {% macro signbit(T, x) %}((bitcast<{{ T.u }}>({{ x }}) >> {{ T.u }}(31u)) == {{ T.u }}(1u)){% endmacro %}
@@ -82,8 +89,10 @@
 {% macro exponent(T, x) %}{{ T.call("float_exponent") }}({{ x }}){% endmacro %}
 {% macro gcd(T, x, y) %}{{ T.call("greatest_divisor") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro logaddexp(T, x, y) %}{{ T.call("log_of_sum") }}({{ x }}, {{ y }}){% endmacro %}
-{% macro xlogy(T, x, y) %}select({{ x }} * {{ T.call("safe_log") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
-{% macro xlog1py(T, x, y) %}select({{ x }} * {{ T.call("log1p") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
+{% macro xlogy(T, x, y) %}
+select({{ x }} * {{ T.call("safe_log") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
+{% macro xlog1py(T, x, y) %}
+select({{ x }} * {{ T.call("log1p") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
 {% macro lgamma(T, x) %}{{ T.call("log_gamma") }}({{ x }}){% endmacro %}
 {% macro digamma(T, x) %}{{ T.call("digamma_function") }}({{ x }}){% endmacro %}
 {% macro igamma(T, x, y) %}{{ T.call("lower_gamma") }}({{ x }}, {{ y }}){% endmacro %}
@@ -91,8 +100,11 @@
 {% macro zeta(T, x, y) %}{{ T.call("hurwitz_zeta") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro erfc(T, x) %}{{ T.call("error_complement") }}({{ x }}){% endmacro %}
 {% macro erfcx(T, x) %}{{ T.call("scaled_complement") }}({{ x }}){% endmacro %}
-{% macro erfinv(T, x) %}{{ T.call("inverse_error") }}({{ x }}, -{{ T.call("safe_log") }}(({{ T }}(1) - {{ x }}) * ({{ T }}(1) + {{ x }}))){% endmacro %}
-{% macro ndtri(T, x) %}({{ T }}(1.4142135) * {{ T.call("inverse_error") }}({{ T }}(2) * {{ x }} - {{ T }}(1), -{{ T.call("safe_log") }}({{ T }}(4) * {{ x }} * ({{ T }}(1) - {{ x }})))){% endmacro %}
+{% macro erfinv(T, x) %}
+{{ T.call("inverse_error") }}({{ x }}, -{{ T.call("safe_log") }}(({{ T }}(1) - {{ x }}) * ({{ T }}(1) + {{ x }}))){% endmacro %}
+{% macro ndtri(T, x) %}
+({{ T }}(1.4142135) * {{ T.call("inverse_error") }}({{ T }}(2) * {{ x }} - {{ T }}(1), -{{
+    T.call("safe_log") }}({{ T }}(4) * {{ x }} * ({{ T }}(1) - {{ x }})))){% endmacro %}
 {% macro i0e(T, x) %}{{ T.call("bessel_i0e") }}({{ x }}){% endmacro %}
 {% macro i1e(T, x) %}{{ T.call("bessel_i1e") }}({{ x }}){% endmacro %}
 
@@ -105,5 +117,8 @@
 {% macro divisor_low(T, a0, a1, b0, b1) %}{{ T.call("long_divisor") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[0]{% endmacro %}
 {% macro divisor_high(T, a0, a1, b0, b1) %}{{ T.call("long_divisor") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[1]{% endmacro %}
 {% macro whole_to_float(T, low, high) %}{{ T.call("rounded_whole") }}({{ low }}, {{ high }}){% endmacro %}
-{% macro index_i64(T, low, high) %}select(({{ T }}({{ high }}) >> {{ T.u }}(31u)) ^ {{ T }}(0x7fffffff), {{ T }}({{ low }}), {{ T }}({{ high }}) == ({{ T }}({{ low }}) >> {{ T.u }}(31u))){% endmacro %}
-{% macro index_u64(T, low, high) %}{{ T }}(select({{ T.u }}(0x7fffffffu), min({{ low }}, {{ T.u }}(0x7fffffffu)), {{ high }} == {{ T.u }}(0u))){% endmacro %}
+{% macro index_i64(T, low, high) %}
+select(({{ T }}({{ high }}) >> {{ T.u }}(31u)) ^ {{ T }}(0x7fffffff), {{ T }}({{ low }}), {{
+    T }}({{ high }}) == ({{ T }}({{ low }}) >> {{ T.u }}(31u))){% endmacro %}
+{% macro index_u64(T, low, high) %}
+{{ T }}(select({{ T.u }}(0x7fffffffu), min({{ low }}, {{ T.u }}(0x7fffffffu)), {{ high }} == {{ T.u }}(0u))){% endmacro %}

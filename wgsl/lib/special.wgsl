@@ -37,11 +37,14 @@ fn {{ T.fn("scaled_complement") }}(x: {{ T }}) -> {{ T }} {
 fn {{ T.fn("inverse_error") }}(x: {{ T }}, w: {{ T }}) -> {{ T }} {
   let m = w - {{ T }}(2.5);
   let s = sqrt(max(w, {{ T }}(5))) - {{ T }}(3);
-  let near = {{ horner(T, "m", [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08]) }};
-  let far = {{ horner(T, "s", [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257]) }};
+  let near = {{ horner(T, "m", [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06,
+      3.43273939e-07, 2.81022636e-08]) }};
+  let far = {{ horner(T, "s", [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322,
+      0.000100950558, -0.000200214257]) }};
   let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
   let l = s - {{ T }}(3.5);
-  let tail = s + {{ T }}(3) + {{ horner(T, "l", [-0.135406721, 0.00910981254, -0.000510432577, -1.1538707e-05, 1.14474555e-05, -2.56411732e-06, 5.8428218e-07, -1.6452899e-07, 2.24451227e-08]) }};
+  let tail = s + {{ T }}(3) + {{ horner(T, "l", [-0.135406721, 0.00910981254, -0.000510432577, -1.1538707e-05, 1.14474555e-05,
+      -2.56411732e-06, 5.8428218e-07, -1.6452899e-07, 2.24451227e-08]) }};
   let y = x * select(select(far, near, w < {{ T }}(5)), tail, w > {{ T }}(16));
   let inside = select(y, select(infinity, -infinity, x < {{ T }}(0)), w >= infinity);
   return select(inside, w, {{ T.call("either_nan") }}(x, w));
@@ -61,7 +64,8 @@ fn {{ T.fn("log_gamma") }}(x: {{ T }}) -> {{ T }} {
     product = select(product, product * z, high);
   }
   let t = select(select(z - {{ T }}(2), a - {{ T }}(1), low), a, least);
-  let fit = t * {{ horner(T, "t", [0.422784335, 0.322467034, -0.0673523014, 0.0205807883, -0.00738553314, 0.00289095619, -0.00119305607, 0.000505657421, -0.000220863593, 0.000115003556, -5.27972034e-05]) }};
+  let fit = t * {{ horner(T, "t", [0.422784335, 0.322467034, -0.0673523014, 0.0205807883, -0.00738553314, 0.00289095619, -0.00119305607,
+      0.000505657421, -0.000220863593, 0.000115003556, -5.27972034e-05]) }};
   let far = {{ T.call("safe_log") }}(select(a, product, a <= {{ T }}(8)));
   let fall = select({{ T.call("log1p") }}(t), {{ T.call("safe_log") }}(a) + {{ T.call("log1p") }}(a), least);
   let r = {{ T }}(1) / a;
@@ -86,7 +90,8 @@ fn {{ T.fn("digamma_function") }}(x: {{ T }}) -> {{ T }} {
   }
   let r = {{ T }}(1) / (a + {{ T }}(6));
   let s = r * r;
-  let y = {{ T.call("safe_log") }}(a + {{ T }}(6)) - r * {{ T }}(0.5) - s * ({{ T }}(0.083333336) - s * ({{ T }}(0.008333334) - s * {{ T }}(0.003968254))) - sum;
+  let y = {{ T.call("safe_log") }}(a + {{ T }}(6)) - r * {{ T }}(0.5) - s * ({{ T }}(0.083333336) - s * ({{ T }}(0.008333334) - s
+      * {{ T }}(0.003968254))) - sum;
   let turn = {{ T }}(3.1415927) * (x - round(x));
   let below = y - {{ T }}(3.1415927) * {{ T.call("cosine") }}(turn) / {{ T.call("sine") }}(turn);
   let zero = bitcast<{{ T.u }}>({{ T }}(1) - x) & {{ T.u }}(0u);
@@ -202,6 +207,7 @@ fn {{ T.fn("hurwitz_zeta") }}(s: {{ T }}, q: {{ T }}) -> {{ T }} {
   let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
   let pole = (s == {{ T }}(1)) | ((q <= {{ T }}(0)) & (floor(q) == q));
   let outside = (s < {{ T }}(1)) | (q < {{ T }}(0)) | {{ T.call("either_nan") }}(s, q);
-  return select(select(select(sum + tail, {{ T }}(0), q >= infinity), nan, outside), infinity, pole & (s >= {{ T }}(1)) & !{{ T.call("either_nan") }}(s, q));
+  return select(select(select(sum + tail, {{ T }}(0), q >= infinity), nan, outside), infinity, pole & (s >= {{ T }}(1))
+      & !{{ T.call("either_nan") }}(s, q));
 }
 {% endmacro %}

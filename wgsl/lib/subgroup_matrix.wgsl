@@ -113,7 +113,8 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 {%- endmacro %}
 
 {% macro multiply(unit, acc, a, b) -%}
-  {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc) if unit.kind != "plain" else "multiplied(%s, %s, %s, lane)" % (acc, a, b) }};
+  {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc)
+      if unit.kind != "plain" else "multiplied(%s, %s, %s, lane)" % (acc, a, b) }};
 {%- endmacro %}
 
 //# a result to the sums in memory, row-major

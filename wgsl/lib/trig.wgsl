@@ -123,7 +123,8 @@ fn {{ T.fn("arcsine") }}(x: {{ T }}) -> {{ T }} {
   let high = a > {{ T }}(0.5);
   let z = select(a * a, ({{ T }}(1) - a) * {{ T }}(0.5), high);
   let r = select(a, sqrt(max(z, {{ T }}(0))), high);
-  let y = r + r * z * ({{ T }}(0.16666752) + z * ({{ T }}(0.07495300) + z * ({{ T }}(0.045470025) + z * ({{ T }}(0.024181311) + z * {{ T }}(0.042163200)))));
+  let y = r + r * z * ({{ T }}(0.16666752) + z * ({{ T }}(0.07495300) + z * ({{ T }}(0.045470025) + z * ({{ T }}(0.024181311) + z
+      * {{ T }}(0.042163200)))));
   let w = select(y, {{ T }}(1.5707964) - y - y, high);
   let bad = a > {{ T }}(1);
   return select(select(select(w, -w, x < {{ T }}(0)), x, x == {{ T }}(0)), sqrt({{ T }}(1) - a), bad);

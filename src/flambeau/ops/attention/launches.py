@@ -107,6 +107,9 @@ SHARED = 1024  # vec4s of workgroup memory that "rows" stages
 THREADS = 64  # of its workgroups
 REGISTERS = 288  # that a thread's accumulators may take
 FULL = 264  # workgroups that keep a large GPU busy
+# Causal rows of up to 64 features this short take tiles of 64 rows: what taller ones compute beyond the
+# diagonal is more than they save (an H100, 2026-11-25: docs/internals/performance.md).
+SHORT = {"forward": 512, "queries": 256, "keys": 256}
 # Measured on an H200, best first; of those whose threads have two vec4s of a row or less the first is taken.
 QUERIED = (
     AttentionTile(8, 16, 8, 8, 16, 1),
@@ -154,13 +157,19 @@ def _options(nodes, given, causal, softcap, placed, **_):
     return Options(causal, placed, softcap is not None, bias, f"in{len(nodes) - 1}")
 
 
-def _tiles(limits, tiles, products: int, length: int, made) -> list[AttentionTile]:
+def _is_short(kind: str, nodes, causal: bool) -> bool:
+    """Whether much of what tall tiles compute would lie beyond the diagonal."""
+    q, k, v = nodes[:3]
+    return causal and max(q.shape[1], k.shape[1]) <= SHORT[kind] and max(q.shape[2], v.shape[2]) <= 64
+
+
+def _tiles(limits, tiles, products: int, length: int, made, short: bool) -> list[AttentionTile]:
     """The tiles that a device can run, best first; made: the vec4s of the results' rows."""
     wide = [t.widened(*made) for t in tiles]
     fitting = [t for t in wide if t.fits(limits) and t.accumulators(products) <= REGISTERS]
 
     def rank(t: AttentionTile):
-        waits = max(t.height - 64, 0) if length < FULL * t.height else 0
+        waits = max(t.height - 64, 0) if short or length < FULL * t.height else 0
         return max(t.wide, t.deep) > 2, waits
 
     return sorted(fitting, key=rank)
@@ -332,7 +341,8 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     """Attention itself, with the norms of its rows."""
     q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", prod(q.shape[:2]), dt.float32),)
-    tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v))
+    short = _is_short("forward", nodes, attrs["causal"])
+    tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v), short)
     units = subgroup_matrix.fitting(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
@@ -348,7 +358,8 @@ def _way(limits, kind: str, nodes, causal: bool) -> AttentionTile | Units | str:
     """How gradients are made: of kind "queries" or "keys"."""
     q, k, v = nodes[:3]
     tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
-    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _quads(*made))
+    short = _is_short(kind, nodes, causal)
+    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _quads(*made), short)
     units = subgroup_matrix.fitting(limits, q, v, **subgroup_matrix.SLOPES)
     return _choice(limits, kind, fitting, nodes, causal, units)
 
