@@ -53,6 +53,9 @@ OPS = {
     "ctc_loss": (
         lambda i: F.ctc_loss(ones(i, 9, 1, N).log_softmax(-1), i.unsqueeze(0), [9], [i.shape[0]]), REFUSES
     ),
+    "rnnt_loss": (
+        lambda i: F.rnnt_loss(ones(i, 1, 3, i.shape[0] + 1, N), i.unsqueeze(0), [3], [i.shape[0]]), REFUSES
+    ),
 }  # fmt: skip
 SITES = {"index_put": ("__getitem__", 0), "max_unpool": ("max_unpool", 2)}  # where it is not (name, 0)
 LOSSES = ["cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss"]
@@ -221,6 +224,11 @@ def aligned(lengths, targets):
     return F.ctc_loss(x, fb.ones(2, 3, dtype=fb.int32, device=lengths.device), lengths, targets)
 
 
+def transduced(lengths, targets):
+    x = lengths.ones(2, 5, 4, 3, device=lengths.device)
+    return F.rnnt_loss(x, fb.ones(2, 3, dtype=fb.int32, device=lengths.device), lengths, targets)
+
+
 LENGTHS = "one of {}_lengths is {}: give lengths below {}"
 OTHERS = {  # (call, those that are right, (wrong, what is said of it) ...)
     "embedding_bag": (
@@ -238,6 +246,15 @@ OTHERS = {  # (call, those that are right, (wrong, what is said of it) ...)
     ),
     "ctc_loss targets": (
         lambda i: aligned(given([5, 5], i.device), i), [[3, 0], [1, 2]],
+        ([4, 3], LENGTHS.format("target", 4, 4)), ([3, -2], LENGTHS.format("target", -2, 4)),
+    ),
+    "rnnt_loss": (
+        lambda i: transduced(i, [1, 2]) + transduced(given([5, 5], i.device), i.clamp(max=3)),
+        [[5, 3], [4, 5]],
+        ([6, 3], LENGTHS.format("logit", 6, 6)), ([3, -1], LENGTHS.format("logit", -1, 6)),
+    ),
+    "rnnt_loss targets": (
+        lambda i: transduced(given([5, 5], i.device), i), [[3, 0], [1, 2]],
         ([4, 3], LENGTHS.format("target", 4, 4)), ([3, -2], LENGTHS.format("target", -2, 4)),
     ),
 }  # fmt: skip

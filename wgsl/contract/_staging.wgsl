@@ -4,7 +4,7 @@
 //# everything of this thread that does not change from tile to tile, and the first place along the summed dims
 {% macro begin(s, g, first, k_first) -%}
   let {{ s.name }}_q = t {{ "%" if s.along == "free" else "/" }} {{ g.lanes }}u;
-  let {{ s.name }}_in = {{ "t / %du" % g.lanes if s.along == "free" else "(t %% %du) * 4u" % g.lanes }};
+  let {{ s.name }}_in = {{ "t / %du" % g.lanes if s.along == "free" else "(t %% %du)%s" % (g.lanes, "" if g.singly else " * 4u") }};
 //% for i in range(g.loads if s.along == "k" else 1)
 {{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.spacing), 4, i * 4) }}
 //% endfor
@@ -25,6 +25,12 @@
     }
 //% endfor
 {{ side.advance(s, g) if g.flat }}
+//% elif g.singly
+{{ side.along(s, 0, ragged) }}
+//% for i in range(g.loads)
+    {{ s.name }}r{{ i }} = {{ side.own_four(s, i * 4, wgsl, ragged) }};
+//% endfor
+{{ side.advance(s, g) }}
 //% else
 //% for c in range(1 if s.wide else 4)
 {{ side.along(s, c, ragged) }}
@@ -45,6 +51,10 @@
 //% if s.along == "free"
 //% for i in range(g.loads)
     tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }};
+//% endfor
+//% elif g.singly
+//% for i in range(g.loads)
+    tile_{{ s.name }}[{{ s.name }}_in * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.spacing }}u] = {{ s.name }}r{{ i }};
 //% endfor
 //% else
 //% for i, c in product(range(g.loads), range(4))

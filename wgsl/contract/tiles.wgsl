@@ -48,7 +48,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endif
 //% for s, g in sides
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-//% for i in range(g.loads * (4 if s.along == "k" else 1))
+//% for i in range(g.loads * (4 if s.along == "k" and not g.singly else 1))
   var {{ s.name }}r{{ i }} = {{ V }}(0);
 //% endfor
 //% endfor

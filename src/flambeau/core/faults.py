@@ -44,12 +44,17 @@ NAMES = (
     "source",
     "input_lengths",
     "target_lengths",
+    "rnnt_loss",
+    "rnnt_loss logit_lengths",
+    "rnnt_loss target_lengths",
 )
 TEXTS = {  # of what is no index: {size} is the largest value that may be, and one
     "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
     "source": "masked_scatter: mask has more elements that are true than the {size} of source",
     "input_lengths": "ctc_loss: one of input_lengths is {index}: give lengths below {size}",
     "target_lengths": "ctc_loss: one of target_lengths is {index}: give lengths below {size}",
+    "rnnt_loss logit_lengths": "rnnt_loss: one of logit_lengths is {index}: give lengths below {size}",
+    "rnnt_loss target_lengths": "rnnt_loss: one of target_lengths is {index}: give lengths below {size}",
 }
 ADVICE = "call it inside debug.check_indices() to see the line"
 DIMS = 256  # a site is the place of a name and the dim

@@ -4,6 +4,7 @@ graph."""
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import Parameter, Signature
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from .out import IN_PLACE, in_place, into
 from .shape import Shape, broadcast
 from .spelling import explain, misgiven, spelled
 
+BY_PLACE = Parameter.POSITIONAL_OR_KEYWORD
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
 
@@ -41,7 +43,7 @@ class Launch:
     from a multiple of 4 on. writes: the name of an intermediate result, ""
     for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
     (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
-    wide: the places in reads that are bound as vec4s.
+    workgroup: threads of one, along x, y and z. wide: the places in reads that are bound as vec4s.
     width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
     also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
     so does the graph, by an op of kind part.
@@ -117,12 +119,22 @@ class Op:
         if self.name:  # a second name (__add__ = add) does not rename
             return
         OPS[name] = self
-        known: dict[str, Any] = {"name": name}
-        if self.prepare is not None:
-            wrapped = getattr(self.prepare, "__wrapped__", self.prepare)
-            known |= {"__module__": self.prepare.__module__, "__doc__": self.prepare.__doc__}
-            known["__wrapped__"] = wrapped
+        known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name}
+        if self.prepare is None:
+            known["doc"] = self._with_shapes()
+            known["__signature__"] = Signature([Parameter(n, BY_PLACE) for n in self.operand_names])
+        else:
+            known["__module__"] = self.prepare.__module__
+            known["__wrapped__"] = getattr(self.prepare, "__wrapped__", self.prepare)
+        known["__doc__"] = known.get("doc", self.doc)
         vars(self).update(known)
+
+    def _with_shapes(self) -> str:
+        """What an elementwise op's row says, with the shapes that all of them have."""
+        if self.kind != "elementwise" or not self.doc or "->" in self.doc:
+            return self.doc
+        shapes = ", ".join("[...]" for _ in self.operand_names)
+        return f"{self.doc.removesuffix('.')}. {shapes} -> [...]"
 
     def __get__(self, tensor, owner=None) -> Any:
         if tensor is None:

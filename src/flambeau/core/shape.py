@@ -1,5 +1,6 @@
 """Shape rules and views: movement operations become index arithmetic over one contiguous buffer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -240,6 +241,16 @@ def collapse(shape: Shape, affines: list[Affine], groups: tuple[int, ...]) -> li
         else:
             runs.append((d,))
     return runs
+
+
+def collapse_dims(
+    shape: Shape, dims: Sequence[int], affines: list[Affine], groups: tuple[int, ...]
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The runs of some dims, which count as neighbours in the order given, and how long each run is."""
+    moved = [Affine(tuple(a.strides[d] for d in dims), 0) for a in affines]
+    runs = collapse(tuple(shape[d] for d in dims), moved, tuple(groups[d] for d in dims))
+    named = [tuple(dims[i] for i in run) for run in runs]
+    return named, [run_size(shape, run) for run in named]
 
 
 def run_size(shape: Shape, run: tuple[int, ...]) -> int:

@@ -50,22 +50,28 @@ def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel],
 
 @dataclass(frozen=True, eq=False)
 class MapGroup(FusedGroup):
-    """Elementwise values of one shape."""
+    """Elementwise values of one shape.
+
+    over: how many of them will be written over one that is read, in a recorded plan.
+    """
+
+    over: int = 0
 
     def build(self, plan: Stored) -> Lowered | None:
         names = ("apart", "together")
         if choose(plan.limits, "maps", (len(self.outputs),), names, "together") == "apart":
             return None
-        together = maps_kernel(plan, list(self.outputs))
+        together = maps_kernel(plan, list(self.outputs), self.over)
         return None if together is None else Lowered([together[0]], together[1])
 
 
 @dataclass
 class _OpenMaps:
-    """A group that grows: its nodes, and the buffers that their kernel reads."""
+    """A group that grows: its nodes, the buffers that their kernel reads, and what each node is made of."""
 
     nodes: list[Node]
     reads: set[Node]
+    made_of: dict[Node, set[Node]]
 
 
 class _SiblingFinder:
@@ -94,7 +100,7 @@ class _SiblingFinder:
         for siblings in reversed(groups):
             if self._joins(n, reads, siblings):
                 return
-        siblings = _OpenMaps([n], reads)
+        siblings = _OpenMaps([n], reads, {n: reads})
         self.all.append(siblings)
         groups.append(siblings)
         del groups[:-OPEN_GROUPS]
@@ -126,15 +132,30 @@ class _SiblingFinder:
         distance = abs(self.rank[n] - self.rank[nodes[0]])
         if not shares or distance > NEAR_NODES or len(nodes) == MOST_MEMBERS:
             return False
-        outputs = len(self._outputs_of([*nodes, n]))
-        if len(siblings.reads | others) > values.limits.storage_buffers - outputs:
+        joined = _OpenMaps([*nodes, n], siblings.reads | others, siblings.made_of | {n: reads})
+        outputs, most = self._outputs_of(joined.nodes), values.limits.storage_buffers
+        bound = len(joined.reads) + len(outputs) - self._written_over(joined, outputs)
+        # each by itself has to fit too, for the case that an old value is read later than it seems here
+        if bound > most or len(joined.reads) >= most:
             return False
         first = values.rank[id(nodes[0])]
         if not are_made_apart(values, others, set(nodes), first, SEARCHED_NODES):
             return False
-        nodes.append(n)
-        siblings.reads |= others
+        siblings.nodes, siblings.reads, siblings.made_of = joined.nodes, joined.reads, joined.made_of
         return True
+
+    def _written_over(self, siblings: _OpenMaps, outputs: list[Node]) -> int:
+        """How many of a group's outputs can be written over a leaf that they are made of."""
+        dying, rank = self.values.dying, self.values.rank
+        over: set[Node] = set()
+        for n in outputs if dying else ():
+            inside = reached(
+                [n], lambda x: siblings.made_of[x].intersection(siblings.nodes).difference(outputs)
+            )
+            below = {x for member in inside for x in siblings.made_of[member]} & dying
+            fits = (x for x in below - over if (x.shape, x.dtype) == (n.shape, n.dtype))
+            over.update(sorted(fits, key=lambda x: rank[id(x)])[:1])
+        return len(over)
 
     def settled(self, siblings: _OpenMaps) -> Decision:
         """Leave out of what is stored what the group alone reads; of one output it is no group."""
@@ -142,7 +163,8 @@ class _SiblingFinder:
         private = tuple(n for n in nodes if n not in outputs)
         if len(outputs) < 2:
             return Decision(private=private)
-        group = MapGroup(tuple(nodes), tuple(outputs), private=private, serial=nodes[0].serial)
+        over = self._written_over(siblings, outputs)
+        group = MapGroup(tuple(nodes), tuple(outputs), private=private, serial=nodes[0].serial, over=over)
         return Decision(private=private, group=group)
 
     def _outputs_of(self, nodes: list[Node]) -> list[Node]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ..core.limits import Limits
 from ..core.node import Node
 from ..kernels.ir import Kernel
+from ..kernels.map import in_parts
 from .horizontal import bundled, gathered
 from .inplace import in_place
 from .multi_output import without_unread
@@ -96,8 +97,24 @@ def gather_bundles(draft: Draft) -> None:
 
 def write_in_place(draft: Draft) -> None:
     """In a recorded plan, have maps write over what they read last."""
-    if draft.is_recorded:
-        draft.kernels = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
+    if not draft.is_recorded:
+        return
+    changed = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
+    most = draft.limits.storage_buffers
+    full = {i for i, k in enumerate(changed) if k.shader.kind == "map_multi" and k.binds > most}
+    if full:
+        _take_apart(draft, full)
+        changed = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
+    draft.kernels = changed
+
+
+def _take_apart(draft: Draft, places: set[int]) -> None:
+    """Make several of each of these kernels: what they were to write over is read later, or not in order."""
+    most = draft.limits.storage_buffers
+    parts = [in_parts(k, most) if i in places else [k] for i, k in enumerate(draft.kernels)]
+    rest = iter(parts)
+    draft.bundles = [sum(len(next(rest)) for _ in range(n)) for n in draft.bundles]
+    draft.kernels = tuple(k for several in parts for k in several)
 
 
 def merge_bundles(draft: Draft) -> None:

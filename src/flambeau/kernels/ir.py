@@ -1,5 +1,6 @@
 """The structure of a kernel between lowering and its text: indices, steps, bindings, Params."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -107,6 +108,10 @@ class Quantities:
         self.values.append(value)
         return name
 
+    def add_all(self, numbers: Iterable[tuple[str, Any]]) -> list[str]:
+        """Add numbers, each with its prefix; their names."""
+        return [self.add(prefix, value) for prefix, value in numbers]
+
 
 @dataclass
 class Bindings:
@@ -132,6 +137,12 @@ def name_index(a: Affine, runs, coords, q: Quantities) -> WgslIndex:
         if stride:
             terms.append((c, "1" if stride == 1 else q.add("stride", stride)))
     return WgslIndex(tuple(terms), q.add("offset", a.offset) if a.offset else "")
+
+
+def name_parts(a: Affine, parts: Iterable[tuple[Any, Any]], q: Quantities) -> tuple[WgslIndex, ...]:
+    """The terms of an index by parts, each of runs and their coordinates; the offset is in none of them."""
+    place = Affine(a.strides, 0)
+    return tuple(name_index(place, runs, coords, q) for runs, coords in parts)
 
 
 MAPS = ("map", "map_multi")  # a thread reads only those elements of a value of its shape that it writes
@@ -186,6 +197,11 @@ class Kernel:
     ends: str = ""
     instead: "tuple[int, Kernel] | None" = None
     parts: "tuple[Kernel, ...]" = ()
+
+    @property
+    def binds(self) -> int:
+        """How many buffers it binds; one that is read both in fours and singly counts twice."""
+        return len(self.inputs) + len(self.outputs) + self.shader.checks
 
     @property
     def reads(self) -> tuple[int, ...]:

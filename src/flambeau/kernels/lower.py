@@ -19,11 +19,10 @@ MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fu
 MAX_DEPTH = 60
 PARAMS = 256  # words of Params that a kernel may have
 MAX_WORDS = 160  # of these that the steps of one expression may ask for: a kernel needs some for itself
+MOST_WORDS = 220  # of these after which an expression is cut that had fewer when it was begun
 LONGEST = (MAX_STEPS, MAX_WORDS)
-LONGEST_TRACED = (
-    300,
-    220,
-)  # of a whole op's input, computed where it is read: to store it is one more kernel
+# of a whole op's input, computed where it is read: to store it is one more kernel
+LONGEST_TRACED = (300, MOST_WORDS)
 # elementwise ops whose WGSL has a loop, and its turns
 LOOPS = {
     "digamma": 6,
@@ -86,13 +85,13 @@ class Move(NamedTuple):
     below: Node | None
 
 
-MOVES = {
-    "reshape": lambda v, shape: v.reshape(shape),
-    "permute": lambda v, dims: v.permute(dims),
-    "expand": lambda v, shape: v.expand(shape),
-    "_slice": lambda v, starts, steps, shape: v.slice(starts, steps, shape),
-    "_pad": lambda v, before, after: v.pad(before, after),
-    "_windows": lambda v, spec: v.windows(spec),
+MOVES: dict[str, Callable[..., View | None]] = {
+    "reshape": View.reshape,
+    "permute": View.permute,
+    "expand": View.expand,
+    "_slice": View.slice,
+    "_pad": View.pad,
+    "_windows": View.windows,
     "detach": lambda v: v,
 }
 
@@ -159,8 +158,9 @@ def naming_over(runs, coords, bindings: Bindings, q: Quantities, width: int) -> 
 class Trace:
     """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value.
 
-    `outputs`: how many buffers the kernel writes, of all that it may bind. `can_check`: whether it computes
-    the expression only where there are elements, so that an index which is outside is a fault.
+    `outputs`: how many buffers the kernel writes that it does not read, of all that it may bind.
+    `can_check`: whether it computes the expression only where there are elements, so that an index which is
+    outside is a fault.
     """
 
     def __init__(
@@ -219,6 +219,14 @@ class Trace:
             return self._elementwise(node, chain, depth)
         raise NeedStore(node, f"{node.op.name} is a kernel of its own")
 
+    def _check_words(self) -> None:
+        """NeedStore for what was computed last where its views, and those of all before it, ask for too many
+        Params: they are known when an op's inputs are, long after it was begun."""
+        if self.words > MOST_WORDS:
+            last = next((s.node for s in reversed(self.steps) if s.kind == "op"), None)
+            if last is not None:
+                raise NeedStore(last, "the views of the chain are many")
+
     def _add(self, raw: Raw, below: set[int] = frozenset()) -> int:  # type: ignore[assignment]
         self.steps.append(raw)
         affines = raw.view.affines() if raw.view is not None else []
@@ -260,6 +268,7 @@ class Trace:
             widen = () if x.shape == node.shape else (Move("expand", (node.shape,), None),)
             args.append(self.value(x, (*widen, *chain), depth + 1))
             below |= self.uses[args[-1]]
+            self._check_words()
         if node.op.name == "cast" or not node.dtype.is_float:
             args = [self._settled(a) for a in args]
         extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()

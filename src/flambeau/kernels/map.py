@@ -18,6 +18,7 @@ from .kernel import (
     spread_grid,
 )
 from .lower import Move, NeedStore, Raw, Trace, collapse_domain
+from .substitute import without_unused
 
 SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours
 # Pairs that a thread makes on a software adapter, one behind the other: of 2 million int64 x + x takes 40 ms
@@ -95,10 +96,13 @@ def _pair_map(planner: Stored, head: Node, trace: Trace, steps: list[int]) -> Ke
     return Kernel(label("", trace), shader, tuple(b.values), out, tuple(q.values), grid)
 
 
-def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[Node, int]] | None:
+def maps_kernel(planner: Stored, nodes: list[Node], over: int) -> tuple[Kernel, dict[Node, int]] | None:
     """Several values of the same elements, and for each node whose value is another's too that value; None
-    where they read more buffers than fit."""
-    trace = Trace(planner, nodes[0].shape, outputs=len(nodes), can_check=True)
+    where they read more buffers than fit.
+
+    over: how many of the values will be written over one that is read.
+    """
+    trace = Trace(planner, nodes[0].shape, outputs=len(nodes) - over, can_check=True)
     steps: dict[int, list[Node]] = {}
     for n in nodes:
         steps.setdefault(trace.value(n), []).append(n)
@@ -106,6 +110,8 @@ def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[Node, 
         made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
     except BoundTwice:
         return None
+    if over and made.binds - len(nodes) >= planner.limits.storage_buffers:
+        return None  # where one is not written over after all, each has to fit by itself
     return made, {n: planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
 
@@ -124,6 +130,18 @@ def with_results(k: Kernel, values: set[int]) -> Kernel:
     template = f"map/{kind}.wgsl"
     shader = replace(k.shader, template=template, kind=kind, outs=outs, functions=((name, body),))
     return replace(k, shader=shader, outputs=outputs)
+
+
+def in_parts(k: Kernel, most: int) -> list[Kernel]:
+    """A map of several values as maps of fewer, each of which binds at most so many buffers, where one that
+    makes one value does."""
+    parts, taken = [], set()
+    for v in k.outputs:
+        if taken and without_unused(with_results(k, taken | {v})).binds > most:
+            parts.append(without_unused(with_results(k, taken)))
+            taken = set()
+        taken = taken | {v}
+    return [*parts, without_unused(with_results(k, taken))]
 
 
 def copy_kernel(planner: Stored, node: Node, value: int, view: View, out: int) -> Kernel:

@@ -63,7 +63,28 @@ def renamed(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | N
 
 def without_input(k: Kernel, value: int, name: str) -> Kernel:
     """A kernel that no longer binds a value as an input: it reads it from the buffer of this name."""
-    place = k.inputs.index(value)
+    return _without_place(k, k.inputs.index(value), name)
+
+
+def without_unused(k: Kernel) -> Kernel:
+    """A map without the steps that no result is made of, and without the buffers that only they read."""
+    ((name, f),) = k.shader.functions
+    needed = {result for result, _ in f.results} or {f.result}
+    steps = []
+    for s in reversed(f.steps):
+        if s.var in needed or s.kind == "inside":
+            needed.update(s.args)
+            steps.append(s)
+    f = f._replace(steps=tuple(reversed(steps)))
+    k = replace(k, shader=replace(k.shader, functions=((name, f),)))
+    read = {s.name for s in steps if s.kind in READS}
+    unread = [i for i in range(len(k.inputs)) if input_name(i) not in read]
+    for i in reversed(unread):
+        k = _without_place(k, i, "")
+    return k
+
+
+def _without_place(k: Kernel, place: int, name: str) -> Kernel:
     names = {input_name(place): name}
     names |= {input_name(i): input_name(i - 1) for i in range(place + 1, len(k.inputs))}
     functions = tuple((function, renamed(f, names)) for function, f in k.shader.functions)

@@ -82,7 +82,8 @@ class TileLoad(NamedTuple):
     or columns of the tile; pitch: vec4s of workgroup memory from one summed place to the next; lanes: threads
     along what is read side by side; loads: vec4s (or 4 x 4 blocks) a thread; spacing: vec4s of rows between a
     thread's blocks; stride: summed places between a thread's loads; flat: whether these are always in one run
-    of the summed dims; active: the threads that have work, 0 for all.
+    of the summed dims; active: the threads that have work, 0 for all; singly: neighbours along summed dims
+    that can't be read in fours are read by neighbouring threads, each of which has four rows or columns.
     """
 
     advance: int
@@ -95,18 +96,22 @@ class TileLoad(NamedTuple):
     stride: int = 0
     flat: bool = False
     active: int = 0
+    singly: bool = False
 
 
-def plan_load(s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quantities) -> TileLoad:
+def plan_load(
+    s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quantities, may_be_singly: bool = False
+) -> TileLoad:
     """The loads of a tile whose lines lie `pad` vec4s further apart than they are long."""
     fours, threads = extent // 4, tile.threads
+    singly = may_be_singly and s.along == "k" and not s.wide
     if s.along == "free":
         stride = min(1 << (threads // fours).bit_length() - 1, tile.step)
         active = stride * fours
         loads, lanes, spacing = tile.step // stride, fours, 0
         assert loads * stride == tile.step, tile
     else:
-        lanes, stride = tile.step // 4, tile.step
+        lanes, stride = tile.step // (1 if singly else 4), tile.step
         loads = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
         active = fours // loads * lanes
         spacing = active // lanes
@@ -123,6 +128,7 @@ def plan_load(s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quan
         stride=stride,
         flat=flat,
         active=active if active < threads else 0,
+        singly=singly,
     )
 
 

@@ -1,13 +1,14 @@
 """Contractions as kernels: which dims are rows, columns, batch and summed, and how each side is read."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
 from ...core.choose import choose
 from ...core.node import Node
-from ...core.shape import Affine, Shape, View, collapse, contiguous_strides, run_size
-from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslIndex, name_index
+from ...core.shape import Affine, Shape, View, collapse_dims, contiguous_strides
+from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslIndex, name_parts
 from ..kernel import WORKGROUP, before_packed, check_bindings, epilogue, fitting, label, spread_grid
 from ..lower import Move, NeedStore, check_turns, view_through
 from ..reduce import reduce_parts
@@ -43,8 +44,16 @@ class BufferOperand:
     view: View
     mode: str = "scalar"
 
+    @cached_property
+    def walked(self) -> frozenset[int]:
+        """The dims along which other elements are read."""
+        affines = self.view.affines()
+        return frozenset(
+            d for d, n in enumerate(self.view.shape) if n > 1 and any(f.strides[d] for f in affines)
+        )
+
     def walks(self, d: int) -> bool:
-        return self.view.shape[d] > 1 and any(f.strides[d] for f in self.view.affines())
+        return d in self.walked
 
 
 class RegisterTile(NamedTuple):
@@ -265,11 +274,8 @@ class RegisterTileBuilder:
     def collapse(self, affines: list[Affine]) -> None:
         """Merge dims within each group; a group's dims count as neighbours though others stand between."""
         order = sorted(range(len(self.full)), key=lambda d: (self.groups[d], d))
-        moved = [Affine(tuple(a.strides[d] for d in order), 0) for a in affines]
-        runs = collapse(tuple(self.full[d] for d in order), moved, tuple(self.groups[d] for d in order))
-        self.runs = [tuple(order[i] for i in r) for r in runs]
-        self.sizes = [run_size(self.full, r) for r in self.runs]
-        self.coords = [f"x{i}" for i in range(len(runs))]
+        self.runs, self.sizes = collapse_dims(self.full, order, affines, self.groups)
+        self.coords = [f"x{i}" for i in range(len(self.runs))]
 
     def of(self, *groups: int) -> list[int]:
         return [i for i, r in enumerate(self.runs) if self.groups[r[0]] in groups]
@@ -321,13 +327,13 @@ class RegisterTileBuilder:
             return 16
         return 8 if n > 4 else 4
 
-    def at(self, a: Affine, group: int) -> WgslIndex:
-        runs = self.of(group)
-        place = Affine(a.strides, 0)
-        return name_index(place, [self.runs[i] for i in runs], [self.coords[i] for i in runs], self.q)
+    def named(self, *groups: int) -> tuple[list[tuple[int, ...]], list[str]]:
+        """The runs of groups, and their coordinates."""
+        keep = self.of(*groups)
+        return [self.runs[i] for i in keep], [self.coords[i] for i in keep]
 
     def place(self, a: Affine, *groups: int) -> tuple[WgslIndex, ...]:
-        return tuple(self.at(a, g) for g in groups)
+        return name_parts(a, [self.named(g) for g in groups], self.q)
 
     def side(self, o: BufferOperand, own: int) -> BufferSpec:
         binding = self.bindings.add(o.value, o.node.dtype, 1 if o.mode == "scalar" else 4)
@@ -341,10 +347,10 @@ class RegisterTileBuilder:
         return BufferSpec(binding, o.node.dtype.short, o.mode, place(o.view.index), tests)
 
     def group(self, group: int) -> DimGroup:
-        runs = self.of(group)
-        sizes = tuple(self.q.add(f"{NAMES[group]}_dim", self.sizes[i]) for i in runs)
-        total = self.q.add(NAMES[group], self.total(group))
-        return DimGroup(tuple(self.coords[i] for i in runs), sizes, total)
+        runs, name = self.of(group), NAMES[group]
+        numbers = [*((f"{name}_dim", self.sizes[i]) for i in runs), (name, self.total(group))]
+        *sizes, total = self.q.add_all(numbers)
+        return DimGroup(tuple(self.coords[i] for i in runs), tuple(sizes), total)
 
     def stores_fours(self, out: Affine) -> bool:
         """Whether four neighbouring columns lie side by side in the result, and are stored at once: a real
@@ -358,16 +364,11 @@ class RegisterTileBuilder:
     def joined(self, affines: list[Affine]) -> tuple[list[tuple[int, ...]], list[int]]:
         """The dims of the result as few runs as these affines walk, the columns last."""
         dims = [d for i in self.of(BATCH, ROWS, COLUMNS) for d in self.runs[i]]
-        moved = [Affine(tuple(a.strides[d] for d in dims), 0) for a in affines]
-        groups = tuple(self.groups[d] for d in dims)
-        runs = collapse(tuple(self.full[d] for d in dims), moved, groups)
-        named = [tuple(dims[i] for i in r) for r in runs]
-        return named, [run_size(self.full, r) for r in named]
+        return collapse_dims(self.full, dims, affines, self.groups)
 
     def finish(self, after, wide: bool) -> WgslFunction:
         """The epilogue, over the coordinates of batch, rows and columns; of four neighbours where it can."""
-        keep = self.of(BATCH, ROWS, COLUMNS)
-        runs, coords = [self.runs[i] for i in keep], [self.coords[i] for i in keep]
+        runs, coords = self.named(BATCH, ROWS, COLUMNS)
         trace, root = after
         width = 4 if wide and trace.can_widen(*self.joined(self.of_epilogue(after))) else 1
         return trace.function(runs, coords, self.bindings, self.q, root, width)

@@ -28,7 +28,7 @@ def tile_kernel(
     sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
     functions = made.functions(sides)
     pad = int(tile.memory(True) <= product.limits.workgroup_memory)
-    loads = [plan_load(s, o[3], tile, pad, made.q) for s, o in zip(sides, operands, strict=True)]
+    loads = [plan_load(s, o[3], tile, pad, made.q, True) for s, o in zip(sides, operands, strict=True)]
     options, depth = made.options(sides, loads, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
