@@ -68,7 +68,8 @@ def linalg_cholesky(A, upper: bool = False):
 
 @composed
 def linalg_cholesky_ex(A, upper: bool = False, check_errors: bool = False):
-    """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0."""
+    """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
+    [..., n, n] -> [..., n, n], int32 [...]"""
     unchecked(check_errors)
     found = linalg_cholesky(matrices(A, square=True), upper=upper)
     return CholeskyEx(found, failed(lf.diagonal(found.detach())))

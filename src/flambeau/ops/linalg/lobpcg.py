@@ -108,5 +108,8 @@ def _improved(a: Any, x: Any, kept: Any, low: Any, ik: Any, largest: bool) -> tu
     values, turned = linalg_eigh(basis.mT @ (a @ basis))
     if largest:
         values, turned = values.flip(-1), turned.flip(-1)
-    best = turned[:, :n]
-    return values[:n], basis @ best, basis[:, n:] @ best[n:]
+    best, values = turned[:, :n], values[:n]
+    vectors = cat([basis @ best, basis[:, n:] @ best[n:]], -1)
+    # in one tensor, which is computed now: else the next iteration would compute all those before it again
+    made = cat([vectors, cat([values, values]).unsqueeze(0)], 0).realize()
+    return made[-1, :n], made[:-1, :n], made[:-1, n:]

@@ -204,7 +204,8 @@ def fits(a, b, rows: int):
 
 @composed
 def linalg_solve_ex(A, B, left: bool = True, check_errors: bool = False):
-    """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
+    """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+    [..., n, n], [..., n, k] -> [..., n, k], int32 [...]"""
     unchecked(check_errors)
     a, b = matrices(A, square=True), as_float(B)
     vector = is_vector(a, b)
@@ -279,7 +280,8 @@ def linalg_inv(A):
 
 @composed
 def linalg_inv_ex(A, check_errors: bool = False):
-    """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
+    """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+    [..., n, n] -> [..., n, n], int32 [...]"""
     unchecked(check_errors)
     return InverseEx(linalg_inv(A), lu_info(lf._lu(matrices(A).detach())))
 
