@@ -16,7 +16,10 @@ LAYERS = {
     ),
     "attention": "MultiheadAttention",
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeformConv2d",
-    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Identity",
+    "distances": "GramMatrixLoss LpLoss",
+    "dropout": (
+        "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout GaussianNoise Identity"
+    ),
     "kv_cache": "KVCache",
     "lazy": (
         "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
@@ -29,7 +32,7 @@ LAYERS = {
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
         "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
         "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d "
-        "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
+        "PoissonNLLLoss RNNTLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "module": "Module",

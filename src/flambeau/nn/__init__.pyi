@@ -46,12 +46,15 @@ from .conv import ConvTranspose1d as ConvTranspose1d
 from .conv import ConvTranspose2d as ConvTranspose2d
 from .conv import ConvTranspose3d as ConvTranspose3d
 from .conv import DeformConv2d as DeformConv2d
+from .distances import GramMatrixLoss as GramMatrixLoss
+from .distances import LpLoss as LpLoss
 from .dropout import AlphaDropout as AlphaDropout
 from .dropout import Dropout as Dropout
 from .dropout import Dropout1d as Dropout1d
 from .dropout import Dropout2d as Dropout2d
 from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
+from .dropout import GaussianNoise as GaussianNoise
 from .dropout import Identity as Identity
 from .fractional import FractionalMaxPool2d as FractionalMaxPool2d
 from .fractional import FractionalMaxPool3d as FractionalMaxPool3d
@@ -95,6 +98,7 @@ from .loss import MultiMarginLoss as MultiMarginLoss
 from .loss import NLLLoss as NLLLoss
 from .loss import NLLLoss2d as NLLLoss2d
 from .loss import PoissonNLLLoss as PoissonNLLLoss
+from .loss import RNNTLoss as RNNTLoss
 from .loss import SmoothL1Loss as SmoothL1Loss
 from .loss import SoftMarginLoss as SoftMarginLoss
 from .loss import TripletMarginLoss as TripletMarginLoss
@@ -243,6 +247,8 @@ __all__ = [
     "GRU",
     "GRUCell",
     "GaussianNLLLoss",
+    "GaussianNoise",
+    "GramMatrixLoss",
     "GroupNorm",
     "GroupedQueryAttention",
     "Hardshrink",
@@ -283,6 +289,7 @@ __all__ = [
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
+    "LpLoss",
     "MSELoss",
     "MarginRankingLoss",
     "MaxPool1d",
@@ -315,6 +322,7 @@ __all__ = [
     "RNNBase",
     "RNNCell",
     "RNNCellBase",
+    "RNNTLoss",
     "RReLU",
     "ReLU",
     "ReLU6",

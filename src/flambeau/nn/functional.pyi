@@ -120,6 +120,7 @@ __all__ = [
     "relu6",
     "relu_",
     "rms_norm",
+    "rnnt_loss",
     "rrelu",
     "rrelu_",
     "scaled_dot_product_attention",
@@ -150,19 +151,27 @@ __all__ = [
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool1d(
@@ -171,13 +180,17 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False
 ) -> Any:
-    """adaptive_max_pool1d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """adaptive_max_pool1d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool2d(
@@ -186,13 +199,17 @@ def adaptive_max_pool2d(
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False
 ) -> Any:
-    """adaptive_max_pool2d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """adaptive_max_pool2d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool3d(
@@ -201,7 +218,9 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False
 ) -> Any:
-    """adaptive_max_pool3d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """adaptive_max_pool3d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool | None = None) -> Tensor:
     """The places that affine maps take to an output of `size`, for grid_sample.
@@ -229,7 +248,8 @@ def avg_pool1d(
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
     count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
 
-    kernel_size: the window's size, one number or one for each dim"""
+    kernel_size: the window's size, one number or one for each dim
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def avg_pool2d(
     input: Tensor,
@@ -243,7 +263,8 @@ def avg_pool2d(
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
-    divisor_override: what sums are divided by, in place of how many elements a window has"""
+    divisor_override: what sums are divided by, in place of how many elements a window has
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def avg_pool3d(
     input: Tensor,
@@ -257,7 +278,8 @@ def avg_pool3d(
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
-    divisor_override: what sums are divided by, in place of how many elements a window has"""
+    divisor_override: what sums are divided by, in place of how many elements a window has
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def batch_norm(
     input: Tensor,
@@ -291,7 +313,8 @@ def binary_cross_entropy(
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
 
     target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target has another shape; where reduction is unknown."""
 
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -304,13 +327,14 @@ def binary_cross_entropy_with_logits(
 
     target: what is wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
-    pos_weight: a factor for the positive targets of each class"""
+    pos_weight: a factor for the positive targets of each class
+    Raises ValueError where the target has another shape; where reduction is unknown."""
 
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Any:
-    """Gives the tensor the value of celu(...), and returns it. x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+    """Gives the tensor the value of celu(...), and returns it; TypeError where it can't hold it. x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
@@ -326,7 +350,13 @@ def conv1d(
     dilation: _int | Sequence[_int] = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over 1 dims, as PyTorch's conv1d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Cross-correlation over 1 dims, as PyTorch's conv1d. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv2d(
     input: Tensor,
@@ -337,7 +367,13 @@ def conv2d(
     dilation: _int | Sequence[_int] = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over 2 dims, as PyTorch's conv2d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Cross-correlation over 2 dims, as PyTorch's conv2d. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv3d(
     input: Tensor,
@@ -348,7 +384,13 @@ def conv3d(
     dilation: _int | Sequence[_int] = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over 3 dims, as PyTorch's conv3d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Cross-correlation over 3 dims, as PyTorch's conv3d. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: _int = 0) -> Tensor:
     """conv1d with steps first and channels last. [t, n, in], [k, in, out] -> [t + 2 * pad - k + 1, n, out]
@@ -370,7 +412,9 @@ def conv_transpose1d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: rows added at one side of the result, where several sizes fit
-    dilation: the distance between elements of a window, one number or one for each dim"""
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -387,7 +431,9 @@ def conv_transpose2d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: rows added at one side of the result, where several sizes fit
-    dilation: the distance between elements of a window, one number or one for each dim"""
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose3d(
     input: Tensor,
@@ -404,7 +450,9 @@ def conv_transpose3d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: rows added at one side of the result, where several sizes fit
-    dilation: the distance between elements of a window, one number or one for each dim"""
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
@@ -413,7 +461,8 @@ def cosine_embedding_loss(
 
     input1: the first tensor
     input2: the second tensor
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
@@ -462,34 +511,40 @@ def ctc_loss(
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]
 
-    training: whether it acts at all"""
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1."""
 
 def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """dropout of whole channels. [n, c, l] -> [n, c, l]
 
     p: the probability that an element is zeroed
-    training: whether it acts at all"""
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels."""
 
 def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
 
     p: the probability that an element is zeroed
-    training: whether it acts at all"""
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels."""
 
 def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
 
     p: the probability that an element is zeroed
-    training: whether it acts at all"""
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels."""
 
 def elu(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """x, or alpha * (exp(x) - 1) where x < 0."""
+    """x, or alpha * (exp(x) - 1) where x < 0. [...] -> [...]"""
 
 def elu_(input: Tensor, alpha: _float = 1.0) -> Any:
-    """Gives the tensor the value of elu(...), and returns it. x, or alpha * (exp(x) - 1) where x < 0."""
+    """Gives the tensor the value of elu(...), and returns it; TypeError where it can't hold it. x, or alpha * (exp(x) - 1) where x < 0. [...] -> [...]"""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
-    """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
+    """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]
+
+    Raises ValueError where padding_idx is no row."""
 
 def embedding_bag(
     input: Tensor,
@@ -528,6 +583,7 @@ def fold(
 
     [n, c * kh * kw, positions] -> [n, c, *output_size]
 
+    output_size: height and width of the result
     kernel_size: the window's size, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -584,7 +640,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
@@ -593,7 +650,9 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     Raises ValueError where approximate is unknown."""
 
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
-    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
+    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]
+
+    Raises ValueError where the dim does not halve."""
 
 def grid_sample(
     input: Tensor,
@@ -628,7 +687,9 @@ def gumbel_softmax(
     logits: Tensor, tau: _float = 1.0, hard: _bool = False, dim: _int = -1, generator: Generator | None = None
 ) -> Tensor:
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
-    [...] -> [...]"""
+    [...] -> [...]
+
+    Raises IndexError where there is no such dim."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""
@@ -637,20 +698,25 @@ def hardsigmoid(input: Tensor) -> Tensor:
     """(x + 3) / 6 held inside [0, 1]."""
 
 def hardswish(input: Tensor) -> Tensor:
-    """x * hardsigmoid(x)"""
+    """x * hardsigmoid(x). [...] -> [...]"""
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
+    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Any:
-    """Gives the tensor the value of hardtanh(...), and returns it. x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
+    """Gives the tensor the value of hardtanh(...), and returns it; TypeError where it can't hold it. x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0, weight: Tensor | None = None
@@ -658,7 +724,8 @@ def huber_loss(
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
 
     target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def instance_norm(
     input: Tensor,
@@ -705,7 +772,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _
     [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
     reduction: "mean", "sum" or "none": what becomes of the losses
-    log_target: the target is logarithms too"""
+    log_target: the target is logarithms too
+    Raises ValueError where reduction is unknown."""
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
@@ -727,10 +795,10 @@ def layer_norm(
     Raises ValueError where the last dims are not normalized_shape."""
 
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
-    """x, or x * negative_slope where x < 0."""
+    """x, or x * negative_slope where x < 0. [...] -> [...]"""
 
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Any:
-    """Gives the tensor the value of leaky_relu(...), and returns it. x, or x * negative_slope where x < 0."""
+    """Gives the tensor the value of leaky_relu(...), and returns it; TypeError where it can't hold it. x, or x * negative_slope where x < 0. [...] -> [...]"""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
@@ -749,12 +817,14 @@ def linear_cross_entropy(
 
     target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
     linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
-    which cut the work into pieces, is no argument: the planner decides what is stored."""
+    which cut the work into pieces, is no argument: the planner decides what is stored. ValueError where
+    shapes do not fit."""
 
 def local_response_norm(
     input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
 ) -> Tensor:
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+    [n, c, *size] -> [n, c, *size]
 
     Raises ValueError where the input has fewer than 3 dims."""
 
@@ -762,7 +832,7 @@ def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | 
     """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """log(sigmoid(x)), safe for large negative x."""
+    """log(sigmoid(x)), safe for large negative x. [...] -> [...]"""
 
 def lp_pool1d(
     input: Tensor,
@@ -775,7 +845,8 @@ def lp_pool1d(
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def lp_pool2d(
     input: Tensor,
@@ -788,7 +859,8 @@ def lp_pool2d(
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def lp_pool3d(
     input: Tensor,
@@ -801,14 +873,16 @@ def lp_pool3d(
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 @overload
 def max_pool1d(
@@ -825,7 +899,8 @@ def max_pool1d(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool1d(
@@ -852,7 +927,8 @@ def max_pool1d_with_indices(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool2d(
@@ -869,7 +945,8 @@ def max_pool2d(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool2d(
@@ -896,7 +973,8 @@ def max_pool2d_with_indices(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool3d(
@@ -913,7 +991,8 @@ def max_pool3d(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool3d(
@@ -940,7 +1019,8 @@ def max_pool3d_with_indices(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 def max_unpool1d(
     input: Tensor,
@@ -994,7 +1074,7 @@ def max_unpool3d(
     Raises ValueError where the input has not 4 or 5 dims, or indices another shape."""
 
 def mish(input: Tensor) -> Tensor:
-    """x * tanh(softplus(x))"""
+    """x * tanh(softplus(x)). [...] -> [...]"""
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
@@ -1039,7 +1119,8 @@ def multilabel_soft_margin_loss(
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
 
     target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
@@ -1056,7 +1137,8 @@ def nll_loss(
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
 
     ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers."""
 
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor:
     """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
@@ -1111,7 +1193,8 @@ def poisson_nll_loss(
 
     log_input: the input is the logarithm of the rate
     eps: a small number that keeps divisions from 0
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
@@ -1128,13 +1211,13 @@ def quiet_softmax(input: Tensor, dim: _int = -1) -> Tensor:
     """exp(x) / (1 + sum(exp(x))): softmax that may choose nothing (Miller, 2023). [..., n, ...] -> same"""
 
 def relu(input: Tensor) -> Tensor:
-    """max(x, 0)"""
+    """max(x, 0). [...] -> [...]"""
 
 def relu6(input: Tensor) -> Tensor:
     """x held inside [0, 6]."""
 
 def relu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of relu(...), and returns it."""
+    """Gives the tensor the value of relu(...), and returns it; TypeError where it can't hold it."""
 
 def rms_norm(
     input: Tensor,
@@ -1148,14 +1231,35 @@ def rms_norm(
     eps: a small number that keeps divisions from 0
     Raises ValueError where the last dims are not normalized_shape."""
 
+def rnnt_loss(
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor | Sequence[_int],
+    target_lengths: Tensor | Sequence[_int],
+    blank: _int = -1,
+    reduction: str = "mean",
+) -> Tensor:
+    """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
+
+    logits are of each frame and each number of labels that were said before; log-probabilities give the same
+    loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+
+    logit_lengths: how many frames each sequence has, from 1
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown."""
+
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Tensor:
     """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+    [...] -> [...]
 
     lower: the least slope
     upper: the greatest slope"""
 
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Any:
-    """Gives the tensor the value of rrelu(...), and returns it. leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+    """Gives the tensor the value of rrelu(...), and returns it; TypeError where it can't hold it. leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+    [...] -> [...]
 
     lower: the least slope
     upper: the greatest slope"""
@@ -1183,21 +1287,22 @@ def scaled_dot_product_attention(
     attn_mask: True where a key may be looked at, or floats added to the scores. [..., n, m]
     dropout_p: the share of weights that are dropped
     is_causal: each query looks at keys up to its own place
-    enable_gqa: several heads of queries share one of keys and values"""
+    enable_gqa: several heads of queries share one of keys and values
+    Raises ValueError where shapes do not broadcast."""
 
 def selu(input: Tensor) -> Tensor:
-    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
 
 def selu_(input: Tensor) -> Any:
-    """Gives the tensor the value of selu(...), and returns it. elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """Gives the tensor the value of selu(...), and returns it; TypeError where it can't hold it. elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
 
 def shrink(input: Tensor, lambd: _float = 0.5, bias: _float = 0.0) -> Tensor:
-    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink).
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]
 
     Raises ValueError where lambd is below 0."""
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))"""
+    """1 / (1 + exp(-x)). [...] -> [...]"""
 
 def silu(input: Tensor) -> Tensor:
     """x * sigmoid(x). [...] -> [...]"""
@@ -1212,7 +1317,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
@@ -1221,31 +1327,39 @@ def softmin(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None
     """softmax of -x. [..., n, ...] -> [..., n, ...]"""
 
 def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree."""
+    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree. [...] -> [...]"""
 
 def softshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+    """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]
+
+    Raises ValueError where lambd is below 0."""
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)"""
+    """x / (1 + |x|). [...] -> [...]"""
 
 def swiglu(input: Tensor, dim: _int = -1) -> Tensor:
-    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]"""
+    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]
+
+    Raises ValueError where the dim does not halve."""
 
 def tanh(input: Tensor) -> Tensor:
-    """hyperbolic tangent"""
+    """hyperbolic tangent. [...] -> [...]"""
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)"""
+    """x - tanh(x). [...] -> [...]"""
 
 def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
-    """x, or `value` where x <= threshold."""
+    """x, or `value` where x <= threshold. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
 def threshold_(input: Tensor, threshold: _float, value: _float) -> Any:
-    """Gives the tensor the value of threshold(...), and returns it. x, or `value` where x <= threshold."""
+    """Gives the tensor the value of threshold(...), and returns it; TypeError where it can't hold it. x, or `value` where x <= threshold. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
 def thresholded_relu(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""
+    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu). [...] -> [...]"""
 
 def triplet_margin_loss(
     anchor: Tensor,
@@ -1262,7 +1376,8 @@ def triplet_margin_loss(
     p: which norm the distance is
     eps: a small number that keeps divisions from 0
     swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
@@ -1282,7 +1397,8 @@ def triplet_margin_with_distance_loss(
     distance_function: of two tensors of rows; the Euclidean distance where there is none
     margin: how much farther the negative should be
     swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
 def unfold(
     input: Tensor,
@@ -1296,7 +1412,8 @@ def unfold(
     kernel_size: the window's size, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    stride: the distance of windows, one number or one for each dim"""
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where there is neither one number nor one for each dim."""
 
 def upsample(
     input: Tensor,
@@ -1309,7 +1426,8 @@ def upsample(
 
     scale_factor: how many times larger
     mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
-    align_corners: the outermost places are centres of elements, not their edges"""
+    align_corners: the outermost places are centres of elements, not their edges
+    Raises ValueError where the input has not 3 to 5 dims, or size and scale_factor do not fit."""
 
 def upsample_bilinear(
     input: Tensor,
@@ -1317,11 +1435,12 @@ def upsample_bilinear(
     scale_factor: _float | Sequence[_float] | None = None,
 ) -> Tensor:
     """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
-    [n, c, h, w] -> [n, c, oh, ow]"""
+    ValueError where neither or both are given. [n, c, h, w] -> [n, c, oh, ow]"""
 
 def upsample_nearest(
     input: Tensor,
     size: _int | Sequence[_int] | None = None,
     scale_factor: _float | Sequence[_float] | None = None,
 ) -> Tensor:
-    """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""
+    """interpolate(mode="nearest") to size, or by scale_factor; ValueError where neither or both are given.
+    [n, c, *size] -> [n, c, *out]"""

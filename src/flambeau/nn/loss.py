@@ -20,6 +20,7 @@ MultiLabelSoftMarginLoss = layer("MultiLabelSoftMarginLoss", loss.multilabel_sof
 MultiMarginLoss = layer("MultiMarginLoss", loss.multi_margin_loss, inputs=2)
 NLLLoss = layer("NLLLoss", loss.nll_loss, inputs=2)
 NLLLoss2d = layer("NLLLoss2d", loss.nll_loss, inputs=2)
+RNNTLoss = layer("RNNTLoss", ctc.rnnt_loss, inputs=4)
 PoissonNLLLoss = layer("PoissonNLLLoss", loss.poisson_nll_loss, inputs=2)
 SmoothL1Loss = layer("SmoothL1Loss", loss.smooth_l1_loss, inputs=2)
 SoftMarginLoss = layer("SoftMarginLoss", loss.soft_margin_loss, inputs=2)

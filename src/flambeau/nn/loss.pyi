@@ -15,7 +15,8 @@ class BCELoss(Module):
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
 
     target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target has another shape; where reduction is unknown."""
 
     weight: Tensor | None
     reduction: str
@@ -28,7 +29,8 @@ class BCEWithLogitsLoss(Module):
 
     target: what is wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
-    pos_weight: a factor for the positive targets of each class"""
+    pos_weight: a factor for the positive targets of each class
+    Raises ValueError where the target has another shape; where reduction is unknown."""
 
     weight: Tensor | None
     reduction: str
@@ -44,7 +46,8 @@ class CosineEmbeddingLoss(Module):
 
     input1: the first tensor
     input2: the second tensor
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     margin: _float
     reduction: str
@@ -111,7 +114,8 @@ class CrossEntropyLoss(Module):
 class GaussianNLLLoss(Module):
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     full: _bool
     eps: _float
@@ -123,7 +127,8 @@ class GaussianNLLLoss(Module):
 class HingeEmbeddingLoss(Module):
     """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     margin: _float
     reduction: str
@@ -135,7 +140,8 @@ class HuberLoss(Module):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
 
     target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     reduction: str
     delta: _float
@@ -151,7 +157,8 @@ class KLDivLoss(Module):
     [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
     reduction: "mean", "sum" or "none": what becomes of the losses
-    log_target: the target is logarithms too"""
+    log_target: the target is logarithms too
+    Raises ValueError where reduction is unknown."""
 
     reduction: str
     log_target: _bool
@@ -174,7 +181,8 @@ class L1Loss(Module):
 class MarginRankingLoss(Module):
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     margin: _float
     reduction: str
@@ -211,7 +219,8 @@ class MultiLabelSoftMarginLoss(Module):
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
 
     target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     weight: Tensor | None
     reduction: str
@@ -240,7 +249,8 @@ class NLLLoss(Module):
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
 
     ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers."""
 
     weight: Tensor | None
     ignore_index: _int
@@ -255,7 +265,8 @@ class NLLLoss2d(Module):
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
 
     ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers."""
 
     weight: Tensor | None
     ignore_index: _int
@@ -266,12 +277,43 @@ class NLLLoss2d(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
+class RNNTLoss(Module):
+    """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
+
+    logits are of each frame and each number of labels that were said before; log-probabilities give the same
+    loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+
+    logit_lengths: how many frames each sequence has, from 1
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown."""
+
+    blank: _int
+    reduction: str
+    def __init__(self, blank: _int = -1, reduction: str = "mean") -> None: ...
+    def forward(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor | Sequence[_int],
+        target_lengths: Tensor | Sequence[_int],
+    ) -> Tensor: ...
+    def __call__(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor | Sequence[_int],
+        target_lengths: Tensor | Sequence[_int],
+    ) -> Tensor: ...
+
 class PoissonNLLLoss(Module):
     """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
 
     log_input: the input is the logarithm of the rate
     eps: a small number that keeps divisions from 0
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     log_input: _bool
     full: _bool
@@ -299,7 +341,8 @@ class SmoothL1Loss(Module):
 class SoftMarginLoss(Module):
     """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     reduction: str
     def __init__(self, reduction: str = "mean") -> None: ...
@@ -312,7 +355,8 @@ class TripletMarginLoss(Module):
     p: which norm the distance is
     eps: a small number that keeps divisions from 0
     swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     margin: _float
     p: _float
@@ -339,7 +383,8 @@ class TripletMarginWithDistanceLoss(Module):
     distance_function: of two tensors of rows; the Euclidean distance where there is none
     margin: how much farther the negative should be
     swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses"""
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown."""
 
     distance_function: Any
     margin: _float

@@ -33,7 +33,9 @@ def _in_place(base: str) -> Callable[..., Tensor]:
         return write(input, f(input, *args, **kw), f"{base}_", base)
 
     call.__name__ = call.__qualname__ = f"{base}_"
-    call.__doc__ = f"Gives the tensor the value of {base}(...), and returns it."
+    call.__doc__ = (
+        f"Gives the tensor the value of {base}(...), and returns it; TypeError where it can't hold it."
+    )
     if base in COMPOSED:  # relu, an op, has no argument beside its input
         _take_arguments(call, f)
     return call
@@ -67,12 +69,13 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int
 
 def upsample_bilinear(input: Tensor, size: Sizes = None, scale_factor: Factors = None) -> Tensor:
     """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
-    [n, c, h, w] -> [n, c, oh, ow]"""
+    ValueError where neither or both are given. [n, c, h, w] -> [n, c, oh, ow]"""
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def upsample_nearest(input: Tensor, size: Sizes = None, scale_factor: Factors = None) -> Tensor:
-    """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""
+    """interpolate(mode="nearest") to size, or by scale_factor; ValueError where neither or both are given.
+    [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode="nearest")
 
 

@@ -1,7 +1,8 @@
-"""Connectionist temporal classification: the probability of labels under any alignment, in logarithms.
+"""The probability of labels under any alignment, in logarithms: CTC, and transducers.
 
-States are the labels with blanks around each, [blank, a, blank, b, blank] for "ab". One kernel walks all
-items of the batch through time, another the linear walk that its gradient, and that one's own, are made of.
+States of CTC are the labels with blanks around each, [blank, a, blank, b, blank] for "ab". One kernel walks
+all items of the batch through time, another the linear walk that its gradient, and that one's own, are made
+of. A transducer's lattice is walked by the same kernel, one diagonal in two steps.
 """
 
 from ..core import dtype as dt
@@ -9,9 +10,10 @@ from ..core.declare import composed, kernel
 from ..core.op import Family, Launch
 from .elementwise import as_float
 from .index.indices import placed
+from .join import stack
 from .reduce import in_float32
 
-NN = ("ctc_loss",)
+NN = ("ctc_loss", "rnnt_loss")
 GROUP = 64  # threads that share the states of an item
 LOWEST = -1e30  # the logarithm of no probability: finite, so that differences of two are
 
@@ -122,18 +124,22 @@ class Ctc(Family):
         return tuple(as_float(t) for t in (self, own, before, two_before)), {}
 
 
-def _lengths(given, n: int, beside, most: int, name: str):
-    """Lengths as a tensor of n on the device of `beside`; those known on the host are checked."""
+def _lengths(given, n: int, beside, span: range, check: str):
+    """Lengths as a tensor of n on the device of `beside`; those known on the host are checked.
+
+    check: its name on the device, of which the last word is the argument's.
+    """
+    name = check.split()[-1]
     if hasattr(given, "node"):
         found = given.reshape(-1)
     else:
         given = [given] if isinstance(given, int) else list(given)
-        if any(not 0 <= m <= most for m in given):
-            raise ValueError(f"{name} {given} are not all in 0 to {most}")
+        if any(m not in span for m in given):
+            raise ValueError(f"{name} {given} are not all in {span[0]} to {span[-1]}")
         found = beside.new_tensor(given, dtype=dt.int32)
     if found.shape != (n,):
         raise ValueError(f"{name} needs {n} numbers, one for each item")
-    return placed(found, most + 1, "inside", name) if hasattr(given, "node") else found
+    return placed(found, span.stop, "inside", check) if hasattr(given, "node") else found
 
 
 def _spread_out(targets, lengths):
@@ -147,12 +153,12 @@ def _spread_out(targets, lengths):
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place
 
 
-def _labels(targets, lengths, classes: int, blank: int):
+def _labels(targets, lengths, classes: int, blank: int, loss: str = "ctc_loss"):
     """Targets as classes; behind their lengths may be anything, which becomes blanks. [n, s] -> [n, s]"""
     own = type(targets).arange(targets.shape[1], dtype=dt.int32, device=targets.device) < lengths.reshape(
         -1, 1
     )
-    return placed(own.where(targets.int(), blank), classes, "inside", "ctc_loss")
+    return placed(own.where(targets.int(), blank), classes, "inside", loss)
 
 
 def _states(targets, blank: int):
@@ -211,11 +217,64 @@ def ctc_loss(
     rows = _spread_out(rows, target_lengths) if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[0] != n:
         raise ValueError(f"targets need shape [{n}, longest], or all in one dim")
-    lengths = _lengths(input_lengths, n, x, steps, "input_lengths")
-    counts = _lengths(target_lengths, n, x, rows.shape[1], "target_lengths")
+    lengths = _lengths(input_lengths, n, x, range(steps + 1), "input_lengths")
+    counts = _lengths(target_lengths, n, x, range(rows.shape[1] + 1), "target_lengths")
     x, dtype = in_float32(x)
     y = _negative_log(x, _labels(rows, counts, classes, blank), lengths, counts, blank)
     y = (y < -LOWEST / 2).where(y, 0.0 if zero_infinity else float("inf"))
     if reduction == "none":
         return (y.squeeze(0) if single else y).to(dtype)
     return (y.sum() if reduction == "sum" else (y / counts.clamp(min=1)).mean()).to(dtype)
+
+
+def _by_diagonals(x):
+    """Row u moved u places on, with LOWEST around it, so that columns are diagonals.
+    [n, u, t] -> [n, u, t + u - 1]"""
+    n, rows, steps = x.shape
+    lines = x.pad((0, rows), value=LOWEST).reshape(n, rows * (steps + rows))
+    return lines[:, : rows * (steps + rows - 1)].reshape(n, rows, steps + rows - 1)
+
+
+def _lattice(log_probs, labels, blank: int):
+    """A transducer's lattice as states of CTC: two for each number u of labels said, two steps a diagonal.
+
+    Step 2 d: state 2 u is to be at place (d - u, u). Step 2 d + 1: to leave it by a blank is state 2 u, by a
+    label 2 u + 1, from where one comes to be at u + 1. [n, t, u, c], [n, u - 1] -> [n, 2 (t + u - 1), 2 u]
+    """
+    n, steps, rows = log_probs.shape[:3]
+    index = labels.reshape(n, 1, rows - 1, 1).expand(n, steps, rows - 1, 1)
+    said = log_probs[:, :, : rows - 1]._gather(index, 3).squeeze(3).pad((0, 1), value=LOWEST)
+    ways = [_by_diagonals(way.permute(0, 2, 1)) for way in (log_probs[..., blank], said)]
+    leaving = stack(ways, 2).flatten(1, 2)
+    state = type(log_probs).arange(2 * rows, dtype=dt.int32, device=log_probs.device).reshape(1, -1, 1)
+    being = (state % 2 == 0).where(0.0, LOWEST).expand(leaving.shape)
+    return stack([being, leaving], 3).flatten(2).permute(0, 2, 1)
+
+
+@composed
+def rnnt_loss(logits, targets, logit_lengths, target_lengths, blank: int = -1, reduction: str = "mean"):
+    """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
+
+    logits are of each frame and each number of labels that were said before; log-probabilities give the same
+    loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
+    if logits.ndim != 4 or not targets.dtype.is_int or 0 in logits.shape:
+        raise ValueError("needs logits [n, t, s + 1, c], none of them 0, and integer targets")
+    n, steps, rows, classes = logits.shape
+    if targets.shape != (n, rows - 1):
+        raise ValueError(f"targets need shape [{n}, {rows - 1}], one label less than the third dim of logits")
+    if not -classes <= blank < classes:
+        raise ValueError(f"blank={blank} is none of {classes} classes")
+    blank %= classes
+    lengths = _lengths(logit_lengths, n, logits, range(1, steps + 1), "rnnt_loss logit_lengths")
+    counts = _lengths(target_lengths, n, logits, range(rows), "rnnt_loss target_lengths")
+    x, dtype = in_float32(logits)
+    x = x.log_softmax(-1).clamp(min=LOWEST)
+    lattice = _lattice(x, _labels(targets, counts, classes, blank, "rnnt_loss"), blank)
+    alphas = lattice._ctc_alphas(x.new_full((n, 2 * rows), LOWEST)).flatten(1)
+    last = (lengths.clamp(min=1) + counts) * 2 - 1  # to leave the last place by a blank
+    y = -alphas._gather((last * 2 * rows + counts * 2).unsqueeze(1), 1).squeeze(1)
+    y = (y < -LOWEST / 2).where(y, float("inf"))
+    return (y if reduction == "none" else getattr(y, reduction)()).to(dtype)

@@ -1,0 +1,73 @@
+"""Losses that torch has not: of a norm over some dims, and of the correlations of channels."""
+
+from typing import Any
+
+from ..core.docstrings import explained
+from ..tensor import Tensor
+from .module import Module
+
+
+@explained
+class LpLoss(Module):
+    """|input - target|^p over all dims or some, summed or averaged. [...], [...] -> [...]
+
+    p: the power, above 0. dim: the dims that go away, all without. reduction: "mean", "sum" or "none".
+    ValueError for others, and where shapes differ.
+    """
+
+    def __init__(self, p: float = 2.0, reduction: str = "mean", dim: Any = None):
+        if not p > 0:
+            raise ValueError(f"LpLoss(p={p}): the power is above 0: give another")
+        _check_reduction("LpLoss", reduction, ("mean", "sum", "none"))
+        self.p, self.reduction, self.dim = p, reduction, dim
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        _check_shapes("LpLoss", input, target)
+        apart = input - target
+        loss = apart * apart if self.p == 2 else apart.abs() if self.p == 1 else apart.abs() ** self.p
+        return loss if self.reduction == "none" else getattr(loss, self.reduction)(self.dim)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, reduction={self.reduction!r}, dim={self.dim}"
+
+
+@explained
+class GramMatrixLoss(Module):
+    """How far the correlations of channels are apart, squared: the style of images (Gatys et al., 2016).
+    [n, c, *size], [n, c, *size] -> []
+
+    A Gram matrix is the products of all pairs of channels, divided by c and the elements of one. reduction:
+    "mean" or "sum". ValueError for others, for fewer than 3 dims, and where shapes differ.
+    """
+
+    def __init__(self, reduction: str = "mean"):
+        _check_reduction("GramMatrixLoss", reduction, ("mean", "sum"))
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        _check_shapes("GramMatrixLoss", input, target)
+        if input.ndim < 3:
+            raise ValueError(f"GramMatrixLoss(): input has {input.ndim} dims: give [n, c, *size]")
+        apart = _gram(input) - _gram(target)
+        return getattr(apart * apart, self.reduction)()
+
+    def extra_repr(self) -> str:
+        return f"reduction={self.reduction!r}"
+
+
+def _gram(x: Tensor) -> Tensor:
+    """[n, c, *size] -> [n, c, c]"""
+    rows = x.flatten(2)
+    return rows @ rows.transpose(1, 2) / (rows.shape[1] * rows.shape[2])
+
+
+def _check_reduction(layer: str, reduction: str, known: tuple[str, ...]) -> None:
+    if reduction not in known:
+        names = ", ".join(map(repr, known))
+        raise ValueError(f"{layer}(reduction={reduction!r}): unknown: use one of {names}")
+
+
+def _check_shapes(layer: str, input: Tensor, target: Tensor) -> None:
+    if input.shape != target.shape:
+        shapes = f"{list(input.shape)} and {list(target.shape)}"
+        raise ValueError(f"{layer}(): input and target are {shapes}: give tensors of one shape")
