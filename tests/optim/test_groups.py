@@ -109,6 +109,7 @@ def test_steps_are_counted_together_until_they_part(device):
 
 MADE = [
     (optim.SGD, {"lr": 0.1, "momentum": 0.9}),
+    (optim.SGD, {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
     (optim.Adam, {"lr": 0.1, "amsgrad": True}),
     (optim.NAdam, {"lr": 0.1}),
     (optim.ASGD, {"lr": 0.1, "lambd": 0.1}),
@@ -341,8 +342,11 @@ def test_terms_of_a_recorded_step_are_each_groups_own(gpu, capsys):
         (optim.SGD, {}, 13, 4),
         (optim.AdamW, {}, 51, 9),
         (optim.Adagrad, {}, 25, 5),
-        (optim.NAdam, {}, 101, 59),
+        (optim.Adam, {"amsgrad": True}, 51, 10),
+        (optim.NAdam, {}, 51, 9),
         (optim.RAdam, {}, 52, 10),
+        (optim.RMSprop, {"momentum": 0.9, "centered": True}, 50, 9),
+        (optim.Adan, {}, 51, 21),
     ],
 )
 def test_kernels_of_a_step_of_50_parameters(make, kw, most, fewest, monkeypatch):

@@ -138,6 +138,82 @@ def test_state_goes_round(name):
     np.testing.assert_array_equal(path(a, mine, 30), path(b, again, 30))
 
 
+def to_torch(torch, state):
+    """A state_dict of ours as PyTorch has it: the tensors as its own."""
+    if isinstance(state, fb.Tensor):
+        return torch.tensor(state.numpy())
+    if isinstance(state, dict):
+        return {k: to_torch(torch, v) for k, v in state.items()}
+    return [to_torch(torch, v) for v in state] if isinstance(state, list) else state
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_state_goes_to_torch_and_back(torch, name):
+    make, theirs, mine, other = CASES[name], torch.optim.lr_scheduler, optimizer(), torchs(torch)
+    a, b = make(ours, mine), make(theirs, other)
+    path(a, mine, 37)
+    path(b, other, 37)
+    from_mine, from_other = torchs(torch), optimizer()
+    c, d = make(theirs, from_mine), make(ours, from_other)
+    from_mine.load_state_dict(to_torch(torch, mine.state_dict()))
+    c.load_state_dict(a.state_dict())
+    from_other.load_state_dict(other.state_dict())
+    d.load_state_dict(b.state_dict())
+    wanted = path(b, other, 20)
+    np.testing.assert_allclose(path(c, from_mine, 20), wanted, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(path(d, from_other, 20), wanted, rtol=1e-9, atol=1e-15)
+
+
+class Falling:
+    """A factor that has a memory: it is lower with each number that it was not asked for before."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, t):
+        self.seen = self.seen if t in self.seen else [*self.seen, t]
+        return 0.9 ** len(self.seen)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib, o, f: lib.LambdaLR(o, f),
+        lambda lib, o, f: lib.MultiplicativeLR(o, f),
+        lambda lib, o, f: lib.CyclicLR(o, 0.1, 0.5, 3, scale_fn=f),
+    ],
+)
+def test_what_a_function_knows_is_a_part_of_the_state(torch, make):
+    o, other = optimizer(), torchs(torch)
+    a, b = make(ours, o, Falling()), make(torch.optim.lr_scheduler, other, Falling())
+    path(a, o, 5)
+    path(b, other, 5)
+    again = optimizer()
+    c = make(ours, again, Falling())
+    again.load_state_dict(o.state_dict())
+    c.load_state_dict(a.state_dict())
+    np.testing.assert_allclose(path(c, again, 5), path(b, other, 5), rtol=1e-9)
+
+
+def test_functions_that_a_function_holds_are_no_state(tmp_path):
+    """A run that saves its schedule would end at its first checkpoint."""
+
+    class Bent:
+        def __init__(self, by, seen):
+            self.by, self.seen = by, seen
+
+        def __call__(self, t):
+            return self.by(t) / (1 + self.seen)
+
+    first, second = (ours.LambdaLR(optimizer(), Bent(lambda t, k=k: k + t, k)) for k in (2, 5))
+    state = first.state_dict()
+    assert state["lr_lambdas"] == [{"seen": 2}] * 2  # of two groups
+    fb.save(state, tmp_path / "schedule.safetensors")
+    second.load_state_dict(fb.load(tmp_path / "schedule.safetensors"))
+    kept = second.lr_lambdas[0]
+    assert (kept.seen, kept.by(0)) == (2, 5)  # what is saved, and the function that was here
+
+
 @pytest.mark.parametrize("name", ["StepLR", "MultiStepLR", "LinearLR", "ExponentialLR", "PolynomialLR",
                                   "CosineAnnealingLR", "ConstantLR"])  # fmt: skip
 def test_a_schedule_goes_to_an_epoch_at_once(name):

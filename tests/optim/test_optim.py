@@ -292,6 +292,65 @@ def test_lbfgs_finds_the_lowest_point(kw):
     np.testing.assert_allclose(p.numpy(), np.ones(4), atol=1e-3)
 
 
+def test_lbfgs_takes_torchs_state_and_gives_it_back(torch):
+    kw = {"lr": 0.5, "history_size": 3, "max_iter": 3}
+
+    def made(at):
+        q = torch.tensor(at, requires_grad=True)
+        return q, torch.optim.LBFGS([q], **kw)
+
+    def moved(q, other):
+        def theirs():
+            other.zero_grad()
+            (loss := bowl(q, torch)).backward()
+            return loss
+
+        other.step(theirs)
+
+    q, other = made(START)
+    moved(q, other)
+    p = fb.tensor(q.detach().numpy(), device="cpu", requires_grad=True)
+    mine = optim.LBFGS([p], lr=9.0)
+    mine.load_state_dict(other.state_dict())
+    moved(q, other)
+    mine.step(lambda: bowl(p, fb).backward())
+    np.testing.assert_allclose(p.numpy(), q.detach().numpy(), atol=1e-5)
+
+    def theirs(v):
+        return torch.tensor(v.numpy()) if isinstance(v, fb.Tensor) else v
+
+    (known,) = mine.state_dict()["state"].values()
+    known = {k: list(map(theirs, v)) if isinstance(v, list) else theirs(v) for k, v in known.items()}
+    again, third = made(p.numpy())
+    third.load_state_dict({"state": {0: known}, "param_groups": other.state_dict()["param_groups"]})
+    moved(q, other)
+    moved(again, third)
+    np.testing.assert_allclose(again.detach().numpy(), q.detach().numpy(), atol=1e-5)
+
+
+def test_lbfgs_refuses_what_is_not_its_own():
+    opt = optim.LBFGS([fb.zeros(3, device="cpu").requires_grad_()])
+    groups = opt.state_dict()["param_groups"]
+    cure = "give the state of the same optimizer and model"
+    given = {
+        "func_evals": 1,
+        "exp_avg": fb.zeros(3),
+        "d": fb.zeros(2),
+        "old_stps": [fb.zeros(3), fb.zeros(4)],
+    }
+    for state, told in (
+        ({"param_groups": groups}, "missing: 'state'"),
+        ({"state": {}, "param_groups": groups * 2}, "1 groups, given 2"),
+        (
+            {"state": {0: given}, "param_groups": groups},
+            "unexpected: 0.exp_avg; 0.d is [3], given [2]; 0.old_stps is [3], given [4]",
+        ),
+    ):
+        with pytest.raises(ValueError) as e:
+            opt.load_state_dict(state)
+        assert str(e.value) == f"load_state_dict(...): {told}: {cure}"
+
+
 def test_lbfgs_goes_up(device):
     p = fb.tensor([0.0, 3.0], device=device, requires_grad=True)
     optimizer = optim.LBFGS([p], maximize=True, line_search_fn="strong_wolfe")

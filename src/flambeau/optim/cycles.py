@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from ..core.docstrings import explained
 from ..core.options import options
 from .optimizer import Optimizer
-from .schedules import LRScheduler, one_each
+from .schedules import LRScheduler, one_each, state_of, take_state
 
 
 class Cycling(LRScheduler):
@@ -111,6 +111,16 @@ class CyclicLR(Cycling):
                 self.set_momentum(group, high - (high - low) * height)
         pairs = zip(self._first, self.max_lrs, strict=True)
         return [low + (high - low) * height for low, high in pairs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it knows, but the optimizer; of a `scale_fn` that is an object what that knows."""
+        known = None if self.scale_fn is None else state_of(self.scale_fn)
+        return {**super().state_dict(), "_scale_fn_custom": known}  # as PyTorch calls it
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken, by the `scale_fn` that is here."""
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
+        take_state(self.scale_fn, state_dict.get("_scale_fn_custom"))
 
     def _scale(self, x: float) -> float:
         return self.scale_fn(x) if self.scale_fn else MODES[self.mode][1](x, self.gamma)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
 from ..core.docstrings import explained
+from ..core.dtype import float32
 from ..core.modes import enable_grad, no_grad
 from ..functions import cat
 from ..runtime.run import realize
@@ -20,6 +21,8 @@ ENOUGH, FLAT = (
 )  # Wolfe's conditions: of the decrease by the slope, of the slope that is left
 FARTHEST, NEAREST = 10.0, 0.01  # of the last step, where a bracket is looked for
 SMALLEST_CURVATURE = 1e-10
+ROWS = "d", "old_dirs", "old_stps", "prev_flat_grad"  # as long as all parameters together
+KEPT = {*ROWS, "func_evals", "n_iter", "t", "ro", "H_diag", "prev_loss", "al"}  # PyTorch's names
 
 
 class Search(TypedDict, total=False):
@@ -131,10 +134,26 @@ class LBFGS(Optimizer):
         return {**super().state_dict(), "state": {0: self.memory.state()}}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken."""
-        (saved,) = state_dict["param_groups"]
-        self.param_groups[0].update({k: v for k, v in saved.items() if k != "params"})
-        self.memory = Curvature(**state_dict["state"].get(0, {}))
+        """Go on where state_dict was taken, ours or PyTorch's; ValueError lists all that does not fit."""
+        known = state_dict.get("state", {}).get(0, {})
+        problems = [f"unexpected: 0.{name}" for name in known if name not in KEPT]
+        size, device = sum(p.numel() for p in self.params), self.params[0].device
+        rows = {name: known[name] for name in ROWS if known.get(name) is not None}
+        for name, given in rows.items():
+            for row in given if isinstance(given, list) else [given]:
+                if tuple(row.shape) != (size,):
+                    problems.append(f"0.{name} is [{size}], given {list(row.shape)}")
+        if problems:
+            cure = "give the state of the same optimizer and model"
+            raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {cure}")
+        super().load_state_dict(state_dict | {"state": {}} if "state" in state_dict else state_dict)
+
+        def own(given: Any) -> Any:
+            if isinstance(given, list):
+                return list(map(own, given))
+            return tensor(given, dtype=float32, device=device)
+
+        self.memory = Curvature(**known | {name: own(given) for name, given in rows.items()})
 
 
 class Curvature:

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import cos, pi
+from types import FunctionType
 from typing import Any
 
 from ..core.docstrings import explained
@@ -92,6 +93,16 @@ class LambdaLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it knows, but the optimizer; of functions that are objects what these know."""
+        return {**super().state_dict(), "lr_lambdas": [state_of(f) for f in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken, by the functions that are here."""
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+        for f, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            take_state(f, known)
 
 
 @explained
@@ -328,6 +339,22 @@ class WarmupCosineLR(LRScheduler):
             return base * (self.last_epoch + 1) / (self.warmup_steps + 1)
         share = (self.last_epoch - self.warmup_steps) / (self.total_steps - self.warmup_steps)
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * min(1.0, share))) / 2
+
+
+def state_of(function: Any) -> dict[str, Any] | None:
+    """What a function that is an object knows, which is what PyTorch's schedules save of one; None of others.
+
+    Functions that it holds are no state, and can't be saved: they stay those of the object that is here.
+    """
+    if isinstance(function, FunctionType):
+        return None
+    return {name: value for name, value in getattr(function, "__dict__", {}).items() if not callable(value)}
+
+
+def take_state(function: Any, known: dict[str, Any] | None) -> None:
+    """Put back what `state_of` has told."""
+    if known:
+        vars(function).update(known)
 
 
 def one_each(scheduler: Any, name: str, given: Sequence[Any], groups: int) -> None:

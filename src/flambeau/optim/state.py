@@ -16,6 +16,7 @@ KINDS = {  # the names of a parameter's state, without those of options, and who
     "exp_avg exp_avg_diff exp_avg_sq prev step": ["Adan"],
     "exp_avg": ["Lion"],
     "momentum_buffer": ["SGD", "Muon"],
+    "momentum_buffer step": ["SGD"],
     "exp_avg exp_avg_sq mu_product step": ["NAdam"],
     "square_avg step": ["RMSprop"],
     "momentum_buffer square_avg step": ["RMSprop"],

@@ -17,7 +17,8 @@ Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The function decay * average + (1 - decay) * new, for AveragedModel's avg_fn."""
+    """The function decay * average + (1 - decay) * new, for AveragedModel's avg_fn; ValueError
+    where decay is not in 0 to 1."""
     _check_decay("get_ema_avg_fn", decay)
     return lambda average, new, count: average * decay + new * (1 - decay)
 
@@ -28,7 +29,8 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """`get_ema_avg_fn(decay)` for lists of tensors, which it assigns to: AveragedModel's multi_avg_fn."""
+    """`get_ema_avg_fn(decay)` for lists of tensors, which it assigns to: AveragedModel's
+    multi_avg_fn. ValueError where decay is not in 0 to 1."""
     _check_decay("get_ema_multi_avg_fn", decay)
     return _for_lists(get_ema_avg_fn(decay))
 
