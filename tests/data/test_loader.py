@@ -122,8 +122,26 @@ def test_going_on_fetches_nothing_again():
     loader = DataLoader(data.Mapped(range(10**6), lambda i: asked.append(i) or i), seed=1)
     state = {"seed": [1, 0], "epoch": 3, "batch": 999_998, "batch_size": 1}
     loader.load_state_dict(state)
-    assert loader.state_dict() == state
+    assert loader.state_dict() == state | {"items": 10**6}
     assert flat(loader) == [999_998, 999_999] == asked and loader.state_dict()["epoch"] == 4
+
+
+def test_a_place_in_an_epoch_is_one_of_as_many_items():
+    loader = DataLoader(range(20), 3, True, seed=1)
+    next(batches := iter(loader))
+    next(batches)
+    place = loader.state_dict()
+    for other in (DataLoader(range(5), 3, True), DataLoader(range(20), batch_sampler=[[0], [1]])):
+        other.batch_size = 3
+        with pytest.raises(ValueError) as e:
+            other.load_state_dict(place)
+        told = f"it is 2 batches into an epoch of 20 items, and this loader has {other.state_dict()['items']}"
+        cure = "give the dataset as it was, or change it between epochs"
+        assert str(e.value) == f"DataLoader.load_state_dict(...): {told}: {cure}"
+    list(batches)
+    other = DataLoader(range(5), 3, True)
+    other.load_state_dict(loader.state_dict())  # between epochs
+    assert sorted(flat(other)) == [*range(5)]
 
 
 def test_the_order_does_not_follow_from_the_workers():

@@ -108,6 +108,11 @@ class Held:
         return i if self.item is None else self.item()
 
 
+def signed(items):
+    """A batch with the process that made it."""
+    return items, os.getpid()
+
+
 class Counted(Held):
     """Counts its items in a value that processes share."""
 

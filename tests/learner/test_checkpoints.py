@@ -202,6 +202,27 @@ def test_a_checkpoint_of_another_model(tmp_path):
     assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
 
 
+def test_a_checkpoint_of_another_optimizer(tmp_path):
+    """Of plain SGD nothing but its options is saved, which any other would take."""
+
+    def made(kind):
+        model = network()
+        return Learner(
+            model, kind(model.parameters(), lr=0.1), nn.CrossEntropyLoss(), directory=tmp_path, renderers=[]
+        )
+
+    fb.manual_seed(0)
+    made(optim.SGD).fit(loader(), epochs=1)
+    other = made(optim.Adam)
+    before = other.model[0].weight.numpy().copy()
+    with pytest.raises(ValueError) as e:
+        other.fit(loader(), epochs=2, resume=True)
+    rule = "optimizer: the learner has Adam, given SGD: give the same"
+    (path,) = tmp_path.glob("epoch*")
+    assert str(e.value) == f"checkpoint {path}: is not of this learner: {rule}"
+    assert (other.model[0].weight.numpy() == before).all()
+
+
 class Named:
     """A metric of nothing."""
 

@@ -295,6 +295,35 @@ def test_it_stops_when_nothing_gets_better():
     assert str(e.value) == f"higher_is_better('valid_outputs_n'): {rule}"
 
 
+@pytest.mark.parametrize("mode, sign", [("min", 1), ("max", -1)])
+def test_a_value_that_is_no_number_is_never_the_best(mode, sign):
+    nan = math.nan
+    best = EarlyStopping("valid_loss", 3, mode=mode)
+    for value, kept, since in ((nan, None, 1), (nan, None, 2), (4, 4, 0), (nan, 4, 1), (3, 3, 0), (3, 3, 1)):
+        best.after_epoch(made()[0], {"valid_loss": sign * value})
+        assert (best.value, best.since) == (None if kept is None else sign * kept, since)
+
+
+def test_what_is_raised_at_the_end_keeps_nobody_from_theirs():
+    ended = []
+
+    class Ends(Callback):
+        def end(self, learner):
+            ended.append(len(ended))
+            raise RuntimeError(f"end {len(ended)}")
+
+    class Fails(Callback):
+        def after_step(self, learner):
+            raise OSError("the step")
+
+    for more, reason in (([], "done"), ([Fails()], "error")):
+        learner, events = made(callbacks=[Ends(), Ends(), *more])
+        with pytest.raises(RuntimeError, match=f"^end {len(ended) + 1}$") as e:
+            learner.fit(loader(), epochs=1)
+        assert [e.reason for e in of(RunEnded, events)] == [reason]
+    assert str(e.value.__context__) == "the step" and ended == [0, 1, 2, 3]
+
+
 def test_events_go_to_json_and_back():
     learner, events = made(metrics=[Right()])
     learner.fit(loader(), loader(), epochs=1)

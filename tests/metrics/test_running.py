@@ -3,6 +3,7 @@
 import sys
 import time
 from math import exp, log, nan
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import metrics as m
+from flambeau.metrics import running
 
 
 def test_episodes_of_several_environments(device):
@@ -84,6 +86,33 @@ def test_memory_where_the_system_tells_otherwise(monkeypatch):
         metric.update()
     rule = "this system does not tell what a process holds: leave the metric out"
     assert str(told.value) == f"CpuMemory.update(): {rule}"
+
+
+def test_temperature_is_of_the_hottest_sensor_of_the_processor(monkeypatch, tmp_path):
+    sensors = {
+        "hwmon/hwmon0": {"name": "nvme\n", "temp1_input": "90000\n"},
+        "hwmon/hwmon1": {"name": "coretemp\n", "temp1_input": "41000\n", "temp2_input": "48500\n"},
+        "thermal/zone0": {"type": "x86_pkg_temp\n", "temp": "47000\n"},
+        "thermal/zone1": {"type": "wifi\n", "temp": "70000\n"},
+        "thermal/zone2": {},
+    }
+    for folder, files in sensors.items():
+        (tmp_path / folder).mkdir(parents=True)
+        for name, text in files.items():
+            (tmp_path / folder / name).write_text(text)
+    found = [(str(tmp_path / Path(f).name), *rest) for f, *rest in running.SENSORS]
+    monkeypatch.setattr(running, "SENSORS", found)
+    metric = m.CpuTemperature()
+    metric.update()
+    assert metric.compute() == 48.5
+    (tmp_path / "hwmon/hwmon1/temp2_input").write_text("51500")
+    metric.update("whatever")
+    assert metric.compute() == 50.0  # the mean
+    monkeypatch.setattr(running, "SENSORS", [(str(tmp_path / "none"), "name", "temp*_input")])
+    with pytest.raises(OSError) as told:
+        metric.update()
+    rule = "this system has no sensor of the processor: leave the metric out"
+    assert str(told.value) == f"CpuTemperature.update(): {rule}"
 
 
 def test_smoothings_of_bleu():

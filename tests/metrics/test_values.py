@@ -87,7 +87,8 @@ def test_every_metric_has_a_case():
     others = {  # by test_metric.py, test_networks.py and test_running.py; doors give those of a task
         "Loss", "FrechetInceptionDistance", "LearnedPerceptualImagePatchSimilarity", "Metric", "functional",
         "DeepImageStructureAndTextureSimilarity", "MetricCollection", "CumulativeReward", "EpisodeLength",
-        "ExplorationRate", "LearningRate", "CpuMemory", "CpuUse", "GpuMemory", "IterationSpeed",
+        "ExplorationRate", "LearningRate", "CpuMemory", "CpuTemperature", "CpuUse", "GpuMemory",
+        "IterationSpeed",
     }  # fmt: skip
     doors = {name for name in metrics.__all__ if "by_task" in vars(getattr(metrics, name))}
     assert set(metrics.__all__) - doors - others == tested

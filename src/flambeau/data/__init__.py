@@ -11,6 +11,7 @@ from flambeau.data.dataset import (
     StackDataset,
     Subset,
     TensorDataset,
+    Windows,
     random_split,
 )
 from flambeau.data.download import DownloadError
@@ -61,6 +62,7 @@ __all__ = [
     "TensorDataset",
     "TextLines",
     "WeightedRandomSampler",
+    "Windows",
     "WorkerInfo",
     "cache_folder",
     "collate",

@@ -198,6 +198,29 @@ class Subset(Dataset):
         return gather(self.dataset, self.indices[indices])
 
 
+class Windows(Dataset):
+    """All runs of `size` items of `dataset`: each item, and each part of a batch, has them at its front.
+
+    Item i is the items from i * step on, stacked. [...] -> [size, ...]. ValueError unless size and step are
+    whole numbers above 0.
+    """
+
+    def __init__(self, dataset: Indexable, size: int, step: int = 1):
+        for name, n in (("size", size), ("step", step)):
+            if not isinstance(n, int) or n < 1:
+                raise ValueError(f"Windows({name}={n!r}): a whole number above 0 is due: give another")
+        self.dataset, self.size, self.step = dataset, size, step
+
+    def __len__(self) -> int:
+        return max(0, (len(self.dataset) - self.size) // self.step + 1)
+
+    def __getitem__(self, index: int) -> Any:
+        import numpy as np
+
+        first = checked(self, index) * self.step
+        return gather(self.dataset, np.arange(first, first + self.size))
+
+
 class Mapped(Dataset):
     """The items of `dataset` through `fn(*item)`; with `batched`, `fn` maps whole batches [n, ...]."""
 

@@ -171,18 +171,28 @@ class DataLoader:
     def state_dict(self) -> dict[str, Any]:
         """Where it is: seed, epoch, how many of its batches were given; and the dataset's own state."""
         state: dict[str, Any] = {"seed": list(getattr(self.sampler, "seed", ())), "epoch": self._at[0]}
-        state |= {"batch": self._at[1], "batch_size": self.batch_size}
+        state |= {"batch": self._at[1], "batch_size": self.batch_size, "items": self._items()}
         if hasattr(self.dataset, "state_dict"):
             state["dataset"] = self.dataset.state_dict()
         return state
 
+    def _items(self) -> int | None:
+        """How many indices, or batches of them, an epoch has; None where nothing says so."""
+        order = self.sampler if self.batch_sampler is None else self.batch_sampler
+        return len(order) if hasattr(order, "__len__") else None  # type: ignore[arg-type]
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on there: the next loop begins with the batch that would have come next. ValueError inside of an
-        epoch of batches of another size."""
+        epoch of batches of another size, or of another number of items, which has another order."""
         size, given = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
         if given and size != self.batch_size:
             told = f"it is {given} batches of {size} into an epoch, and this loader's have {self.batch_size}"
             cure = f"give batch_size={size}, or change it between epochs"
+            raise ValueError(f"DataLoader.load_state_dict(...): {told}: {cure}")
+        items, mine = state_dict.get("items"), self._items()
+        if given and None not in (items, mine) and items != mine:
+            told = f"it is {given} batches into an epoch of {items} items, and this loader has {mine}"
+            cure = "give the dataset as it was, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {told}: {cure}")
         if state_dict["seed"] and isinstance(self.sampler, OrderedSampler):
             self.sampler.seed = list(state_dict["seed"])

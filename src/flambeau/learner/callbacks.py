@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ..errors import suggest
@@ -84,8 +85,9 @@ class Best(Callback):
     def after_epoch(self, learner: Learner, row: Row) -> None:
         value = value_of(row, self.monitor, type(self).__name__)
         higher = learner.higher_is_better(self.monitor) if self.higher is None else self.higher
-        gain = None if self.value is None else value - self.value if higher else self.value - value
-        self.since = 0 if gain is None or gain > self.min_delta else self.since + 1
+        before = -inf if self.value is None else self.value if higher else -self.value
+        gain = (value if higher else -value) - before  # NaN, which is above nothing, where the value is
+        self.since = 0 if gain > self.min_delta else self.since + 1
         if not self.since:
             self.value = value
         if self.is_over:

@@ -1,11 +1,12 @@
 """The renderer for terminals: events into a process that draws them (screen.py), and its orders into stops.
 
-The training pays one append an event. A thread sends what came, ten times a second; the other process does
+The training pays one append an event. A thread sends what came, five times a second; the other process does
 all the rest. What the training prints in the meantime goes to that process as well, and stays in its log.
 """
 
 import atexit
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 from .events import Event
 from .renderers import PlainLines
 
-PAUSE = 0.1  # seconds between two parcels of events
+PAUSE = 0.2  # seconds between two parcels of events: to wake costs as much as what it sends
 MOST = 100_000  # events that wait at most, should the other process stand still
 PATIENCE = 10.0  # seconds until a process that does not end is ended
 # Leaves the other screen, shows the cursor, ends reports of mouse, focus, pastes and keys, wraps lines.
@@ -120,22 +121,28 @@ class Dashboard:
         self.thread.start()
 
     def send(self) -> None:
-        """Until it is closed: events to the process, orders from it."""
+        """Until it is closed: events to the process, orders from it.
+
+        It sleeps at the pipe itself: to wait for `closing` and then to ask the pipe costs twice as much.
+        """
+        orders = select.poll()
+        orders.register(self.pipe.fileno(), select.POLLIN)
         try:
-            while not self.closing.wait(PAUSE):
-                self.exchange()
-            self.exchange()
+            while not self.closing.is_set():
+                self.exchange(bool(orders.poll(PAUSE * 1000)))
+            self.exchange(self.pipe.poll())
         except (OSError, EOFError):  # the process is gone: `close` or the next event finds out
             pass
         if not self.closing.is_set():
             self.take_over()
 
-    def exchange(self) -> None:
+    def exchange(self, is_asked: bool) -> None:
         parcel = [self.waiting.popleft() for _ in range(len(self.waiting))]
         if parcel:
             self.pipe.send(parcel)
-        while self.pipe.poll():
+        while is_asked:
             self.obey(self.pipe.recv())
+            is_asked = self.pipe.poll()
 
     def obey(self, order: str) -> None:
         """Do what a key asked for."""

@@ -285,9 +285,19 @@ class Learner:
             raise
         finally:
             self._tell_saved(wait=True)
-            for callback in self.callbacks.values():
+            self._end(RunEnded(reason, self.step, text))
+
+    def _end(self, event: RunEnded) -> None:
+        """Have each callback end, whatever another raises, and tell it; then the first that was raised is."""
+        raised: BaseException | None = None
+        for callback in self.callbacks.values():
+            try:
                 callback.end(self)
-            self.emit(RunEnded(reason, self.step, text))
+            except BaseException as e:
+                raised = raised or e
+        self.emit(event)
+        if raised is not None:
+            raise raised
 
     def _started(self, epochs: int) -> RunStarted:
         count = sum(p.numel() for p in self.model.parameters() if p.requires_grad)

@@ -34,6 +34,7 @@ def state_of(learner: Learner, places: dict[str, Any]) -> dict[str, Any]:
         "is_over": learner.reason == "early",
         "model": learner.model.state_dict(),
         "optimizer": learner.optimizer.state_dict(),
+        "kind": type(learner.optimizer).__name__,
         "scaler": None if learner.scaler is None else learner.scaler.state_dict(),
         "callbacks": states_of(learner.callbacks),
         "metrics": learner.tallies["train"].state_dict(),
@@ -45,6 +46,9 @@ def state_of(learner: Learner, places: dict[str, Any]) -> dict[str, Any]:
 def put_back(learner: Learner, state: dict[str, Any], where: str) -> None:
     """Have a learner go on from a state; ValueError, with `where` it is from, for that of another model."""
     try:
+        kind = type(learner.optimizer).__name__
+        if (given := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would tell
+            raise ValueError(f"optimizer: the learner has {kind}, given {given}: give the same")
         learner.model.load_state_dict(state["model"])
         learner.optimizer.load_state_dict(state["optimizer"])
         learner.tallies["train"].load_state_dict(state["metrics"])

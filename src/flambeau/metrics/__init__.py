@@ -92,6 +92,7 @@ from .regression import (
 )
 from .running import (
     CpuMemory,
+    CpuTemperature,
     CpuUse,
     CumulativeReward,
     EpisodeLength,
@@ -136,6 +137,7 @@ __all__ = [
     "ConfusionMatrix",
     "CosineSimilarity",
     "CpuMemory",
+    "CpuTemperature",
     "CpuUse",
     "CumulativeReward",
     "DeepImageStructureAndTextureSimilarity",

@@ -165,7 +165,8 @@ class MinkowskiDistance(OneOutput):
 
 
 class CosineOfRows(Metric):
-    """The cosine of the angles of rows: their sum, mean, or each. reduction: "sum", "mean" or "none"."""
+    """The cosine of the angles of rows: their sum, mean, or each. reduction: "sum", "mean" or "none",
+    ValueError for others."""
 
     higher_is_better = True
 

@@ -1,7 +1,9 @@
 """What a run tells of itself: rewards and episodes, rates, and what it takes of the host and the device."""
 
 import os
+import re
 import time
+from pathlib import Path
 from typing import Any
 
 from ..core.dtype import float32
@@ -12,6 +14,12 @@ from .docstrings import explained
 from .inputs import check_count, refuse
 from .metric import BATCHES, Metric
 from .states import mean_of, plus, precise
+
+SENSORS = [  # of Linux: where they are, the file that names one, and its readings in thousandths of a degree
+    ("/sys/class/hwmon", "name", "temp*_input"),
+    ("/sys/class/thermal", "type", "temp"),
+]
+OF_CPU = re.compile("cpu|coretemp|k10temp|zenpower|pkg_temp")
 
 
 class OfEpisodes(Metric):
@@ -128,6 +136,24 @@ class CpuMemory(Measured):
             rule = "this system does not tell what a process holds: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}") from None
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+@explained
+class CpuTemperature(Measured):
+    """Degrees Celsius of the processor's hottest sensor, as Linux tells; OSError where none is told."""
+
+    def measure(self) -> float:
+        found = [
+            int(path.read_text()) / 1000
+            for folder, name, inputs in SENSORS
+            for sensor in sorted(Path(folder).glob("*"))
+            if (sensor / name).is_file() and OF_CPU.search((sensor / name).read_text())
+            for path in sensor.glob(inputs)
+        ]
+        if not found:
+            rule = "this system has no sensor of the processor: leave the metric out"
+            raise OSError(f"{self.name}.update(): {rule}")
+        return max(found)
 
 
 @explained
