@@ -2,8 +2,8 @@
 
 python examples/text_classification.py
 
-Four modules of Python's library, 400 steps: 93.2% of 1,232 lines that were not trained on. Always the
-largest module would be 33.6%.
+Four modules of Python 3.11's library, 400 steps: 90.6% of 1,080 lines that were not trained on. Always the
+largest module would be 26.6%.
 """
 
 import argparse
@@ -76,6 +76,6 @@ with fb.no_grad():
     ((ids, labels),) = data.DataLoader(test, len(test))
     found = model(ids).argmax(1)
     print(f"test accuracy {(found == labels).float().mean().item():.4f}")
-    for line in ("parser.add_argument('--steps', type=int)", "self.pencolor(0, 255, 0)",
+    for line in ("parser.add_argument('--steps', type=int)", "archive = ZipFile(file, 'w')",
                  "return self + timedelta(days=1)", "with gzip.open(name) as fileobj:"):  # fmt: skip
         print(f"{MODULES[model(fb.tensor([pieces(line)])).argmax(1).item()]:9} {line}")
