@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import Mock, patch
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -23,6 +24,7 @@ import flambeau as fb  # noqa: E402
 from flambeau import config, debug, distributions, export, functions, hub, io, learner, models, ops  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
+from flambeau.vision import transforms  # noqa: E402
 
 COMMAND = "python scripts/write_docs.py"
 NAMES = tomllib.loads((ROOT / "scripts/names.toml").read_text(encoding="utf-8"))
@@ -100,14 +102,22 @@ def dtypes(name: str, entry: Any) -> str:
     return " ".join(word for kind, word in KINDS.items() if kind in kinds)
 
 
+def kernels(nodes: list[Any]) -> set[str]:
+    """The names of the ops that need kernels of their own."""
+    return {n.op.name.strip("_") for n in nodes if n.op.kind not in QUIET}
+
+
 def runs(name: str, entry: Any) -> str:
-    """How an operation runs; of a composed one, which kernels its row's graph needs."""
+    """How an operation runs; of a composed one, which kernels its row's graph needs, or, where it computes
+    all of them itself, those that ran."""
     if isinstance(entry, Op):
         return RUNS[entry.kind]
-    row, rng = ROWS[name], np.random.default_rng(1)
-    given = [fb.tensor(i.make(rng), device="cpu") for i in row.inputs]
-    result = row.compute(name, *given)
-    wanted = {n.op.name.strip("_") for n in toposort([result.node]) if n.op.kind not in QUIET}
+    row, rng, cpu = ROWS[name], np.random.default_rng(1), fb.tensor(0.0, device="cpu").device
+    given = [fb.tensor(i.make(rng), device=cpu) for i in row.inputs]
+    with patch.object(cpu, "run", Mock(wraps=cpu.run)) as run:
+        result = row.compute(name, *given)
+    ran = [call.args[0] for call in run.call_args_list]
+    wanted = kernels(toposort([result.node])) or kernels(ran)
     return "composed: " + (", ".join(sorted(wanted)) if wanted else "fuses")
 
 
@@ -210,7 +220,7 @@ MODULES = {
     "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.distributions": distributions, "flambeau.learner": learner, "flambeau.models": models,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,
-    "flambeau.hub": hub,
+    "flambeau.hub": hub, "flambeau.nn.utils": fb.nn.utils, "flambeau.vision.transforms": transforms,
 }  # fmt: skip
 
 

@@ -53,7 +53,7 @@ BY_TYPE = {
     "int": "bins divisor_override",
     "int | float | str": "ord",
     "str": "equation side",
-    "Tensor | Sequence[int]": "input_lengths target_lengths",
+    "Tensor | Sequence[int]": "input_lengths logit_lengths target_lengths",
     "Tensor | float": "prepend append",
     "Generator": "generator",
     DTYPE: "dtype to",

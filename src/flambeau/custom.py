@@ -30,8 +30,9 @@ def custom_op(
 
     expression: the WGSL of one element, over the inputs as {{ x }} and the type as {{ T }}; it fuses. Or
     kernel and launch: a template that extends launch.wgsl, and (limits, *nodes, **attrs) -> a list
-    of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op.
-    ValueError for a name that is taken or no identifier; KernelError for a text that is no template.
+    of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op;
+    doc: its docstring. ValueError for a name that is taken or no identifier; KernelError for a text that is
+    no template.
     """
     if not name.isidentifier() or name in OPS or name in COMPOSED:
         raise ValueError(f"custom_op({name!r}): the name is taken or no identifier: choose another")

@@ -71,7 +71,8 @@ def fftn(
     """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]
 
     s: how long each transformed dim is: cut or padded with zeros
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length."""
 
 def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Frequency 0 in the middle of dims, all unless given. [...] -> [...]"""
@@ -79,7 +80,8 @@ def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
 def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
     """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]
 
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where n is below 1."""
 
 def hfft2(
     input: Tensor,
@@ -128,15 +130,17 @@ def ifftn(
     """The inverse of fftn. [...] -> [...]
 
     s: how long each transformed dim is: cut or padded with zeros
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length."""
 
 def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """The inverse of fftshift."""
+    """The inverse of fftshift. [...] -> [...]"""
 
 def ihfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
     """The inverse of hfft. [..., n] -> [..., n // 2 + 1]
 
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises TypeError for complex numbers."""
 
 def ihfft2(
     input: Tensor,
@@ -186,12 +190,14 @@ def irfftn(
     """The inverse of rfftn. [..., m] -> [..., n]
 
     s: how long each transformed dim is: cut or padded with zeros
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length, or n is below 1."""
 
 def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
     """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1]
 
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises TypeError for complex numbers."""
 
 def rfft2(
     input: Tensor,
@@ -223,4 +229,5 @@ def rfftn(
     """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]
 
     s: how long each transformed dim is: cut or padded with zeros
-    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length; TypeError for complex numbers."""

@@ -55,7 +55,7 @@ from .tensor import Tensor, tensor
 
 
 def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
-    """A tensor of data; a tensor that is as wanted is returned itself."""
+    """A tensor of data; a tensor that is as wanted is returned itself. TypeError for an unknown dtype."""
     if isinstance(data, Tensor):
         return data.to(device, None if dtype is None else as_dtype(dtype))
     return tensor(data, dtype, device)

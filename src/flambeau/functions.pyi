@@ -472,25 +472,29 @@ __all__ = [
 ]
 
 def abs(input: Tensor) -> Tensor:
-    """absolute value"""
+    """absolute value. [...] -> [...]"""
 
 def absolute(input: Tensor) -> Tensor:
-    """absolute value"""
+    """absolute value. [...] -> [...]"""
 
 def acos(input: Tensor) -> Tensor:
-    """inverse cosine"""
+    """inverse cosine. [...] -> [...]"""
 
 def acosh(input: Tensor) -> Tensor:
-    """inverse of cosh"""
+    """inverse of cosh. [...] -> [...]"""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
 @overload
 def adaptive_max_pool1d(
@@ -502,7 +506,9 @@ def add(
     *,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """self + alpha * other. [...], [...] -> [...]"""
+    """self + alpha * other. [...], [...] -> [...]
+
+    Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
 
 def addbmm(
     input: Tensor,
@@ -520,7 +526,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 
     """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
-    """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
+    """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]
+
+    Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
 
 def addmm(
     input: Tensor,
@@ -530,12 +538,16 @@ def addmm(
     beta: _float | HostScalar = 1,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+    """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]
+
+    Raises ValueError where the input does not broadcast to the product; where operands have other numbers of dims, or inner sizes differ."""
 
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
 ) -> Tensor:
-    """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+    """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]
+
+    Raises ValueError where the input does not broadcast to the product; where operands have other numbers of dims, or inner sizes differ."""
 
 def addr(
     input: Tensor,
@@ -545,18 +557,23 @@ def addr(
     beta: _float | HostScalar = 1,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+    """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]
+
+    Raises ValueError where the input does not broadcast to the product."""
 
 def adjoint(input: Tensor) -> Tensor:
     """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-    """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+    """Whether every element is true (not 0). [..., n, ...] -> [...]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice."""
 
 def allclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
 ) -> _bool:
-    """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
+    """Whether |input - other| <= atol + rtol * |other| everywhere, as a Python bool: runs the graph and
+    waits. equal_nan: NaNs equal each other."""
 
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
     """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]
@@ -565,10 +582,14 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Te
     training: whether it acts at all"""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]
+
+    Raises ValueError where there are no elements."""
 
 def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]
+
+    Raises ValueError where there are no elements."""
 
 def aminmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Extremes:
     """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
@@ -577,7 +598,9 @@ def angle(input: Tensor) -> Tensor:
     """The angle of each number in radians; of real ones 0 or pi, NaN of NaN. [...] -> [...]"""
 
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-    """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+    """Whether some element is true (not 0). [..., n, ...] -> [...]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice."""
 
 def arange(
     start: _float,
@@ -592,25 +615,25 @@ def arange(
     Raises ValueError where step is 0."""
 
 def arccos(input: Tensor) -> Tensor:
-    """inverse cosine"""
+    """inverse cosine. [...] -> [...]"""
 
 def arccosh(input: Tensor) -> Tensor:
-    """inverse of cosh"""
+    """inverse of cosh. [...] -> [...]"""
 
 def arcsin(input: Tensor) -> Tensor:
-    """inverse sine"""
+    """inverse sine. [...] -> [...]"""
 
 def arcsinh(input: Tensor) -> Tensor:
-    """inverse of sinh"""
+    """inverse of sinh. [...] -> [...]"""
 
 def arctan(input: Tensor) -> Tensor:
-    """inverse tangent"""
+    """inverse tangent. [...] -> [...]"""
 
 def arctan2(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """angle of the point (y, x), radians"""
+    """angle of the point (y, x), radians. [...], [...] -> [...]"""
 
 def arctanh(input: Tensor) -> Tensor:
-    """inverse of tanh"""
+    """inverse of tanh. [...] -> [...]"""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
     """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
@@ -623,7 +646,8 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
 
     [..., n, ...] -> [..., n, ...]
 
-    descending: the largest first"""
+    descending: the largest first
+    Raises IndexError where there is no such dim."""
 
 def argwhere(input: Tensor) -> Tensor:
     """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
@@ -650,22 +674,22 @@ def as_strided_scatter(
     stride, storage_offset: as as_strided takes them."""
 
 def as_tensor(data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None) -> Tensor:
-    """A tensor of data; a tensor that is as wanted is returned itself."""
+    """A tensor of data; a tensor that is as wanted is returned itself. TypeError for an unknown dtype."""
 
 def asin(input: Tensor) -> Tensor:
-    """inverse sine"""
+    """inverse sine. [...] -> [...]"""
 
 def asinh(input: Tensor) -> Tensor:
-    """inverse of sinh"""
+    """inverse of sinh. [...] -> [...]"""
 
 def atan(input: Tensor) -> Tensor:
-    """inverse tangent"""
+    """inverse tangent. [...] -> [...]"""
 
 def atan2(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """angle of the point (y, x), radians"""
+    """angle of the point (y, x), radians. [...], [...] -> [...]"""
 
 def atanh(input: Tensor) -> Tensor:
-    """inverse of tanh"""
+    """inverse of tanh. [...] -> [...]"""
 
 @overload
 def atleast_1d(tensors: Tensor, /) -> Tensor:
@@ -696,7 +720,8 @@ def avg_pool1d(
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
     count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
 
-    kernel_size: the window's size, one number or one for each dim"""
+    kernel_size: the window's size, one number or one for each dim
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
 def baddbmm(
     input: Tensor,
@@ -706,7 +731,9 @@ def baddbmm(
     beta: _float | HostScalar = 1,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+    """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]
+
+    Raises ValueError where the input does not broadcast to the product; where operands have other numbers of dims, or inner sizes differ."""
 
 def bartlett_window(
     window_length: _int,
@@ -718,7 +745,8 @@ def bartlett_window(
 ) -> Tensor:
     """A triangle. -> [window_length]
 
-    periodic: a period of a longer window, for spectra; else symmetric, for filters"""
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    Raises ValueError where there are fewer than 0 samples."""
 
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
@@ -742,25 +770,27 @@ def bincount(
 def binomial(count: Tensor | _float, prob: Tensor | _float, generator: Generator | None = None) -> Tensor:
     """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
 
-    count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN."""
+    count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.
+
+    Raises ValueError where shapes do not broadcast."""
 
 def bitwise_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """bits set in both"""
+    """bits set in both. [...], [...] -> [...]"""
 
 def bitwise_left_shift(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * 2^y, bits shifted up"""
+    """x * 2^y, bits shifted up. [...], [...] -> [...]"""
 
 def bitwise_not(input: Tensor) -> Tensor:
-    """bits flipped"""
+    """bits flipped. [...] -> [...]"""
 
 def bitwise_or(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """bits set in either"""
+    """bits set in either. [...], [...] -> [...]"""
 
 def bitwise_right_shift(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """bits shifted down (sign kept)"""
+    """bits shifted down (sign kept). [...], [...] -> [...]"""
 
 def bitwise_xor(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """bits set in just one"""
+    """bits set in just one. [...], [...] -> [...]"""
 
 def blackman_window(
     window_length: _int,
@@ -786,7 +816,9 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     Raises ValueError where the numbers of matrices or inner sizes differ."""
 
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple"""
+    """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple
+
+    Raises ValueError where shapes do not broadcast."""
 
 def broadcast_to(input: Tensor, shape: _int | Sequence[_int]) -> Tensor:
     """The tensor expanded to a shape, without copying. [n, 1], (n, m) -> [n, m]"""
@@ -801,7 +833,9 @@ def bucketize(
     Raises ValueError where boundaries have not 1 dim."""
 
 def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
-    """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]"""
+    """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]
+
+    Raises ValueError where one has more than 1 dim."""
 
 def cast(input: Tensor, to: DType | type[Any] | str) -> Tensor:
     """The same values in another dtype; floats become integers towards 0. [...] -> [...]
@@ -826,7 +860,8 @@ def cauchy(
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
 
     median: the centre
-    sigma: how wide it is"""
+    sigma: how wide it is
+    Raises TypeError where a size is no whole number."""
 
 def cdist(
     x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
@@ -841,13 +876,15 @@ def cdist(
     Raises ValueError where compute_mode is unknown, rows differ in length, or p is below 0."""
 
 def ceil(input: Tensor) -> Tensor:
-    """smallest integer not below x"""
+    """smallest integer not below x. [...] -> [...]"""
 
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]"""
+    """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]
+
+    Raises ValueError where there is no tensor, or one between the ends has not 2 dims."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
@@ -869,7 +906,8 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
     """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]
 
     L: a lower triangular factor, as of cholesky
-    upper: the upper triangle, not the lower"""
+    upper: the upper triangle, not the lower
+    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers where ."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
@@ -942,7 +980,13 @@ def conv1d(
     dilation: _int | Sequence[_int] = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over 1 dims, as PyTorch's conv1d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Cross-correlation over 1 dims, as PyTorch's conv1d. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv2d(
     input: Tensor,
@@ -953,7 +997,13 @@ def conv2d(
     dilation: _int | Sequence[_int] = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over 2 dims, as PyTorch's conv2d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Cross-correlation over 2 dims, as PyTorch's conv2d. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv3d(
     input: Tensor,
@@ -964,7 +1014,13 @@ def conv3d(
     dilation: _int | Sequence[_int] = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over 3 dims, as PyTorch's conv3d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Cross-correlation over 3 dims, as PyTorch's conv3d. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -981,7 +1037,9 @@ def conv_transpose1d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: rows added at one side of the result, where several sizes fit
-    dilation: the distance between elements of a window, one number or one for each dim"""
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -998,7 +1056,9 @@ def conv_transpose2d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: rows added at one side of the result, where several sizes fit
-    dilation: the distance between elements of a window, one number or one for each dim"""
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose3d(
     input: Tensor,
@@ -1015,19 +1075,21 @@ def conv_transpose3d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: rows added at one side of the result, where several sizes fit
-    dilation: the distance between elements of a window, one number or one for each dim"""
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def copysign(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """|x| with the sign of y"""
+    """|x| with the sign of y. [...], [...] -> [...]"""
 
 def corrcoef(input: Tensor) -> Tensor:
     """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
 
 def cos(input: Tensor) -> Tensor:
-    """cosine of x radians"""
+    """cosine of x radians. [...] -> [...]"""
 
 def cosh(input: Tensor) -> Tensor:
-    """hyperbolic cosine"""
+    """hyperbolic cosine. [...] -> [...]"""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
@@ -1072,7 +1134,8 @@ def cumulative_trapezoid(
 ) -> Tensor:
     """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]
 
-    dx: the distance of samples, where x is not given"""
+    dx: the distance of samples, where x is not given
+    Raises ValueError where both x and dx are given, or y is 0-d."""
 
 def deform_conv2d(
     input: Tensor,
@@ -1100,7 +1163,8 @@ def deg2rad(input: Tensor) -> Tensor:
 def det(A: Tensor) -> Tensor:
     """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def detach(input: Tensor) -> Tensor:
     """The same values, through which no gradient flows."""
@@ -1113,8 +1177,10 @@ def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]
 
+    offset: which diagonal: above the main one where > 0, below where < 0
     dim1: the first of the two dims
-    dim2: the second of the two dims"""
+    dim2: the second of the two dims
+    Raises ValueError where both dims are the same."""
 
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """All elements as the diagonal of a matrix. [...] -> [n, n]
@@ -1149,7 +1215,7 @@ def diff(
     Raises ValueError where n is below 0, or the input is 0-d."""
 
 def digamma(input: Tensor) -> Tensor:
-    """slope of lgamma"""
+    """slope of lgamma. [...] -> [...]"""
 
 def dim_order(input: Tensor) -> tuple[_int, ...]:
     """The dims from the outermost to the innermost: 0, 1, ..."""
@@ -1185,15 +1251,19 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]
 
-    training: whether it acts at all"""
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1."""
 
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """tensor_split along dim 2.
 
-    indices_or_sections: how many parts, or the places of the cuts"""
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where dims are missing, or the sections do not divide the dim."""
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]"""
+    """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim."""
 
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Sums of products by Einstein's convention: einsum("...ij,jk->...ik", a, b).
@@ -1202,7 +1272,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     broadcast; three operands and more are multiplied pair by pair in the order of fewest multiplications.
     Also as einsum(a, [0, 1], b, [1, 2], [0, 2]).
 
-    equation: subscripts, as "ij,jk->ik" """
+    equation: subscripts, as "ij,jk->ik"
+    Raises ValueError where the equation does not fit the operands."""
 
 def empty(
     *size: _int | Sequence[_int],
@@ -1210,7 +1281,9 @@ def empty(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
+    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def empty_like(
     input: Tensor,
@@ -1225,28 +1298,28 @@ def entr(input: Tensor) -> Tensor:
     """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
 
 def eq(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x = y"""
+    """whether x = y. [...], [...] -> [...]"""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
     """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
 
 def erf(input: Tensor) -> Tensor:
-    """error function"""
+    """error function. [...] -> [...]"""
 
 def erfc(input: Tensor) -> Tensor:
-    """1 - erf(x), exact far out"""
+    """1 - erf(x), exact far out. [...] -> [...]"""
 
 def erfcx(input: Tensor) -> Tensor:
-    """exp(x * x) * erfc(x)"""
+    """exp(x * x) * erfc(x). [...] -> [...]"""
 
 def erfinv(input: Tensor) -> Tensor:
-    """inverse of erf"""
+    """inverse of erf. [...] -> [...]"""
 
 def exp(input: Tensor) -> Tensor:
-    """e to the power x"""
+    """e to the power x. [...] -> [...]"""
 
 def exp2(input: Tensor) -> Tensor:
-    """2 to the power x"""
+    """2 to the power x. [...] -> [...]"""
 
 def expand(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
     """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]
@@ -1257,10 +1330,10 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor expanded to the shape of another."""
 
 def expm1(input: Tensor) -> Tensor:
-    """exp(x) - 1, exact near 0"""
+    """exp(x) - 1, exact near 0. [...] -> [...]"""
 
 def exponent(input: Tensor) -> Tensor:
-    """e of x = m * 2**e with m in [0.5, 1)"""
+    """e of x = m * 2**e with m in [0.5, 1). [...] -> [...]"""
 
 def exponential(
     size: _int | Sequence[_int],
@@ -1269,7 +1342,9 @@ def exponential(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Exponential with rate lambd. (2, 3) -> [2, 3]"""
+    """Exponential with rate lambd. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def eye(
     n: _int,
@@ -1288,13 +1363,17 @@ def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = Fals
     training: whether it acts at all"""
 
 def fix(input: Tensor) -> Tensor:
-    """integer part, towards 0"""
+    """integer part, towards 0. [...] -> [...]"""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
+
+    Raises IndexError where there is no such dim."""
 
 def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
-    """The elements of these dims in reverse order. [...] -> [...]"""
+    """The elements of these dims in reverse order. [...] -> [...]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice."""
 
 def fliplr(input: Tensor) -> Tensor:
     """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]
@@ -1310,10 +1389,10 @@ def float_power(input: Tensor | _float | HostScalar, exponent: Tensor | _float |
     """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
 
 def floor(input: Tensor) -> Tensor:
-    """largest integer not above x"""
+    """largest integer not above x. [...] -> [...]"""
 
 def floor_divide(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """floor(x / y)"""
+    """floor(x / y). [...], [...] -> [...]"""
 
 def fmax(input: Tensor, other: Tensor | _float | HostScalar) -> Tensor:
     """The larger of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
@@ -1322,7 +1401,7 @@ def fmin(input: Tensor, other: Tensor | _float | HostScalar) -> Tensor:
     """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
 
 def fmod(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x - trunc(x / y) * y: the sign is x's"""
+    """x - trunc(x / y) * y: the sign is x's. [...], [...] -> [...]"""
 
 def frac(input: Tensor) -> Tensor:
     """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
@@ -1350,7 +1429,8 @@ def full(
 ) -> Tensor:
     """Every element the same number. (size, value) -> [*size]
 
-    fill_value: what elements are"""
+    fill_value: what elements are
+    Raises TypeError where the dtype is unknown; where a size is no whole number."""
 
 def full_like(
     input: Tensor,
@@ -1365,16 +1445,20 @@ def full_like(
     fill_value: what elements are"""
 
 def gather(input: Tensor, dim: _int, index: Tensor) -> Tensor:
-    """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]
+
+    Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is not of integers."""
 
 def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
-    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]
+
+    Raises IndexError where the last dim of indices is longer than the input has dims."""
 
 def gcd(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """greatest common divisor"""
+    """greatest common divisor. [...], [...] -> [...]"""
 
 def ge(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x >= y"""
+    """whether x >= y. [...], [...] -> [...]"""
 
 def geometric(
     size: _int | Sequence[_int], p: _float, *, generator: Generator | None = None, device: Any = None
@@ -1384,7 +1468,9 @@ def geometric(
     Raises ValueError where p is not inside 0 to 1."""
 
 def geqrf(input: Tensor) -> Geqrf:
-    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
+
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
     """Every product of two vectors' elements. [n], [m] -> [n, m]
@@ -1402,10 +1488,10 @@ def gradient(
     Raises ValueError where there is not one spacing a dim, or edge_order is not 1 or 2."""
 
 def greater(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x > y"""
+    """whether x > y. [...], [...] -> [...]"""
 
 def greater_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x >= y"""
+    """whether x >= y. [...], [...] -> [...]"""
 
 def group_norm(
     input: Tensor,
@@ -1423,7 +1509,7 @@ def group_norm(
     Raises ValueError where the groups do not divide the channels."""
 
 def gt(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x > y"""
+    """whether x > y. [...], [...] -> [...]"""
 
 def gumbel(
     size: _int | Sequence[_int],
@@ -1436,7 +1522,8 @@ def gumbel(
     """Gumbel: the largest of many. (2, 3) -> [2, 3]
 
     loc: the centre
-    scale: how wide it is"""
+    scale: how wide it is
+    Raises TypeError where a size is no whole number."""
 
 def hamming_window(
     window_length: _int,
@@ -1514,43 +1601,52 @@ def histogramdd(
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """tensor_split along dim 1, or along the only dim.
 
-    indices_or_sections: how many parts, or the places of the cuts"""
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where dims are missing, or the sections do not divide the dim."""
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]"""
+    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim."""
 
 def hypot(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """sqrt(x * x + y * y), safe for large x"""
+    """sqrt(x * x + y * y), safe for large x. [...], [...] -> [...]"""
 
 def i0(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
 
 def i0e(input: Tensor) -> Tensor:
-    """exp(-|x|) * i0(x)"""
+    """exp(-|x|) * i0(x). [...] -> [...]"""
 
 def i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
 
 def i1e(input: Tensor) -> Tensor:
-    """exp(-|x|) * i1(x)"""
+    """exp(-|x|) * i1(x). [...] -> [...]"""
 
 def igamma(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x"""
+    """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x. [...], [...] -> [...]"""
 
 def igammac(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
+    """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x. [...], [...] -> [...]"""
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts, as a view. TypeError for real numbers. [...] -> [...]"""
 
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
-    """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+    """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]
+
+    Raises ValueError where source has not the index's slices; TypeError where dtypes differ."""
 
 def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self
+
+    Raises ValueError where source has not the index's slices; TypeError where dtypes differ."""
 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
-    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]
+
+    Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is not of integers."""
 
 def index_put(
     input: Tensor,
@@ -1567,7 +1663,8 @@ def index_reduce(
 ) -> Tensor:
     """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
 
-    include_self: what is there takes part"""
+    include_self: what is there takes part
+    Raises ValueError where source has not the index's slices; TypeError where dtypes differ."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]
@@ -1576,12 +1673,15 @@ def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     Raises ValueError where index has more than 1 dim."""
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]
+
+    Raises ValueError where the last dims differ."""
 
 def inverse(A: Tensor) -> Tensor:
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def is_complex(input: Tensor) -> _bool:
     """Whether a tensor's elements are complex numbers."""
@@ -1627,7 +1727,7 @@ def isclose(
     equal_nan: NaNs equal each other"""
 
 def isfinite(input: Tensor) -> Tensor:
-    """whether x is neither infinite nor not a number"""
+    """whether x is neither infinite nor not a number. [...] -> [...]"""
 
 def isin(
     elements: Tensor,
@@ -1644,10 +1744,10 @@ def isin(
     Raises TypeError where neither is a tensor."""
 
 def isinf(input: Tensor) -> Tensor:
-    """whether x is infinite"""
+    """whether x is infinite. [...] -> [...]"""
 
 def isnan(input: Tensor) -> Tensor:
-    """whether x is not a number"""
+    """whether x is not a number. [...] -> [...]"""
 
 def isneginf(input: Tensor) -> Tensor:
     """Whether x is infinite and negative. [...] -> [...]"""
@@ -1694,7 +1794,8 @@ def kaiser_window(
     """Kaiser's window, of Bessel functions. -> [window_length]
 
     periodic: a period of a longer window, for spectra; else symmetric, for filters
-    beta: how far down its sides go"""
+    beta: how far down its sides go
+    Raises ValueError where there are fewer than 0 samples."""
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
@@ -1715,7 +1816,8 @@ def laplace(
     """Laplace: exponential to both sides. (2, 3) -> [2, 3]
 
     loc: the centre
-    scale: how wide it is"""
+    scale: how wide it is
+    Raises TypeError where a size is no whole number."""
 
 def layer_norm(
     input: Tensor,
@@ -1737,19 +1839,19 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
 
 def le(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x <= y"""
+    """whether x <= y. [...], [...] -> [...]"""
 
 def lerp(input: Tensor, end: Tensor | _float | HostScalar, weight: Tensor | _float | HostScalar) -> Tensor:
     """self + weight * (end - self); with weight 1 just `end`. [...], [...], [...] -> [...]"""
 
 def less(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x < y"""
+    """whether x < y. [...], [...] -> [...]"""
 
 def less_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x <= y"""
+    """whether x <= y. [...], [...] -> [...]"""
 
 def lgamma(input: Tensor) -> Tensor:
-    """logarithm of |gamma(x)|"""
+    """logarithm of |gamma(x)|. [...] -> [...]"""
 
 def linspace(
     start: _float,
@@ -1782,16 +1884,16 @@ def lobpcg(
     where 3 n is more than m, or for another method, TypeError for another option."""
 
 def log(input: Tensor) -> Tensor:
-    """natural logarithm"""
+    """natural logarithm. [...] -> [...]"""
 
 def log10(input: Tensor) -> Tensor:
-    """logarithm to base 10"""
+    """logarithm to base 10. [...] -> [...]"""
 
 def log1p(input: Tensor) -> Tensor:
-    """log(1 + x), exact near 0"""
+    """log(1 + x), exact near 0. [...] -> [...]"""
 
 def log2(input: Tensor) -> Tensor:
-    """logarithm to base 2"""
+    """logarithm to base 2. [...] -> [...]"""
 
 def log_ndtr(input: Tensor) -> Tensor:
     """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
@@ -1806,13 +1908,14 @@ def log_normal(
 ) -> Tensor:
     """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]
 
-    std: the standard deviation"""
+    std: the standard deviation
+    Raises TypeError where a size is no whole number."""
 
 def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
 
 def logaddexp(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """log(exp(x) + exp(y))"""
+    """log(exp(x) + exp(y)). [...], [...] -> [...]"""
 
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2**x + 2**y). [...], [...] -> [...]"""
@@ -1824,16 +1927,16 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
 
 def logical_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether both are not 0"""
+    """whether both are not 0. [...], [...] -> [...]"""
 
 def logical_not(input: Tensor) -> Tensor:
-    """whether x is 0"""
+    """whether x is 0. [...] -> [...]"""
 
 def logical_or(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether either is not 0"""
+    """whether either is not 0. [...], [...] -> [...]"""
 
 def logical_xor(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether just one is not 0"""
+    """whether just one is not 0. [...], [...] -> [...]"""
 
 def logit(input: Tensor, eps: _float | None = None) -> Tensor:
     """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
@@ -1848,13 +1951,15 @@ def logspace(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """base to the powers of linspace(start, end, steps). -> [steps]"""
+    """base to the powers of linspace(start, end, steps). -> [steps]
+
+    Raises ValueError where steps is no whole number from 0."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
     """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
 
 def lt(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x < y"""
+    """whether x < y. [...], [...] -> [...]"""
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
@@ -1873,7 +1978,9 @@ def lu_unpack(
     unpack_pivots: give P"""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
-    """`value` where mask is true. [...], [...] -> [...]"""
+    """`value` where mask is true. [...], [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The elements where mask is true replaced by those of source in order.
@@ -1881,7 +1988,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]"""
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]
+
+    Raises TypeError where the mask is not of bools."""
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
@@ -1916,7 +2025,8 @@ def max_pool1d(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool1d(
@@ -1944,7 +2054,8 @@ def max_pool2d(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool2d(
@@ -1972,7 +2083,8 @@ def max_pool3d(
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
 @overload
 def max_pool3d(
@@ -1986,7 +2098,7 @@ def max_pool3d(
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
 def maximum(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the larger of x and y; NaN if either is"""
+    """the larger of x and y; NaN if either is. [...], [...] -> [...]"""
 
 def mean(
     input: Tensor,
@@ -2022,17 +2134,20 @@ def min(input: Tensor) -> Tensor:
 @overload
 def min(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
 def minimum(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the smaller of x and y; NaN if either is"""
+    """the smaller of x and y; NaN if either is. [...], [...] -> [...]"""
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices. [n, k], [k, m] -> [n, m]
 
-    mat2: the second matrix"""
+    mat2: the second matrix
+    Raises ValueError where operands have other numbers of dims, or inner sizes differ."""
 
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> Chosen:
     """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
 
-    [..., n, ...] -> [...], [...]"""
+    [..., n, ...] -> [...], [...]
+
+    Raises ValueError where the dim has no elements."""
 
 def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
     """One dim or several moved to other places, the others in order.
@@ -2052,7 +2167,7 @@ def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dim. [n, ...] -> [n, ...]"""
 
 def mul(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * y"""
+    """x * y. [...], [...] -> [...]"""
 
 def multinomial(
     input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
@@ -2063,12 +2178,13 @@ def multinomial(
     Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
 
 def multiply(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * y"""
+    """x * y. [...], [...] -> [...]"""
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix times a vector. [n, k], [k] -> [n]
 
-    vec: a vector"""
+    vec: a vector
+    Raises ValueError where operands have other numbers of dims, or inner sizes differ."""
 
 def mvlgamma(input: Tensor, p: _int) -> Tensor:
     """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
@@ -2105,7 +2221,8 @@ def nanquantile(
     """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
 
     q: shares from 0 to 1
-    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
 
 def nansum(
     input: Tensor,
@@ -2121,22 +2238,23 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     Raises ValueError where the piece is not inside the dim."""
 
 def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
-    """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
+    """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`.
+    IndexError and ValueError where these are not there."""
 
 def ndtr(input: Tensor) -> Tensor:
     """The mass of the normal distribution below x. [...] -> [...]"""
 
 def ndtri(input: Tensor) -> Tensor:
-    """x of a normal distribution with this mass below it"""
+    """x of a normal distribution with this mass below it. [...] -> [...]"""
 
 def ne(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x and y differ"""
+    """whether x and y differ. [...], [...] -> [...]"""
 
 def neg(input: Tensor) -> Tensor:
-    """-x"""
+    """-x. [...] -> [...]"""
 
 def negative(input: Tensor) -> Tensor:
-    """-x"""
+    """-x. [...] -> [...]"""
 
 def new(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
     """new_empty."""
@@ -2148,7 +2266,9 @@ def new_empty(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def new_empty_strided(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int]) -> Tensor:
     """new_empty; stride is without effect: it is always that of the order of elements."""
@@ -2173,7 +2293,9 @@ def new_ones(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def new_zeros(
     input: Tensor,
@@ -2182,10 +2304,12 @@ def new_zeros(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def nextafter(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the next float32 (or of float64, that) from x towards y"""
+    """the next float32 (or of float64, that) from x towards y. [...], [...] -> [...]"""
 
 @overload
 def nonzero(
@@ -2214,7 +2338,9 @@ def norm(
     keepdim: _bool = False,
     dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
-    """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+    """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
+
+    Raises ValueError where ord is no norm of matrices."""
 
 def normal(
     mean: Tensor | _float = 0.0,
@@ -2231,7 +2357,7 @@ def normal(
     std: the standard deviation"""
 
 def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """whether x and y differ"""
+    """whether x and y differ. [...], [...] -> [...]"""
 
 def numel(input: Tensor) -> _int:
     """The number of elements."""
@@ -2242,7 +2368,9 @@ def ones(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Ones. (2, 3) -> [2, 3]"""
+    """Ones. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def ones_like(
     input: Tensor,
@@ -2351,7 +2479,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False)
     """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
 
     index: which elements, integers
-    accumulate: add to what is there"""
+    accumulate: add to what is there
+    Raises IndexError where an index is out of range; TypeError where it is not of integers."""
 
 def qr(input: Tensor, some: _bool = True) -> QR:
     """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
@@ -2370,7 +2499,8 @@ def quantile(
 
     [..., n, ...] -> [...] or [k, ...]
 
-    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
 
 def quantize(input: Tensor, bits: _int = 4, block: _int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
@@ -2394,7 +2524,9 @@ def rand(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1), float32, the same bits on every device. (2, 3) -> [2, 3]"""
+    """Uniform in [0, 1), float32, the same bits on every device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def rand_like(
     input: Tensor,
@@ -2430,7 +2562,9 @@ def randint_like(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]"""
+    """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]
+
+    Raises ValueError where high is not above low, or by more than 2**31."""
 
 def randn(
     *size: _int | Sequence[_int],
@@ -2439,7 +2573,9 @@ def randn(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Standard normal, float32; devices differ by less than 1e-6. (2, 3) -> [2, 3]"""
+    """Standard normal, float32; devices differ by less than 1e-6. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def randn_like(
     input: Tensor,
@@ -2481,16 +2617,18 @@ def realize(*tensors: Tensor) -> None:
     """Run what several tensors need in one submit, without waiting for it."""
 
 def reciprocal(input: Tensor) -> Tensor:
-    """1 / x"""
+    """1 / x. [...] -> [...]"""
 
 def relu(input: Tensor) -> Tensor:
-    """max(x, 0)"""
+    """max(x, 0). [...] -> [...]"""
 
 def remainder(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x - floor(x / y) * y: the sign is y's"""
+    """x - floor(x / y) * y: the sign is y's. [...], [...] -> [...]"""
 
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
-    """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+    """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
+
+    Raises IndexError where there is no such dim."""
 
 def repeat(input: Tensor, *repeats: _int | Sequence[_int]) -> Tensor:
     """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
@@ -2560,16 +2698,19 @@ def round(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
 
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
+    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim."""
 
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Tensor:
     """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+    [...] -> [...]
 
     lower: the least slope
     upper: the greatest slope"""
 
 def rsqrt(input: Tensor) -> Tensor:
-    """1 / sqrt(x)"""
+    """1 / sqrt(x). [...] -> [...]"""
 
 def rsub(input: Tensor, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
     """other - alpha * input. [...], [...] -> [...]"""
@@ -2589,7 +2730,9 @@ def scatter(
     [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
 
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self
+
+    Raises ValueError where index is larger than the tensor outside the dim."""
 
 def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
     """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
@@ -2632,31 +2775,33 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     Raises IndexError where the index is out of range."""
 
 def select_scatter(input: Tensor, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
-    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]
+
+    Raises IndexError where there is no such dim."""
 
 def selu(input: Tensor) -> Tensor:
-    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
 
 def sgn(input: Tensor) -> Tensor:
     """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))"""
+    """1 / (1 + exp(-x)). [...] -> [...]"""
 
 def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1; 0 for NaN"""
+    """-1, 0 or 1; 0 for NaN. [...] -> [...]"""
 
 def signbit(input: Tensor) -> Tensor:
-    """whether the sign is minus (of -0.0 too)"""
+    """whether the sign is minus (of -0.0 too). [...] -> [...]"""
 
 def sin(input: Tensor) -> Tensor:
-    """sine of x radians"""
+    """sine of x radians. [...] -> [...]"""
 
 def sinc(input: Tensor) -> Tensor:
     """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
 
 def sinh(input: Tensor) -> Tensor:
-    """hyperbolic sine"""
+    """hyperbolic sine. [...] -> [...]"""
 
 def slice_assign(input: Tensor, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
     """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
@@ -2669,12 +2814,15 @@ def slice_scatter(
     end: _int | None = None,
     step: _int = 1,
 ) -> Tensor:
-    """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+    """A copy with src put as the slice start:end:step of a dim. -> the shape of self
+
+    Raises IndexError where there is no such dim."""
 
 def slogdet(A: Tensor) -> SignLogDet:
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
@@ -2684,7 +2832,8 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
 
-    descending: the largest first"""
+    descending: the largest first
+    Raises IndexError where there is no such dim."""
 
 def split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
@@ -2695,13 +2844,15 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) 
     """split, by the sizes of the parts, split_sizes."""
 
 def sqrt(input: Tensor) -> Tensor:
-    """square root"""
+    """square root. [...] -> [...]"""
 
 def square(input: Tensor) -> Tensor:
-    """x * x"""
+    """x * x. [...] -> [...]"""
 
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
     """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]
@@ -2770,7 +2921,9 @@ def sub(
     *,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """self - alpha * other. [...], [...] -> [...]"""
+    """self - alpha * other. [...], [...] -> [...]
+
+    Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
 
 def subtract(
     input: Tensor | _float | HostScalar,
@@ -2778,7 +2931,9 @@ def subtract(
     *,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """self - alpha * other. [...], [...] -> [...]"""
+    """self - alpha * other. [...], [...] -> [...]
+
+    Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
 
 def sum(
     input: Tensor,
@@ -2804,13 +2959,15 @@ def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
     dim0: the one dim
-    dim1: the first of the two dims"""
+    dim1: the first of the two dims
+    Raises IndexError where there is no such dim."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
     dim0: the one dim
-    dim1: the first of the two dims"""
+    dim1: the first of the two dims
+    Raises IndexError where there is no such dim."""
 
 def synchronize(device: Any = None) -> None:
     """Return when everything submitted to the device is done."""
@@ -2821,7 +2978,8 @@ def t(input: Tensor) -> Tensor:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements at places of the flattened tensor. [...], [*m] -> [*m]
 
-    index: which elements, integers"""
+    index: which elements, integers
+    Raises IndexError where an index is out of range; TypeError where it is not of integers."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """gather whose tensor and indices broadcast; of the flattened tensor without dim.
@@ -2831,10 +2989,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> T
     Raises ValueError where numbers of dims differ."""
 
 def tan(input: Tensor) -> Tensor:
-    """tangent of x radians"""
+    """tangent of x radians. [...] -> [...]"""
 
 def tanh(input: Tensor) -> Tensor:
-    """hyperbolic tangent"""
+    """hyperbolic tangent. [...] -> [...]"""
 
 def tensor_split(
     input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0
@@ -2858,10 +3016,14 @@ def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2) -
     Raises ValueError where dims of a and b differ in number."""
 
 def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
-    """x, or `value` where x <= threshold."""
+    """x, or `value` where x <= threshold. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
 def tile(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
-    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
+    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
+
+    Raises TypeError where a size is no whole number."""
 
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Chosen:
     """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
@@ -2880,13 +3042,18 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
     dim0: the one dim
-    dim1: the first of the two dims"""
+    dim1: the first of the two dims
+    Raises IndexError where there is no such dim."""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1) -> Tensor:
-    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]
+
+    Raises ValueError where both x and dx are given, or y is 0-d."""
 
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1) -> Tensor:
-    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]
+
+    Raises ValueError where both x and dx are given, or y is 0-d."""
 
 def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
@@ -2903,7 +3070,8 @@ def tril_indices(
 
     row: the number of rows
     col: the number of columns
-    offset: which diagonal: above the main one where > 0, below where < 0"""
+    offset: which diagonal: above the main one where > 0, below where < 0
+    Raises ValueError where row or col is below 0."""
 
 def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
@@ -2920,7 +3088,8 @@ def triu_indices(
 
     row: the number of rows
     col: the number of columns
-    offset: which diagonal: above the main one where > 0, below where < 0"""
+    offset: which diagonal: above the main one where > 0, below where < 0
+    Raises ValueError where row or col is below 0."""
 
 def true_divide(
     input: Tensor | _float | HostScalar,
@@ -2933,10 +3102,12 @@ def true_divide(
     Raises ValueError where rounding_mode is unknown."""
 
 def trunc(input: Tensor) -> Tensor:
-    """integer part, towards 0"""
+    """integer part, towards 0. [...] -> [...]"""
 
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+    """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]
+
+    Raises ValueError where the input is 0-d."""
 
 def unflatten(input: Tensor, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
     """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
@@ -2959,7 +3130,9 @@ def uniform(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Uniform in [low, high). (2, 3) -> [2, 3]"""
+    """Uniform in [low, high). (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 @overload
 def unique(
@@ -3054,7 +3227,9 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _in
     """split, by the sizes of the parts, split_sizes."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
-    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]
+
+    Raises IndexError where there is no such dim."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Powers of x in columns, falling unless increasing. [n] -> [n, N]"""
@@ -3109,10 +3284,13 @@ def view_as_real(input: Tensor) -> Tensor:
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """tensor_split along dim 0 of 2 or more.
 
-    indices_or_sections: how many parts, or the places of the cuts"""
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where dims are missing, or the sections do not divide the dim."""
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
+    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim."""
 
 def where(
     condition: Tensor,
@@ -3127,10 +3305,10 @@ def where(
     of input and other is missing."""
 
 def xlog1py(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * log(1 + y); 0 where x is, whatever y is"""
+    """x * log(1 + y); 0 where x is, whatever y is. [...], [...] -> [...]"""
 
 def xlogy(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * log(y); 0 where x is, whatever y is"""
+    """x * log(y); 0 where x is, whatever y is. [...], [...] -> [...]"""
 
 def zeros(
     *size: _int | Sequence[_int],
@@ -3138,7 +3316,9 @@ def zeros(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Zeros. (2, 3) -> [2, 3]"""
+    """Zeros. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number."""
 
 def zeros_like(
     input: Tensor,
@@ -3150,7 +3330,7 @@ def zeros_like(
     """Zeros of the shape, dtype and device of x. [...] -> [...]"""
 
 def zeta(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""
+    """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x. [...], [...] -> [...]"""
 
 class Reading(Sequence[Any]):
     """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""

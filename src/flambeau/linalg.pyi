@@ -62,17 +62,22 @@ def cholesky(A: Tensor, upper: _bool = False) -> Tensor:
     """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
     [..., n, n] -> [..., n, n]
 
-    upper: the upper triangle, not the lower"""
+    upper: the upper triangle, not the lower
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def cholesky_ex(A: Tensor, upper: _bool = False, check_errors: _bool = False) -> CholeskyEx:
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
+    [..., n, n] -> [..., n, n], int32 [...]
 
     A: the matrix, or a batch of them
     upper: the upper triangle, not the lower
-    check_errors: raise where a factorisation failed, in place of saying so in `info`"""
+    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def cond(A: Tensor, p: _float | str | None = None) -> Tensor:
-    """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]"""
+    """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]
+
+    Raises ValueError where these are no matrices (square ones, where due); where ord is no norm of matrices; TypeError for integers where ."""
 
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
@@ -80,7 +85,8 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
 def det(A: Tensor) -> Tensor:
     """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]
@@ -88,7 +94,8 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
     A: the matrix, or a batch of them
     offset: which diagonal: above the main one where > 0, below where < 0
     dim1: the first of the two dims
-    dim2: the second of the two dims"""
+    dim2: the second of the two dims
+    Raises ValueError where dim are not two different dims."""
 
 def eig(A: Tensor) -> Tensor:
     """Eigenvalues and eigenvectors, as columns of length 1, of any matrices: complex, in no order.
@@ -104,12 +111,14 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
 
     A: the matrix, or a batch of them
-    UPLO: "L" or "U": which triangle is read"""
+    UPLO: "L" or "U": which triangle is read
+    Raises ValueError where UPLO is neither "L" nor "U"; where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers where ."""
 
 def eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where they are no square matrices; TypeError for integers."""
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]
@@ -127,12 +136,15 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
 def inv(A: Tensor) -> Tensor:
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def inv_ex(A: Tensor, check_errors: _bool = False) -> InverseEx:
     """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+    [..., n, n] -> [..., n, n], int32 [...]
 
-    check_errors: raise where a factorisation failed, in place of saying so in `info`"""
+    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> Tensor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
@@ -168,13 +180,15 @@ def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | No
 def lu(A: Tensor, pivot: _bool = True) -> LU:
     """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]
 
-    pivot: exchange rows; only True is possible"""
+    pivot: exchange rows; only True is possible
+    Raises ValueError where pivot is False."""
 
 def lu_factor(A: Tensor, pivot: _bool = True) -> LUFactor:
     """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]
 
     A: the matrix, or a batch of them
-    pivot: exchange rows; only True is possible"""
+    pivot: exchange rows; only True is possible
+    Raises ValueError where pivot is False."""
 
 def lu_factor_ex(A: Tensor, pivot: _bool = True, check_errors: _bool = False) -> LUFactorEx:
     """LU in one matrix, pivots (int32, from 1), and info: the place of the first zero of U's diagonal, or 0.
@@ -182,13 +196,15 @@ def lu_factor_ex(A: Tensor, pivot: _bool = True, check_errors: _bool = False) ->
     [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused.
 
     A: the matrix, or a batch of them
-    pivot: exchange rows; only True is possible"""
+    pivot: exchange rows; only True is possible
+    Raises ValueError where pivot is False; where check_errors is True."""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: _bool = True, adjoint: _bool = False) -> Tensor:
     """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]
 
     LU: both factors in one matrix, as lu_factor gives them
-    pivots: the rows that were exchanged, counted from 1"""
+    pivots: the rows that were exchanged, counted from 1
+    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers where ."""
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of matrices, as Tensor.matmul. [..., n, k], [..., k, m] -> [..., n, m]"""
@@ -196,7 +212,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def matrix_norm(
     A: Tensor,
@@ -212,7 +229,9 @@ def matrix_norm(
     Raises ValueError where ord is no norm of matrices."""
 
 def matrix_power(A: Tensor, n: _int) -> Tensor:
-    """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
+    """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]
+
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def matrix_rank(
     A: Tensor,
@@ -228,10 +247,14 @@ def matrix_rank(
     tol: singular values below it count as 0
     atol: absolute tolerance
     rtol: relative tolerance
-    hermitian: the matrix is symmetric: eigenvalues take the place of singular values"""
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications."""
+    """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
+    [n, k], [k, m], ... -> [n, m]
+
+    Raises ValueError where there is no tensor, or one between the ends has not 2 dims."""
 
 def norm(
     A: Tensor,
@@ -253,7 +276,8 @@ def pinv(
     A: the matrix, or a batch of them
     atol: absolute tolerance
     rtol: relative tolerance
-    hermitian: the matrix is symmetric: eigenvalues take the place of singular values"""
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
@@ -266,7 +290,8 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:
 def slogdet(A: Tensor) -> SignLogDet:
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
-    A: the matrix, or a batch of them"""
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
 
 def solve(A: Tensor, B: Tensor, left: _bool = True) -> Tensor:
     """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
@@ -275,24 +300,28 @@ def solve(A: Tensor, B: Tensor, left: _bool = True) -> Tensor:
 
 def solve_ex(A: Tensor, B: Tensor, left: _bool = True, check_errors: _bool = False) -> SolveEx:
     """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+    [..., n, n], [..., n, k] -> [..., n, k], int32 [...]
 
     B: the right-hand sides, one a column
     left: solve A X = B; else X A = B
-    check_errors: raise where a factorisation failed, in place of saying so in `info`"""
+    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers where ."""
 
 def solve_triangular(
     A: Tensor, B: Tensor, upper: _bool, left: _bool = True, unitriangular: _bool = False
 ) -> Tensor:
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
 
-    unitriangular: the diagonal is taken as ones"""
+    unitriangular: the diagonal is taken as ones
+    Raises ValueError where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers where ."""
 
 def svd(A: Tensor, full_matrices: _bool = True, driver: str | None = None) -> SVD:
     """U, S, V^T with A = U diag(S) V^T, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
     full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows.
 
-    driver: taken and without effect: there is one algorithm"""
+    driver: taken and without effect: there is one algorithm
+    Raises ValueError where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers where ."""
 
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending. [..., m, n] -> [..., min(m, n)]

@@ -29,28 +29,36 @@ class windows:
     def cosine(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
         """The arch of a sine. -> [M]
 
-        sym: symmetric, for filters; else a period of a longer window, for spectra"""
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra
+        Raises ValueError where there are fewer than 0 samples."""
     @staticmethod
     def exponential(
         M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, device: Any = None
     ) -> Tensor:
         """exp(-|k - center| / tau). -> [M]
 
-        sym: symmetric, for filters; else a period of a longer window, for spectra"""
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra
+        Raises ValueError where there are fewer than 0 samples."""
     @staticmethod
     def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, device: Any = None) -> Tensor:
         """exp(-(k / std)^2 / 2) about the middle. -> [M]
 
-        sym: symmetric, for filters; else a period of a longer window, for spectra"""
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra
+        Raises ValueError where there are fewer than 0 samples."""
     @staticmethod
     def general_cosine(M: _int, *, a: Sequence[_float], sym: _bool = True, device: Any = None) -> Tensor:
         """Sums of cosines with weights a, signs alternating. -> [M]
 
+        M: how many points
         sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, device: Any = None) -> Tensor:
         """alpha - (1 - alpha) * cos. -> [M]
 
+        M: how many points
         sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def hamming(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
@@ -68,10 +76,12 @@ class windows:
     def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, device: Any = None) -> Tensor:
         """Kaiser's window. -> [M]
 
+        M: how many points
         beta: how far down its sides go
         sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def nuttall(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
         """Nuttall's sum of four cosines. -> [M]
 
+        M: how many points
         sym: symmetric, for filters; else a period of a longer window, for spectra"""

@@ -86,79 +86,79 @@ def bessel_y1(input: Tensor) -> Tensor:
     """Bessel function of the second kind, order 1: -inf at 0, NaN below. [...] -> [...]"""
 
 def chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's T polynomial of degree n at x. [...] -> [...]"""
+    """Chebyshev's T polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def chebyshev_polynomial_u(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's U polynomial of degree n at x. [...] -> [...]"""
+    """Chebyshev's U polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def chebyshev_polynomial_v(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's V polynomial of degree n at x. [...] -> [...]"""
+    """Chebyshev's V polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def chebyshev_polynomial_w(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's W polynomial of degree n at x. [...] -> [...]"""
+    """Chebyshev's W polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def digamma(input: Tensor) -> Tensor:
-    """slope of lgamma"""
+    """slope of lgamma. [...] -> [...]"""
 
 def entr(input: Tensor) -> Tensor:
     """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
 
 def erf(input: Tensor) -> Tensor:
-    """error function"""
+    """error function. [...] -> [...]"""
 
 def erfc(input: Tensor) -> Tensor:
-    """1 - erf(x), exact far out"""
+    """1 - erf(x), exact far out. [...] -> [...]"""
 
 def erfcx(input: Tensor) -> Tensor:
-    """exp(x * x) * erfc(x)"""
+    """exp(x * x) * erfc(x). [...] -> [...]"""
 
 def erfinv(input: Tensor) -> Tensor:
-    """inverse of erf"""
+    """inverse of erf. [...] -> [...]"""
 
 def exp2(input: Tensor) -> Tensor:
-    """2 to the power x"""
+    """2 to the power x. [...] -> [...]"""
 
 def expit(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))"""
+    """1 / (1 + exp(-x)). [...] -> [...]"""
 
 def expm1(input: Tensor) -> Tensor:
-    """exp(x) - 1, exact near 0"""
+    """exp(x) - 1, exact near 0. [...] -> [...]"""
 
 def gammainc(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x"""
+    """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x. [...], [...] -> [...]"""
 
 def gammaincc(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
+    """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x. [...], [...] -> [...]"""
 
 def gammaln(input: Tensor) -> Tensor:
-    """logarithm of |gamma(x)|"""
+    """logarithm of |gamma(x)|. [...] -> [...]"""
 
 def hermite_polynomial_h(input: Tensor, n: _int) -> Tensor:
-    """Hermite's H polynomial of degree n at x. [...] -> [...]"""
+    """Hermite's H polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def hermite_polynomial_he(input: Tensor, n: _int) -> Tensor:
-    """Hermite's He polynomial of degree n at x. [...] -> [...]"""
+    """Hermite's He polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def i0(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
 
 def i0e(input: Tensor) -> Tensor:
-    """exp(-|x|) * i0(x)"""
+    """exp(-|x|) * i0(x). [...] -> [...]"""
 
 def i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
 
 def i1e(input: Tensor) -> Tensor:
-    """exp(-|x|) * i1(x)"""
+    """exp(-|x|) * i1(x). [...] -> [...]"""
 
 def laguerre_polynomial_l(input: Tensor, n: _int) -> Tensor:
-    """Laguerre's L polynomial of degree n at x. [...] -> [...]"""
+    """Laguerre's L polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def legendre_polynomial_p(input: Tensor, n: _int) -> Tensor:
-    """Legendre's P polynomial of degree n at x. [...] -> [...]"""
+    """Legendre's P polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
 
 def log1p(input: Tensor) -> Tensor:
-    """log(1 + x), exact near 0"""
+    """log(1 + x), exact near 0. [...] -> [...]"""
 
 def log_ndtr(input: Tensor) -> Tensor:
     """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
@@ -193,7 +193,7 @@ def ndtr(input: Tensor) -> Tensor:
     """The mass of the normal distribution below x. [...] -> [...]"""
 
 def ndtri(input: Tensor) -> Tensor:
-    """x of a normal distribution with this mass below it"""
+    """x of a normal distribution with this mass below it. [...] -> [...]"""
 
 def polygamma(input: Tensor, n: _int | Tensor | None = None) -> Tensor:
     """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]
@@ -201,7 +201,7 @@ def polygamma(input: Tensor, n: _int | Tensor | None = None) -> Tensor:
     Raises ValueError where n is no whole number from 0."""
 
 def psi(input: Tensor) -> Tensor:
-    """slope of lgamma"""
+    """slope of lgamma. [...] -> [...]"""
 
 def round(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
@@ -213,16 +213,16 @@ def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
     """exp(x) times modified_bessel_k1: inf at 0, NaN below. [...] -> [...]"""
 
 def shifted_chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's T polynomial of degree n at 2 x - 1. [...] -> [...]"""
+    """Chebyshev's T polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
 
 def shifted_chebyshev_polynomial_u(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's U polynomial of degree n at 2 x - 1. [...] -> [...]"""
+    """Chebyshev's U polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
 
 def shifted_chebyshev_polynomial_v(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's V polynomial of degree n at 2 x - 1. [...] -> [...]"""
+    """Chebyshev's V polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
 
 def shifted_chebyshev_polynomial_w(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's W polynomial of degree n at 2 x - 1. [...] -> [...]"""
+    """Chebyshev's W polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
 
 def sinc(input: Tensor) -> Tensor:
     """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
@@ -234,10 +234,10 @@ def spherical_bessel_j0(x: Tensor) -> Tensor:
     """sin(x) / x, 1 at 0. [...] -> [...]"""
 
 def xlog1py(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * log(1 + y); 0 where x is, whatever y is"""
+    """x * log(1 + y); 0 where x is, whatever y is. [...], [...] -> [...]"""
 
 def xlogy(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """x * log(y); 0 where x is, whatever y is"""
+    """x * log(y); 0 where x is, whatever y is. [...], [...] -> [...]"""
 
 def zeta(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""
+    """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x. [...], [...] -> [...]"""

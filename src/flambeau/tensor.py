@@ -537,7 +537,7 @@ def own(node: Node) -> Node:
 
 
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor of numbers, nested lists or an array, copied to the device.
+    """A tensor of `data` (numbers, nested lists, an array or a tensor), copied to the device.
 
     Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
     `dtype` (or `set_default_dtype`) asks for another: float64 and complex128 are not on GPUs.

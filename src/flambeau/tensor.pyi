@@ -345,11 +345,13 @@ class Tensor:
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. [n, k], [k, m] -> [n, m]
 
-        mat2: the second matrix"""
+        mat2: the second matrix
+        Raises ValueError where operands have other numbers of dims, or inner sizes differ."""
     def mv(self, vec: Tensor) -> Tensor:
         """A matrix times a vector. [n, k], [k] -> [n]
 
-        vec: a vector"""
+        vec: a vector
+        Raises ValueError where operands have other numbers of dims, or inner sizes differ."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]
 
@@ -358,15 +360,21 @@ class Tensor:
     def addmm(
         self, mat1: Tensor, mat2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
-        """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+        """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]
+
+        Raises ValueError where the input does not broadcast to the product; where operands have other numbers of dims, or inner sizes differ."""
     def addmv(
         self, mat: Tensor, vec: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
-        """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+        """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]
+
+        Raises ValueError where the input does not broadcast to the product; where operands have other numbers of dims, or inner sizes differ."""
     def addr(
         self, vec1: Tensor, vec2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
-        """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+        """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]
+
+        Raises ValueError where the input does not broadcast to the product."""
     def addbmm(
         self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
@@ -376,7 +384,9 @@ class Tensor:
     def baddbmm(
         self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
-        """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+        """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]
+
+        Raises ValueError where the input does not broadcast to the product; where operands have other numbers of dims, or inner sizes differ."""
     @staticmethod
     def full(
         size: _int | Sequence[_int],
@@ -387,7 +397,8 @@ class Tensor:
     ) -> Tensor:
         """Every element the same number. (size, value) -> [*size]
 
-        fill_value: what elements are"""
+        fill_value: what elements are
+        Raises TypeError where the dtype is unknown; where a size is no whole number."""
     @staticmethod
     def zeros(
         *size: _int | Sequence[_int],
@@ -395,7 +406,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """Zeros. (2, 3) -> [2, 3]"""
+        """Zeros. (2, 3) -> [2, 3]
+
+        Raises TypeError where a size is no whole number."""
     @staticmethod
     def ones(
         *size: _int | Sequence[_int],
@@ -403,7 +416,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """Ones. (2, 3) -> [2, 3]"""
+        """Ones. (2, 3) -> [2, 3]
+
+        Raises TypeError where a size is no whole number."""
     @staticmethod
     def arange(
         start: _float,
@@ -435,7 +450,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+        """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
+
+        Raises TypeError where a size is no whole number."""
     def new_ones(
         self,
         *size: _int | Sequence[_int],
@@ -443,7 +460,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+        """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
+
+        Raises TypeError where a size is no whole number."""
     def new_empty(
         self,
         *size: _int | Sequence[_int],
@@ -451,7 +470,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+        """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]
+
+        Raises TypeError where a size is no whole number."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]
 
@@ -462,8 +483,10 @@ class Tensor:
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
         """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]
 
+        offset: which diagonal: above the main one where > 0, below where < 0
         dim1: the first of the two dims
-        dim2: the second of the two dims"""
+        dim2: the second of the two dims
+        Raises ValueError where both dims are the same."""
     def diag(self, diagonal: _int = 0) -> Tensor:
         """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]
 
@@ -486,145 +509,151 @@ class Tensor:
 
         Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
     def inner(self, other: Tensor) -> Tensor:
-        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]
+
+        Raises ValueError where the last dims differ."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
 
         Raises ValueError where no dim has size 3."""
     def exp(self) -> Tensor:
-        """e to the power x"""
+        """e to the power x. [...] -> [...]"""
     def exp2(self) -> Tensor:
-        """2 to the power x"""
+        """2 to the power x. [...] -> [...]"""
     def expm1(self) -> Tensor:
-        """exp(x) - 1, exact near 0"""
+        """exp(x) - 1, exact near 0. [...] -> [...]"""
     def log(self) -> Tensor:
-        """natural logarithm"""
+        """natural logarithm. [...] -> [...]"""
     def log2(self) -> Tensor:
-        """logarithm to base 2"""
+        """logarithm to base 2. [...] -> [...]"""
     def log10(self) -> Tensor:
-        """logarithm to base 10"""
+        """logarithm to base 10. [...] -> [...]"""
     def log1p(self) -> Tensor:
-        """log(1 + x), exact near 0"""
+        """log(1 + x), exact near 0. [...] -> [...]"""
     def sqrt(self) -> Tensor:
-        """square root"""
+        """square root. [...] -> [...]"""
     def rsqrt(self) -> Tensor:
-        """1 / sqrt(x)"""
+        """1 / sqrt(x). [...] -> [...]"""
     def reciprocal(self) -> Tensor:
-        """1 / x"""
+        """1 / x. [...] -> [...]"""
     def sin(self) -> Tensor:
-        """sine of x radians"""
+        """sine of x radians. [...] -> [...]"""
     def cos(self) -> Tensor:
-        """cosine of x radians"""
+        """cosine of x radians. [...] -> [...]"""
     def tan(self) -> Tensor:
-        """tangent of x radians"""
+        """tangent of x radians. [...] -> [...]"""
     def asin(self) -> Tensor:
-        """inverse sine"""
+        """inverse sine. [...] -> [...]"""
     def acos(self) -> Tensor:
-        """inverse cosine"""
+        """inverse cosine. [...] -> [...]"""
     def atan(self) -> Tensor:
-        """inverse tangent"""
+        """inverse tangent. [...] -> [...]"""
     def sinh(self) -> Tensor:
-        """hyperbolic sine"""
+        """hyperbolic sine. [...] -> [...]"""
     def cosh(self) -> Tensor:
-        """hyperbolic cosine"""
+        """hyperbolic cosine. [...] -> [...]"""
     def tanh(self) -> Tensor:
-        """hyperbolic tangent"""
+        """hyperbolic tangent. [...] -> [...]"""
     def asinh(self) -> Tensor:
-        """inverse of sinh"""
+        """inverse of sinh. [...] -> [...]"""
     def acosh(self) -> Tensor:
-        """inverse of cosh"""
+        """inverse of cosh. [...] -> [...]"""
     def atanh(self) -> Tensor:
-        """inverse of tanh"""
+        """inverse of tanh. [...] -> [...]"""
     def erf(self) -> Tensor:
-        """error function"""
+        """error function. [...] -> [...]"""
     def sigmoid(self) -> Tensor:
-        """1 / (1 + exp(-x))"""
+        """1 / (1 + exp(-x)). [...] -> [...]"""
     def neg(self) -> Tensor:
-        """-x"""
+        """-x. [...] -> [...]"""
     def abs(self) -> Tensor:
-        """absolute value"""
+        """absolute value. [...] -> [...]"""
     def sign(self) -> Tensor:
-        """-1, 0 or 1; 0 for NaN"""
+        """-1, 0 or 1; 0 for NaN. [...] -> [...]"""
     def floor(self) -> Tensor:
-        """largest integer not above x"""
+        """largest integer not above x. [...] -> [...]"""
     def ceil(self) -> Tensor:
-        """smallest integer not below x"""
+        """smallest integer not below x. [...] -> [...]"""
     def trunc(self) -> Tensor:
-        """integer part, towards 0"""
+        """integer part, towards 0. [...] -> [...]"""
     def relu(self) -> Tensor:
-        """max(x, 0)"""
+        """max(x, 0). [...] -> [...]"""
     def square(self) -> Tensor:
-        """x * x"""
+        """x * x. [...] -> [...]"""
     def isnan(self) -> Tensor:
-        """whether x is not a number"""
+        """whether x is not a number. [...] -> [...]"""
     def isinf(self) -> Tensor:
-        """whether x is infinite"""
+        """whether x is infinite. [...] -> [...]"""
     def isfinite(self) -> Tensor:
-        """whether x is neither infinite nor not a number"""
+        """whether x is neither infinite nor not a number. [...] -> [...]"""
     def logical_not(self) -> Tensor:
-        """whether x is 0"""
+        """whether x is 0. [...] -> [...]"""
     def mul(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * y"""
+        """x * y. [...], [...] -> [...]"""
     def maximum(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """the larger of x and y; NaN if either is"""
+        """the larger of x and y; NaN if either is. [...], [...] -> [...]"""
     def minimum(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """the smaller of x and y; NaN if either is"""
+        """the smaller of x and y; NaN if either is. [...], [...] -> [...]"""
     def remainder(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x - floor(x / y) * y: the sign is y's"""
+        """x - floor(x / y) * y: the sign is y's. [...], [...] -> [...]"""
     def fmod(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x - trunc(x / y) * y: the sign is x's"""
+        """x - trunc(x / y) * y: the sign is x's. [...], [...] -> [...]"""
     def floor_divide(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """floor(x / y)"""
+        """floor(x / y). [...], [...] -> [...]"""
     def atan2(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """angle of the point (y, x), radians"""
+        """angle of the point (y, x), radians. [...], [...] -> [...]"""
     def eq(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x = y"""
+        """whether x = y. [...], [...] -> [...]"""
     def ne(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x and y differ"""
+        """whether x and y differ. [...], [...] -> [...]"""
     def lt(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x < y"""
+        """whether x < y. [...], [...] -> [...]"""
     def le(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x <= y"""
+        """whether x <= y. [...], [...] -> [...]"""
     def gt(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x > y"""
+        """whether x > y. [...], [...] -> [...]"""
     def ge(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x >= y"""
+        """whether x >= y. [...], [...] -> [...]"""
     def logical_and(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether both are not 0"""
+        """whether both are not 0. [...], [...] -> [...]"""
     def logical_or(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether either is not 0"""
+        """whether either is not 0. [...], [...] -> [...]"""
     def logical_xor(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether just one is not 0"""
+        """whether just one is not 0. [...], [...] -> [...]"""
     def bitwise_and(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in both"""
+        """bits set in both. [...], [...] -> [...]"""
     def bitwise_or(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in either"""
+        """bits set in either. [...], [...] -> [...]"""
     def bitwise_xor(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in just one"""
+        """bits set in just one. [...], [...] -> [...]"""
     def bitwise_not(self) -> Tensor:
-        """bits flipped"""
+        """bits flipped. [...] -> [...]"""
     def bitwise_left_shift(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * 2^y, bits shifted up"""
+        """x * 2^y, bits shifted up. [...], [...] -> [...]"""
     def bitwise_right_shift(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits shifted down (sign kept)"""
+        """bits shifted down (sign kept). [...], [...] -> [...]"""
     def copysign(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """|x| with the sign of y"""
+        """|x| with the sign of y. [...], [...] -> [...]"""
     def signbit(self) -> Tensor:
-        """whether the sign is minus (of -0.0 too)"""
+        """whether the sign is minus (of -0.0 too). [...] -> [...]"""
     def exponent(self) -> Tensor:
-        """e of x = m * 2**e with m in [0.5, 1)"""
+        """e of x = m * 2**e with m in [0.5, 1). [...] -> [...]"""
     def nextafter(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """the next float32 (or of float64, that) from x towards y"""
+        """the next float32 (or of float64, that) from x towards y. [...], [...] -> [...]"""
     def hypot(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """sqrt(x * x + y * y), safe for large x"""
+        """sqrt(x * x + y * y), safe for large x. [...], [...] -> [...]"""
     def gcd(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """greatest common divisor"""
+        """greatest common divisor. [...], [...] -> [...]"""
     def logaddexp(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """log(exp(x) + exp(y))"""
+        """log(exp(x) + exp(y)). [...], [...] -> [...]"""
     def add(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
-        """self + alpha * other. [...], [...] -> [...]"""
+        """self + alpha * other. [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def sub(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
-        """self - alpha * other. [...], [...] -> [...]"""
+        """self - alpha * other. [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def pow(self, exponent: Tensor | _float | HostScalar) -> Tensor:
         """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
 
@@ -647,27 +676,29 @@ class Tensor:
 
         to: the dtype"""
     def absolute(self) -> Tensor:
-        """absolute value"""
+        """absolute value. [...] -> [...]"""
     def negative(self) -> Tensor:
-        """-x"""
+        """-x. [...] -> [...]"""
     def arccos(self) -> Tensor:
-        """inverse cosine"""
+        """inverse cosine. [...] -> [...]"""
     def arcsin(self) -> Tensor:
-        """inverse sine"""
+        """inverse sine. [...] -> [...]"""
     def arctan(self) -> Tensor:
-        """inverse tangent"""
+        """inverse tangent. [...] -> [...]"""
     def arctan2(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """angle of the point (y, x), radians"""
+        """angle of the point (y, x), radians. [...], [...] -> [...]"""
     def arccosh(self) -> Tensor:
-        """inverse of cosh"""
+        """inverse of cosh. [...] -> [...]"""
     def arcsinh(self) -> Tensor:
-        """inverse of sinh"""
+        """inverse of sinh. [...] -> [...]"""
     def arctanh(self) -> Tensor:
-        """inverse of tanh"""
+        """inverse of tanh. [...] -> [...]"""
     def subtract(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
-        """self - alpha * other. [...], [...] -> [...]"""
+        """self - alpha * other. [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def multiply(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * y"""
+        """x * y. [...], [...] -> [...]"""
     def divide(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
         """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
 
@@ -677,65 +708,71 @@ class Tensor:
 
         Raises ValueError where rounding_mode is unknown."""
     def fix(self) -> Tensor:
-        """integer part, towards 0"""
+        """integer part, towards 0. [...] -> [...]"""
     def greater(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x > y"""
+        """whether x > y. [...], [...] -> [...]"""
     def greater_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x >= y"""
+        """whether x >= y. [...], [...] -> [...]"""
     def less(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x < y"""
+        """whether x < y. [...], [...] -> [...]"""
     def less_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x <= y"""
+        """whether x <= y. [...], [...] -> [...]"""
     def not_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x and y differ"""
+        """whether x and y differ. [...], [...] -> [...]"""
     def __neg__(self) -> Tensor:
-        """-x"""
+        """-x. [...] -> [...]"""
     def __abs__(self) -> Tensor:
-        """absolute value"""
+        """absolute value. [...] -> [...]"""
     def __invert__(self) -> Tensor:
-        """bits flipped"""
+        """bits flipped. [...] -> [...]"""
     def __add__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
-        """self + alpha * other. [...], [...] -> [...]"""
+        """self + alpha * other. [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def __sub__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
-        """self - alpha * other. [...], [...] -> [...]"""
+        """self - alpha * other. [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def __mul__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * y"""
+        """x * y. [...], [...] -> [...]"""
     def __truediv__(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
         """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
 
         Raises ValueError where rounding_mode is unknown."""
     def __mod__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x - floor(x / y) * y: the sign is y's"""
+        """x - floor(x / y) * y: the sign is y's. [...], [...] -> [...]"""
     def __floordiv__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """floor(x / y)"""
+        """floor(x / y). [...], [...] -> [...]"""
     def __radd__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
-        """self + alpha * other. [...], [...] -> [...]"""
+        """self + alpha * other. [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def __rmul__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * y"""
+        """x * y. [...], [...] -> [...]"""
     def __lt__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x < y"""
+        """whether x < y. [...], [...] -> [...]"""
     def __le__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x <= y"""
+        """whether x <= y. [...], [...] -> [...]"""
     def __gt__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x > y"""
+        """whether x > y. [...], [...] -> [...]"""
     def __ge__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x >= y"""
+        """whether x >= y. [...], [...] -> [...]"""
     def __and__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in both"""
+        """bits set in both. [...], [...] -> [...]"""
     def __or__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in either"""
+        """bits set in either. [...], [...] -> [...]"""
     def __xor__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in just one"""
+        """bits set in just one. [...], [...] -> [...]"""
     def __rand__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in both"""
+        """bits set in both. [...], [...] -> [...]"""
     def __ror__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in either"""
+        """bits set in either. [...], [...] -> [...]"""
     def __rxor__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits set in just one"""
+        """bits set in just one. [...], [...] -> [...]"""
     def __lshift__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * 2^y, bits shifted up"""
+        """x * 2^y, bits shifted up. [...], [...] -> [...]"""
     def __rshift__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """bits shifted down (sign kept)"""
+        """bits shifted down (sign kept). [...], [...] -> [...]"""
     def __eq__(self, other: Any) -> Tensor: ...
     def __ne__(self, other: Any) -> Tensor: ...
     def __pow__(self, other: Tensor | _float | HostScalar) -> Tensor:
@@ -781,7 +818,8 @@ class Tensor:
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> Tensor:
         """split, by the sizes of the parts, split_sizes."""
     def narrow_copy(self, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
-        """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
+        """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`.
+        IndexError and ValueError where these are not there."""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         """Gives each element what a Python function makes of it: reads, and waits; returns the tensor."""
     def map_(self, tensor: Any, callable: Callable[[Any, Any], Any]) -> Tensor:
@@ -858,7 +896,9 @@ class Tensor:
 
         Raises ValueError where sizes do not add up, or split_size is below 1."""
     def gather(self, dim: _int, index: Tensor) -> Tensor:
-        """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+        """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]
+
+        Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is not of integers."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]
 
@@ -867,7 +907,8 @@ class Tensor:
     def take(self, index: Tensor) -> Tensor:
         """Elements at places of the flattened tensor. [...], [*m] -> [*m]
 
-        index: which elements, integers"""
+        index: which elements, integers
+        Raises IndexError where an index is out of range; TypeError where it is not of integers."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """gather whose tensor and indices broadcast; of the flattened tensor without dim.
 
@@ -875,9 +916,13 @@ class Tensor:
 
         Raises ValueError where numbers of dims differ."""
     def gather_nd(self, indices: Tensor) -> Tensor:
-        """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+        """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]
+
+        Raises IndexError where the last dim of indices is longer than the input has dims."""
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+        """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]
+
+        Raises TypeError where the mask is not of bools."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """The elements where mask is true replaced by those of source in order.
 
@@ -902,7 +947,9 @@ class Tensor:
 
         [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self
+
+        Raises ValueError where index is larger than the tensor outside the dim."""
     def scatter_reduce(
         self, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
     ) -> Tensor:
@@ -912,22 +959,30 @@ class Tensor:
 
         Raises ValueError where reduce is unknown."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
-        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]
+
+        Raises ValueError where source has not the index's slices; TypeError where dtypes differ."""
     def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self
+
+        Raises ValueError where source has not the index's slices; TypeError where dtypes differ."""
     def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
-        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]
+
+        Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is not of integers."""
     def index_reduce(
         self, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
     ) -> Tensor:
         """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
 
-        include_self: what is there takes part"""
+        include_self: what is there takes part
+        Raises ValueError where source has not the index's slices; TypeError where dtypes differ."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
 
         index: which elements, integers
-        accumulate: add to what is there"""
+        accumulate: add to what is there
+        Raises IndexError where an index is out of range; TypeError where it is not of integers."""
     def slice_assign(self, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
         """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
     def __setitem__(self, key: Any, value: Tensor | _float | HostScalar) -> None:
@@ -950,9 +1005,13 @@ class Tensor:
         end: _int | None = None,
         step: _int = 1,
     ) -> Tensor:
-        """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+        """A copy with src put as the slice start:end:step of a dim. -> the shape of self
+
+        Raises IndexError where there is no such dim."""
     def select_scatter(self, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
-        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]
+
+        Raises IndexError where there is no such dim."""
     def diagonal_scatter(
         self, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
     ) -> Tensor:
@@ -1442,17 +1501,22 @@ class Tensor:
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """tensor_split along dim 1, or along the only dim.
 
-        indices_or_sections: how many parts, or the places of the cuts"""
+        indices_or_sections: how many parts, or the places of the cuts
+        Raises ValueError where dims are missing, or the sections do not divide the dim."""
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """tensor_split along dim 0 of 2 or more.
 
-        indices_or_sections: how many parts, or the places of the cuts"""
+        indices_or_sections: how many parts, or the places of the cuts
+        Raises ValueError where dims are missing, or the sections do not divide the dim."""
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """tensor_split along dim 2.
 
-        indices_or_sections: how many parts, or the places of the cuts"""
+        indices_or_sections: how many parts, or the places of the cuts
+        Raises ValueError where dims are missing, or the sections do not divide the dim."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
-        """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+        """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]
+
+        Raises ValueError where the input is 0-d."""
     def kron(self, other: Tensor) -> Tensor:
         """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
     def norm(
@@ -1462,23 +1526,30 @@ class Tensor:
         keepdim: _bool = False,
         dtype: DType | type[Any] | str | None = None,
     ) -> Tensor:
-        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
+
+        Raises ValueError where ord is no norm of matrices."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The p-norm of the difference. [...], [...] -> []"""
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
-        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
+
+        Raises IndexError where there is no such dim."""
     def det(self) -> Tensor:
         """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
-        A: the matrix, or a batch of them"""
+        A: the matrix, or a batch of them
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
     def slogdet(self) -> SignLogDet:
         """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
-        A: the matrix, or a batch of them"""
+        A: the matrix, or a batch of them
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
     def inverse(self) -> Tensor:
         """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
-        A: the matrix, or a batch of them"""
+        A: the matrix, or a batch of them
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
     def qr(self, some: _bool = True) -> QR:
         """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
 
@@ -1492,7 +1563,9 @@ class Tensor:
 
         some: the short form: as many columns as the rank can be"""
     def geqrf(self) -> Geqrf:
-        """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+        """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
+
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
 
@@ -1513,7 +1586,8 @@ class Tensor:
         """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]
 
         L: a lower triangular factor, as of cholesky
-        upper: the upper triangle, not the lower"""
+        upper: the upper triangle, not the lower
+        Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers where ."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
         """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]
 
@@ -1528,7 +1602,9 @@ class Tensor:
 
         rcond: singular values below this share of the largest count as 0"""
     def masked_fill(self, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
-        """`value` where mask is true. [...], [...] -> [...]"""
+        """`value` where mask is true. [...], [...] -> [...]
+
+        Raises ValueError where the dtype has no such value."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
     def triu(self, diagonal: _int = 0) -> Tensor:
@@ -1548,7 +1624,9 @@ class Tensor:
     def detach(self) -> Tensor:
         """The same values, through which no gradient flows."""
     def flip(self, dims: _int | Sequence[_int]) -> Tensor:
-        """The elements of these dims in reverse order. [...] -> [...]"""
+        """The elements of these dims in reverse order. [...] -> [...]
+
+        Raises IndexError where there is no such dim; ValueError where one is named twice."""
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
         """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]
 
@@ -1557,27 +1635,37 @@ class Tensor:
         """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
         dim0: the one dim
-        dim1: the first of the two dims"""
+        dim1: the first of the two dims
+        Raises IndexError where there is no such dim."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
         dim0: the one dim
-        dim1: the first of the two dims"""
+        dim1: the first of the two dims
+        Raises IndexError where there is no such dim."""
     def t(self) -> Tensor:
         """A matrix transposed. [n, m] -> [m, n]"""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+        """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
+
+        Raises IndexError where there is no such dim."""
     def unflatten(self, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
         """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
 
         sizes: the sizes that the dim becomes; one may be -1
         Raises ValueError where the sizes do not multiply to that of the dim."""
     def unsqueeze(self, dim: _int) -> Tensor:
-        """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+        """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]
+
+        Raises IndexError where there is no such dim."""
     def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
-        """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+        """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]
+
+        Raises IndexError where there is no such dim; ValueError where one is named twice."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
-        """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
+        """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]
+
+        Raises TypeError where alpha or value is no whole number and the tensors are of integers."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
         """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
     def clamp(
@@ -1643,7 +1731,8 @@ class Tensor:
     def allclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> _bool:
-        """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
+        """Whether |input - other| <= atol + rtol * |other| everywhere, as a Python bool: runs the graph and
+        waits. equal_nan: NaNs equal each other."""
     def equal(self, other: Tensor) -> _bool:
         """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
     def random_bits(self, other: Tensor | _float | HostScalar) -> Tensor:
@@ -1652,7 +1741,8 @@ class Tensor:
         """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
         dim0: the one dim
-        dim1: the first of the two dims"""
+        dim1: the first of the two dims
+        Raises IndexError where there is no such dim."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]
 
@@ -1708,7 +1798,9 @@ class Tensor:
 
         Raises ValueError where the size does not broadcast to the shape."""
     def tile(self, *dims: _int | Sequence[_int]) -> Tensor:
-        """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
+        """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
+
+        Raises TypeError where a size is no whole number."""
     def repeat_interleave(
         self, repeats: _int | Tensor | None = None, dim: _int | None = None, output_size: _int | None = None
     ) -> Tensor:
@@ -1762,9 +1854,13 @@ class Tensor:
     ) -> Tensor:
         """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
     def amax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-        """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+        """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]
+
+        Raises ValueError where there are no elements."""
     def amin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-        """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+        """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]
+
+        Raises ValueError where there are no elements."""
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
     def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
@@ -1843,9 +1939,13 @@ class Tensor:
     def aminmax(self, dim: _int | None = None, keepdim: _bool = False) -> Extremes:
         """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-        """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+        """Whether every element is true (not 0). [..., n, ...] -> [...]
+
+        Raises IndexError where there is no such dim; ValueError where one is named twice."""
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
-        """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+        """Whether some element is true (not 0). [..., n, ...] -> [...]
+
+        Raises IndexError where there is no such dim; ValueError where one is named twice."""
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
         """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
     def softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
@@ -1897,7 +1997,9 @@ class Tensor:
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> Chosen:
         """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
 
-        [..., n, ...] -> [...], [...]"""
+        [..., n, ...] -> [...], [...]
+
+        Raises ValueError where the dim has no elements."""
     def quantile(
         self,
         q: _float | Tensor,
@@ -1910,7 +2012,8 @@ class Tensor:
 
         [..., n, ...] -> [...] or [k, ...]
 
-        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
+        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+        Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
     def nanquantile(
         self,
         q: _float | Tensor,
@@ -1922,7 +2025,8 @@ class Tensor:
         """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
 
         q: shares from 0 to 1
-        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
+        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+        Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
     def cumsum(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
         """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
     def cumprod(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
@@ -1950,13 +2054,15 @@ class Tensor:
 
         [..., n, ...] -> [..., n, ...]
 
-        descending: the largest first"""
+        descending: the largest first
+        Raises IndexError where there is no such dim."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Chosen:
         """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
 
         [..., n, ...] -> [..., n, ...], [..., n, ...]
 
-        descending: the largest first"""
+        descending: the largest first
+        Raises IndexError where there is no such dim."""
     def msort(self) -> Tensor:
         """The elements in order along the first dim. [n, ...] -> [n, ...]"""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Chosen:
@@ -1971,31 +2077,31 @@ class Tensor:
 
         Raises ValueError where k is not from 1 to n."""
     def lgamma(self) -> Tensor:
-        """logarithm of |gamma(x)|"""
+        """logarithm of |gamma(x)|. [...] -> [...]"""
     def digamma(self) -> Tensor:
-        """slope of lgamma"""
+        """slope of lgamma. [...] -> [...]"""
     def zeta(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""
+        """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x. [...], [...] -> [...]"""
     def igamma(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x"""
+        """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x. [...], [...] -> [...]"""
     def igammac(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
+        """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x. [...], [...] -> [...]"""
     def erfc(self) -> Tensor:
-        """1 - erf(x), exact far out"""
+        """1 - erf(x), exact far out. [...] -> [...]"""
     def erfcx(self) -> Tensor:
-        """exp(x * x) * erfc(x)"""
+        """exp(x * x) * erfc(x). [...] -> [...]"""
     def ndtri(self) -> Tensor:
-        """x of a normal distribution with this mass below it"""
+        """x of a normal distribution with this mass below it. [...] -> [...]"""
     def erfinv(self) -> Tensor:
-        """inverse of erf"""
+        """inverse of erf. [...] -> [...]"""
     def i0e(self) -> Tensor:
-        """exp(-|x|) * i0(x)"""
+        """exp(-|x|) * i0(x). [...] -> [...]"""
     def i1e(self) -> Tensor:
-        """exp(-|x|) * i1(x)"""
+        """exp(-|x|) * i1(x). [...] -> [...]"""
     def xlogy(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * log(y); 0 where x is, whatever y is"""
+        """x * log(y); 0 where x is, whatever y is. [...], [...] -> [...]"""
     def xlog1py(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """x * log(1 + y); 0 where x is, whatever y is"""
+        """x * log(1 + y); 0 where x is, whatever y is. [...], [...] -> [...]"""
     def i0(self) -> Tensor:
         """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
     def i1(self) -> Tensor:
@@ -2041,7 +2147,7 @@ def own(node: Any) -> Any:
 def tensor(
     data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None, requires_grad: _bool = False
 ) -> Tensor:
-    """A tensor of numbers, nested lists or an array, copied to the device.
+    """A tensor of `data` (numbers, nested lists, an array or a tensor), copied to the device.
 
     Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
     `dtype` (or `set_default_dtype`) asks for another: float64 and complex128 are not on GPUs."""

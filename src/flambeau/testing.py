@@ -14,8 +14,9 @@ def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad:
     """Compare an op (or a function of tensors with .xp) with its reference on these arrays.
 
     Values in one kernel and op by op, and, where it has a gradient, the slope along a random direction
-    against the reference's, in float64. tol is relative above 1 and absolute below. AssertionError says
-    what differs, by how much and where.
+    against the reference's, in float64. tol is relative above 1 and absolute below. grad: whether slopes are
+    compared; attrs: arguments of the op that are no tensors. AssertionError says what differs, by how much
+    and where.
     """
     import numpy as np
 
@@ -35,7 +36,10 @@ def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad:
 
 
 def check_close(got: Any, want: Any, tol: float, what: str) -> None:
-    """AssertionError unless equal within tol; NaN equals NaN."""
+    """AssertionError unless arrays are equal within tol; NaN equals NaN.
+
+    got: what is looked at; want: what it should be; what: a name for it, with which the error begins.
+    """
     import numpy as np
 
     assert got.shape == want.shape, f"{what}: shape {list(got.shape)}, the reference has {list(want.shape)}"
@@ -89,8 +93,8 @@ def assert_close(
     """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, of one shape.
 
     Without tolerances they are torch.testing's: 1.3e-6 and 1e-5 for float32, 1e-3 and 1e-5 for float16,
-    0.016 and 1e-5 for bfloat16, 0 for integers. The error counts the elements that differ and says where
-    they do so most, absolutely and relatively.
+    0.016 and 1e-5 for bfloat16, 0 for integers. equal_nan: NaNs equal each other. The
+    error counts the elements that differ and says where they do so most, absolutely and relatively.
     """
     import numpy as np
 

@@ -58,7 +58,8 @@ ABSENT = {
     "deform_conv2d", "exponent", "exponential",
     "gather_nd",
     "geometric", "gumbel", "im2col", "iota", "laplace", "log_normal", "max_pool", "put_rows", "quantize",
-    "quantized_linear", "quiet_softmax", "random_bits", "scatter_nd", "shrink", "slice_assign", "swiglu",
+    "quantized_linear", "quiet_softmax", "random_bits", "rnnt_loss", "scatter_nd", "shrink", "slice_assign",
+    "swiglu",
     "tensor_unfold", "thresholded_relu", "uniform", "window_sum",
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Interpolation, sampling, bags and CTC as plain loops over NumPy arrays, with no code of the package."""
 
-from itertools import product
+from itertools import combinations, product
 from math import floor, pi, sin
 
 import numpy as np
@@ -132,6 +132,25 @@ def ctc_walk(x, *weights):
         if t:
             y[n, t, s] += sum(w[n, t, s] * y[n, t - 1, s - k] for k, w in enumerate(weights) if s >= k)
     return y
+
+
+def rnnt_loss(logits, targets, logit_lengths, target_lengths, blank=-1):
+    """By its definition: of t + s steps s are labels, a blank is the last, and all choices are added up."""
+    x = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    losses = []
+    for n, (steps, count) in enumerate(zip(logit_lengths, target_lengths)):
+        ways = []
+        for labels in combinations(range(steps - 1 + count), count):
+            t = u = 0
+            way = 0.0
+            for step in range(steps - 1 + count):
+                if step in labels:
+                    way, u = way + x[n, t, u, targets[n][u]], u + 1
+                else:
+                    way, t = way + x[n, t, u, blank], t + 1
+            ways.append(way + x[n, t, u, blank])
+        losses.append(-np.logaddexp.reduce(ways))
+    return np.mean(losses)
 
 
 def _collapsed(path, blank):

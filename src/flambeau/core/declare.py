@@ -6,7 +6,7 @@ from functools import wraps
 from . import op as _op
 from .alias import GIVEN, VIEWS
 from .autocast import called, lower, plain
-from .docstrings import names_of, told
+from .docstrings import calls_of, names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
@@ -20,7 +20,7 @@ def kernel(kind: str, **rules):
 
 
 def _doc(f: Callable) -> str:
-    return told(f.__doc__, f.__name__, names_of(f))
+    return told(f.__doc__, f.__name__, names_of(f), calls_of(f))
 
 
 def composed(f: Callable | None = None, dtypes: str = "") -> Callable:

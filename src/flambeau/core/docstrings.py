@@ -113,6 +113,7 @@ MEANINGS = {
     "log_input": "the input is the logarithm of the rate",
     "log_probs": "logarithms of probabilities. [steps, n, classes]",
     "log_target": "the target is logarithms too",
+    "logit_lengths": "how many frames each sequence has, from 1",
     "lower": "the least slope",
     "lr": "the learning rate",
     "margin": "how much farther the negative should be",
@@ -247,7 +248,8 @@ MEANINGS = {
 # (function or class, argument): what it is there
 OWN = {
     **{
-        (f"Conv{n}d", "padding"): 'zeros at both ends, a number or one for each dim; "same" or "valid"'
+        (f"{name}{n}d", "padding"): 'zeros at both ends, a number or one for each dim; "same" or "valid"'
+        for name in ("Conv", "conv")
         for n in (1, 2, 3)
     },
     **{(f"ConvTranspose{n}d", "padding_mode"): '"zeros": no other is possible' for n in (1, 2, 3)},
@@ -266,6 +268,8 @@ OWN = {
     ("max_unpool3d", "indices"): "the places that max_pool3d gave",
     ("scaled_dot_product_attention", "value"): "what is averaged",
     ("pad", "value"): "what is added",
+    ("fold", "output_size"): "height and width of the result",
+    ("col2im", "output_size"): "height and width of the result",
     ("quantize_", "bits"): "4 or 8 for each weight",
     ("diff", "prepend"): "what is put before",
     ("diff", "append"): "what is put behind",
@@ -279,21 +283,30 @@ OWN = {
 
 # function: when it raises an error of its own (ValueError, where it does not say which)
 RAISES = {
+    "adaptive_avg_pool1d": "dims are missing, or output_size does not fit",
+    "adaptive_avg_pool2d": "dims are missing, or output_size does not fit",
+    "adaptive_avg_pool3d": "dims are missing, or output_size does not fit",
+    "adaptive_max_pool1d": "dims are missing, or output_size does not fit",
+    "adaptive_max_pool2d": "dims are missing, or output_size does not fit",
+    "adaptive_max_pool3d": "dims are missing, or output_size does not fit",
     "addbmm": "either batch has not 3 dims, or inner sizes differ",
     "affine_grid": "theta does not fit the size",
     "arange": "step is 0",
-    "backward": "nothing that the loss was made from has requires_grad=True",
+    "bartlett_window": "there are fewer than 0 samples",
     "batch_norm": "a channel has one value, or running statistics are needed and not given",
     "bincount": "the input has not 1 dim or weights have another shape; TypeError for other than integers",
     "block_diag": "one has more than 2 dims",
     "bmm": "the numbers of matrices or inner sizes differ",
     "bucketize": "boundaries have not 1 dim",
+    "cartesian_prod": "one has more than 1 dim",
     "cat": "there is no tensor, one is 0-d, or shapes differ outside the dim",
     "cdist": "compute_mode is unknown, rows differ in length, or p is below 0",
+    "chain_matmul": "there is no tensor, or one between the ends has not 2 dims",
     "channel_shuffle": "the groups do not divide the channels",
     "checkpointing": "the strategy is unknown",
     "chunk": "chunks is below 1",
     "clamp": "neither min nor max is given",
+    "col2im": "the last two dims are not the windows of output_size",
     "combinations": "the input has not 1 dim, or r is below 0",
     "cov": "the input has more than 2 dims",
     "cross": "no dim has size 3",
@@ -306,52 +319,73 @@ RAISES = {
     "diff": "n is below 0, or the input is 0-d",
     "div": "rounding_mode is unknown",
     "dot": "either has not 1 dim",
+    "einsum": "the equation does not fit the operands",
     "embedding_bag": "mode is unknown, the input has not 2 dims (or 1, with offsets), or weights do not fit",
     "expand": "a size that is not 1 would change",
+    "fft_fftn": "s and dim differ in length",
+    "fft_hfft": "n is below 1",
+    "fft_ifftn": "s and dim differ in length",
+    "fft_ihfft": "TypeError for complex numbers",
     "fft_irfft": "n is below 1",
+    "fft_irfftn": "s and dim differ in length, or n is below 1",
+    "fft_rfft": "TypeError for complex numbers",
+    "fft_rfftn": "s and dim differ in length; TypeError for complex numbers",
     "fliplr": "the input has fewer than 2 dims",
     "flipud": "the input is 0-d",
-    "col2im": "the last two dims are not the windows of output_size",
+    "gather_nd": "IndexError where the last dim of indices is longer than the input has dims",
     "gelu": "approximate is unknown",
     "geometric": "p is not inside 0 to 1",
+    "glu": "the dim does not halve",
     "grad": "the function gives no single number",
+    "grad_and_value": "the function gives no single number",
     "gradient": "there is not one spacing a dim, or edge_order is not 1 or 2",
     "grid_sample": "mode or padding_mode is unknown, the grid does not fit, or a size is 0",
     "group_norm": "the groups do not divide the channels",
     "heaviside": "TypeError where the dtypes differ",
     "histc": "bins is below 1, or max below min",
     "histogram": "bins is below 1, or edges are fewer than 2",
+    "hvp": "the function gives no single number",
     "index_select": "index has more than 1 dim",
+    "inner": "the last dims differ",
     "instance_norm": "a channel has one value",
     "interpolate": "the input has not 3 to 5 dims, or antialias is asked for of a mode that has none",
     "isin": "TypeError where neither is a tensor",
     "istft": "return_complex is True",
+    "jacfwd": "argnums name no argument",
+    "jacobian": "argnums name no argument",
+    "jacrev": "argnums name no argument",
     "jit": "check is unknown",
     "jvp": "primals and tangents differ in number",
+    "kaiser_window": "there are fewer than 0 samples",
     "kthvalue": "k is not from 1 to n",
     "layer_norm": "the last dims are not normalized_shape",
+    "linalg_eigvals": "they are no square matrices; TypeError for integers",
     "linalg_householder_product": "there are fewer rows than columns, or columns than factors",
     "linalg_lstsq": "the driver is unknown",
     "linalg_matrix_norm": "ord is no norm of matrices",
+    "linalg_multi_dot": "there is no tensor, or one between the ends has not 2 dims",
     "linalg_norm": "ord needs 1 or 2 dims and there are more",
     "linalg_qr": "mode is unknown",
     "linalg_tensorinv": "the two halves differ in size",
     "linalg_tensorsolve": "A is not square",
+    "linearize": "tangents have other shapes than the primals",
     "linspace": "steps is no whole number from 0",
     "local_response_norm": "the input has fewer than 3 dims",
-    "masked_scatter": "source is empty; TypeError where its dtype differs",
+    "logspace": "steps is no whole number from 0",
+    "masked_select": "TypeError where the mask is not of bools",
     "matmul": "either is 0-d, or inner sizes differ",
     "max_unpool1d": "the input has not 2 or 3 dims, or indices another shape",
     "max_unpool2d": "the input has not 3 or 4 dims, or indices another shape",
     "max_unpool3d": "the input has not 4 or 5 dims, or indices another shape",
     "meshgrid": "indexing is unknown, or one has more than 1 dim",
+    "mode": "the dim has no elements",
     "movedim": "source and destination are not as many dims, or one is named twice",
     "multi_margin_loss": "p is neither 1 nor 2",
     "multilabel_margin_loss": "shapes differ, or the target is not of integers",
     "multinomial": "weights have not 1 or 2 dims, or too many are drawn without replacement",
     "mvlgamma": "p is no whole number above 0",
     "narrow": "the piece is not inside the dim",
-    "normal": "numbers come without a size",
+    "narrow_copy": "the piece is not inside the dim",
     "pad": "there are too many pairs, more is cut than is there, or the mode takes no value",
     "pdist": "the input has not 2 dims",
     "permute": "dims are not each dim once",
@@ -366,11 +400,13 @@ RAISES = {
     "quantize_": "bits or block are none that there are",
     "quantized_linear": "TypeError where the weight is no Quantized",
     "randint": "high is not above low, or by more than 2**31",
+    "randint_like": "high is not above low, or by more than 2**31",
     "randperm": "n is no whole number from 0",
     "repeat": "there are fewer counts than dims",
     "repeat_interleave": "counts are not one for each element, or below 0",
     "reshape": "the elements do not fill the shape",
     "rms_norm": "the last dims are not normalized_shape",
+    "rnnt_loss": "shapes do not fit together, blank is no class, or reduction is unknown",
     "roll": "shifts and dims differ in number",
     "rot90": "the dims are not two different ones",
     "scatter_nd": "reduce is unknown",
@@ -379,11 +415,16 @@ RAISES = {
     "select": "IndexError where the index is out of range",
     "set_matmul_precision": "the precision is unknown",
     "shrink": "lambd is below 0",
+    "signal_windows_cosine": "there are fewer than 0 samples",
+    "signal_windows_exponential": "there are fewer than 0 samples",
+    "signal_windows_gaussian": "there are fewer than 0 samples",
     "smooth_l1_loss": "beta is below 0",
+    "softshrink": "lambd is below 0",
     "split": "sizes do not add up, or split_size is below 1",
     "stack": "there is no tensor, or shapes differ",
     "stft": "there are fewer samples than n_fft, or hop_length is below 1",
     "sum_to_size": "the size does not broadcast to the shape",
+    "swiglu": "the dim does not halve",
     "take_along_dim": "numbers of dims differ",
     "tensor_split": "there are fewer than 1 sections",
     "tensor_unfold": "size and step do not fit the dim",
@@ -391,28 +432,92 @@ RAISES = {
     "topk": "k is not from 0 to n",
     "trace": "the input has not 2 dims",
     "unflatten": "the sizes do not multiply to that of the dim",
+    "upsample_bilinear": "the input has not 3 to 5 dims, or size and scale_factor do not fit",
+    "upsample_nearest": "the input has not 3 to 5 dims, or size and scale_factor do not fit",
     "value_and_grad": "the function gives no single number",
     "vjp": "the gradient has another shape than the value",
 }
 
 
-def raises(name: str, doc: str) -> list[str]:
-    """The line of what a function raises, "" where it says so itself."""
-    when = "" if "Error" in doc else RAISES.get(name, "")
-    is_told = when.startswith(("TypeError", "IndexError"))
-    return [when if is_told else f"ValueError where {when}"] if when else []
+# a function that checks arguments: what who calls it raises by it, where neither docstring nor RAISES says it
+CHECKS = {
+    "_areas": "ValueError where both x and dx are given, or y is 0-d",
+    "_avg_pool": "ValueError where dims are missing, windows do not fit, or divisor_override is 0",
+    "_by_channel": "ValueError where the input has neither a batch nor channels",
+    "_by_slices": "ValueError where source has not the index's slices; TypeError where dtypes differ",
+    "_check_weight": "ValueError where the weight does not fit the input or the groups",
+    "_cuts": "ValueError where the input is 0-d",
+    "_dropped": "ValueError where p is not in 0 to 1",
+    "_even_split": "ValueError where dims are missing, or the sections do not divide the dim",
+    "_exact": "ValueError where operands have other numbers of dims, or inner sizes differ",
+    "_hits": "ValueError where the target's shape does not fit; TypeError where it is not of integers",
+    "_lower": 'ValueError where UPLO is neither "L" nor "U"',
+    "_lower_places": "ValueError where row or col is below 0",
+    "_not_empty": "ValueError where there are no elements",
+    "_not_larger": "ValueError where the matrices are larger than the algorithm serves",
+    "_only_pivoted": "ValueError where pivot is False",
+    "_plus": "ValueError where the input does not broadcast to the product",
+    "_pool_spec": "ValueError where dims are missing, or padding is more than half of the kernel",
+    "_quantile": "ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers",
+    "_reduce": "ValueError where reduction is unknown",
+    "_row_of": "ValueError where padding_idx is no row",
+    "_same_shape": "ValueError where the target has another shape",
+    "_two_dims": "ValueError where both dims are the same",
+    "as_dtype": "TypeError where the dtype is unknown",
+    "as_index": "IndexError where an index is out of range; TypeError where it is not of integers",
+    "batched": "ValueError where leading dims do not fit",
+    "broadcast": "ValueError where shapes do not broadcast",
+    "cat": "ValueError where there is no tensor, or shapes differ outside the dim",
+    "check_module": "TypeError where one is no module",
+    "fits": "ValueError where the right-hand sides do not fit the matrices",
+    "fitted": "ValueError where the dtype has no such value",
+    "interpolate": "ValueError where the input has not 3 to 5 dims, or size and scale_factor do not fit",
+    "linalg_matrix_norm": "ValueError where ord is no norm of matrices",
+    "matrices": "ValueError where these are no matrices (square ones, where due); TypeError for integers",
+    "matrix_dims": "ValueError where dim are not two different dims",
+    "normal_dim": "IndexError where there is no such dim",
+    "normal_dims": "IndexError where there is no such dim; ValueError where one is named twice",
+    "one_each": "ValueError where there is not one function for each group",
+    "options": "TypeError where an option is unknown",
+    "pair": "ValueError where there is neither one number nor one for each dim",
+    "positive": "ValueError where a size is no whole number above 0",
+    "scaled": "TypeError where alpha or value is no whole number and the tensors are of integers",
+    "scattered": "ValueError where index is larger than the tensor outside the dim",
+    "sizes_of": "TypeError where a size is no whole number",
+    "transposed_size": "ValueError where nothing is left, or output_padding is not below stride or dilation",
+    "unchecked": "ValueError where check_errors is True",
+    "within": "ValueError where a number is out of its range",
+}
 
 
-def told(doc: str | None, name: str, arguments: tuple[str, ...]) -> str:
+def raises(name: str, doc: str, calls: tuple[str, ...] = ()) -> list[str]:
+    """The line of what a function raises, by itself or by those that it calls; none where it says so."""
+    if "Error" in doc:
+        return []
+    when = RAISES.get(name, "")
+    if when:
+        is_told = when.startswith(("TypeError", "IndexError"))
+        return [when if is_told else f"ValueError where {when}"]
+    found: dict[str, list[str]] = {}  # error -> when
+    rows = (row for call in calls if call in CHECKS for row in CHECKS[call].split("; "))
+    for row in dict.fromkeys(rows):
+        error, _, reason = row.partition(" where ")
+        found.setdefault(error, []).append(f"where {reason}")
+    lines = [f"{error} {'; '.join(reasons)}" for error, reasons in found.items()]
+    return ["; ".join(lines)] if lines else []
+
+
+def told(doc: str | None, name: str, arguments: tuple[str, ...], calls: tuple[str, ...] = ()) -> str:
     """A docstring with a line for each argument that it says nothing of and that the tables know."""
     text = doc or ""
-    words = set(re.findall(r"\w+", text))
+    said = re.sub(r"(?<!\w)\[[^]]*\]", "", text)  # without shapes: a size there says nothing of itself
+    words = set(re.findall(r"\w+", said))
     more = [
         f"{a}: {meaning}"
         for a in arguments
         if (meaning := OWN.get((name, a)) or MEANINGS.get(a)) and a not in words
     ]
-    more += [f"Raises {line}." for line in raises(name, text)]
+    more += [f"Raises {line}." for line in raises(name, text, calls)]
     return "\n".join([cleandoc(text), "", *more]) if more and text else text
 
 
@@ -424,9 +529,15 @@ def names_of(f: Callable) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest]
 
 
+def calls_of(f: Callable) -> tuple[str, ...]:
+    """What a function's body calls and reads, by name."""
+    code = getattr(unwrap(f), "__code__", None)
+    return () if code is None else code.co_names
+
+
 def explained(entry: T) -> T:
     """Give a function's or a class's docstring the lines that it lacks."""
     found: Any = entry
     called: Any = found.__init__ if isinstance(entry, type) else entry
-    found.__doc__ = told(found.__doc__, found.__name__, names_of(called))
+    found.__doc__ = told(found.__doc__, found.__name__, names_of(called), calls_of(called))
     return entry

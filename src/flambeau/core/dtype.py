@@ -184,12 +184,13 @@ def promote(*dtypes: DType) -> DType:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype that holds both."""
+    """The dtype that holds what type1 and type2 hold; TypeError for an unknown one."""
     return promote(as_dtype(type1), as_dtype(type2))
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a cast stays in the category or goes up (bool, integer, float, complex), as PyTorch has it."""
+    """Whether a cast from_ a dtype `to` another stays in the category or goes up (bool, integer, float,
+    complex), as PyTorch has it. TypeError for an unknown dtype."""
     return as_dtype(from_).category <= as_dtype(to).category
 
 

@@ -98,7 +98,7 @@ class inference_mode(Switch):
 
 
 class set_grad_enabled(Switch):
-    """Gradients on or off from this call on; as a context or decorator, until its end."""
+    """Gradients on (mode=True) or off from this call on; as a context or decorator, until its end."""
 
     def __init__(self, mode: bool):
         super().__init__(bool(mode))

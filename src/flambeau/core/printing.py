@@ -56,7 +56,8 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**settings: Any) -> Iterator[None]:
-    """set_printoptions for the time of a `with` block. settings: its arguments."""
+    """set_printoptions for the time of a `with` block. settings: its arguments; ValueError for an
+    unknown profile."""
     before = get_printoptions()
     try:
         set_printoptions(**settings)

@@ -118,7 +118,8 @@ def set_default_dtype(d: Any) -> None:
 async def open_device(spec: Any = None) -> Device:
     """`get_device`, awaited: what a page calls first, since a browser gives its GPU only to those who wait.
 
-    After the GPU was lost it opens it again; tensors from before are gone.
+    spec: a device's name, as get_device takes it; None for the best. After the GPU was lost it
+    opens it again; tensors from before are gone.
     """
     if IN_BROWSER and spec != "cpu" and (spec is None or isinstance(spec, str)):
         from . import web

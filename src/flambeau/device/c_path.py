@@ -331,7 +331,7 @@ class WgpuMapping:
         path, device, until = self.path, self.path.device, time.perf_counter() + SPIN_SECONDS
         naps = path.naps()
         while self.status is None and not device.lost:
-            if is_shared() and time.perf_counter() > until:
+            if time.perf_counter() > until and is_shared():
                 next(naps)
                 path.poll(False)
             else:

@@ -30,7 +30,7 @@ MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
 def save_program(
     fn: Callable, example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
 ) -> Path:
-    """Write what a model or function does to its inputs as a folder that load_program, or a web page, runs.
+    """Write what fn, a model or function, does to its inputs as a folder that load_program, or a page, runs.
 
     example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
     in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is

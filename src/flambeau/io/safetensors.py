@@ -43,14 +43,21 @@ PLACE = 1 << 53  # what a place is less than
 
 
 def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors by name; the file is whole or as before. FlambeauError when it can't be written."""
+    """Write tensors by name; the file is whole or as before.
+
+    path: the file; metadata: texts that stand beside the tensors. FlambeauError when it can't be written,
+    TypeError for what such a file can't hold.
+    """
     checked(tensors, f"save_file({str(path)!r})")
     raw = readback.read(list(tensors.values()))
     write_bytes(Path(path), *packed(tensors, raw, metadata))
 
 
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
-    """The bytes of the file that `save_file` would write, awaited: for pages, which have no files."""
+    """The bytes of the file that `save_file` would write, awaited: for pages, which have no files.
+
+    metadata: texts that stand beside the tensors. TypeError for what such a file can't hold.
+    """
     checked(tensors, "save_bytes(...)")
     return b"".join(packed(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata))
 
@@ -110,7 +117,9 @@ def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> 
 
 
 def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
-    """Read tensors by name. float64 becomes float32 on a GPU, which has no such floats, float8 float16.
+    """Read the tensors of a file (`path`) by name.
+
+    float64 becomes float32 on a GPU, which has no such floats, float8 float16.
 
     FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
     """
@@ -120,7 +129,10 @@ def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
 
 
 def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
-    """`load_file` of bytes that are there already, as a page has fetched them."""
+    """`load_file` of bytes that are there already, as a page has fetched them.
+
+    data: what has the file's bytes: bytes, a memoryview, an array. FlambeauError as load_file's.
+    """
     return loaded(data, device, "load_bytes(...)")
 
 

@@ -98,7 +98,7 @@ class BertLayer(nn.Module):
 class BertModel(nn.Module):
     """Vectors of the words of a text, each by all of it. [b, n] -> [b, n, d], [b, d]
 
-    config: a BertConfig, or what config.json holds.
+    config: a BertConfig, or what config.json holds (ValueError where a size is missing).
     """
 
     def __init__(self, config: BertConfig | Mapping[str, Any]):

@@ -120,7 +120,7 @@ class GPT2Model(nn.Module):
 class GPT2LMHeadModel(nn.Module):
     """GPT-2 and scores of the next token. [b, n] -> [b, n, vocab_size]
 
-    config: a GPT2Config, or what config.json holds.
+    config: a GPT2Config, or what config.json holds (ValueError where a size is missing).
     """
 
     def __init__(self, config: GPT2Config | Mapping[str, Any]):

@@ -229,7 +229,8 @@ class LlamaModel(nn.Module):
 class LlamaForCausalLM(nn.Module):
     """Llama and scores of the next token. [b, n] -> [b, n, vocab_size]
 
-    config: a LlamaConfig, or what config.json holds; its model_type tells the family.
+    config: a LlamaConfig, or what config.json holds (ValueError where a size is missing); its model_type
+    tells the family.
     """
 
     def __init__(self, config: LlamaConfig | Mapping[str, Any]):

@@ -67,8 +67,8 @@ class WhisperEncoderLayer(nn.Module):
 class WhisperEncoder(nn.Module):
     """Half a minute of sound as vectors. [b, num_mel_bins, 2 * max_source_positions] -> [b, n, d]
 
-    config: a WhisperConfig, or what config.json holds. The spectrogram is in logarithms, as Whisper's
-    feature extractor makes it.
+    config: a WhisperConfig, or what config.json holds (ValueError where a size is missing). The
+    spectrogram is in logarithms, as Whisper's feature extractor makes it.
     """
 
     def __init__(self, config: WhisperConfig | Mapping[str, Any]):

@@ -12,7 +12,7 @@ from ..nn.module import Module
 from ..tensor import Tensor
 
 class CELU(Module):
-    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
 
     alpha: _float
     def __init__(self, alpha: _float = 1.0, inplace: _bool = False) -> None: ...
@@ -20,7 +20,7 @@ class CELU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ELU(Module):
-    """x, or alpha * (exp(x) - 1) where x < 0."""
+    """x, or alpha * (exp(x) - 1) where x < 0. [...] -> [...]"""
 
     alpha: _float
     def __init__(self, alpha: _float = 1.0, inplace: _bool = False) -> None: ...
@@ -39,7 +39,9 @@ class GELU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class GLU(Module):
-    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
+    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]
+
+    Raises ValueError where the dim does not halve."""
 
     dim: _int
     def __init__(self, dim: _int = -1) -> None: ...
@@ -61,13 +63,15 @@ class Hardsigmoid(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Hardswish(Module):
-    """x * hardsigmoid(x)"""
+    """x * hardsigmoid(x). [...] -> [...]"""
     def __init__(self, inplace: _bool = False) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Hardtanh(Module):
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
+    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
     min_val: _float
     max_val: _float
@@ -76,7 +80,7 @@ class Hardtanh(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class LeakyReLU(Module):
-    """x, or x * negative_slope where x < 0."""
+    """x, or x * negative_slope where x < 0. [...] -> [...]"""
 
     negative_slope: _float
     def __init__(self, negative_slope: _float = 0.01, inplace: _bool = False) -> None: ...
@@ -84,7 +88,7 @@ class LeakyReLU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), safe for large negative x."""
+    """log(sigmoid(x)), safe for large negative x. [...] -> [...]"""
     def __init__(self) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
@@ -99,13 +103,13 @@ class LogSoftmax(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Mish(Module):
-    """x * tanh(softplus(x))"""
+    """x * tanh(softplus(x)). [...] -> [...]"""
     def __init__(self, inplace: _bool = False) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReLU(Module):
-    """max(x, 0)"""
+    """max(x, 0). [...] -> [...]"""
     def __init__(self, inplace: _bool = False) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
@@ -117,13 +121,13 @@ class ReLU6(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class SELU(Module):
-    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
     def __init__(self, inplace: _bool = False) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Shrink(Module):
-    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink).
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]
 
     Raises ValueError where lambd is below 0."""
 
@@ -140,7 +144,7 @@ class SiLU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))"""
+    """1 / (1 + exp(-x)). [...] -> [...]"""
     def __init__(self) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
@@ -164,7 +168,7 @@ class Softmin(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree."""
+    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree. [...] -> [...]"""
 
     beta: _float
     threshold: _float
@@ -173,7 +177,9 @@ class Softplus(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Softshrink(Module):
-    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+    """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]
+
+    Raises ValueError where lambd is below 0."""
 
     lambd: _float
     def __init__(self, lambd: _float = 0.5) -> None: ...
@@ -181,13 +187,15 @@ class Softshrink(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Softsign(Module):
-    """x / (1 + |x|)"""
+    """x / (1 + |x|). [...] -> [...]"""
     def __init__(self) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class SwiGLU(Module):
-    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]"""
+    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]
+
+    Raises ValueError where the dim does not halve."""
 
     dim: _int
     def __init__(self, dim: _int = -1) -> None: ...
@@ -195,19 +203,21 @@ class SwiGLU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Tanh(Module):
-    """hyperbolic tangent"""
+    """hyperbolic tangent. [...] -> [...]"""
     def __init__(self) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Tanhshrink(Module):
-    """x - tanh(x)"""
+    """x - tanh(x). [...] -> [...]"""
     def __init__(self) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Threshold(Module):
-    """x, or `value` where x <= threshold."""
+    """x, or `value` where x <= threshold. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value."""
 
     threshold: _float
     value: _float
@@ -216,7 +226,7 @@ class Threshold(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ThresholdedReLU(Module):
-    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""
+    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu). [...] -> [...]"""
 
     alpha: _float
     def __init__(self, alpha: _float = 1.0) -> None: ...

@@ -4,6 +4,7 @@ from typing import Any
 
 from ..core.docstrings import explained
 from ..ops import random
+from ..ops.distribution import randn_like
 from ..tensor import Tensor
 from .module import Module
 
@@ -93,3 +94,21 @@ class FeatureAlphaDropout(Dropping):
     """
 
     function = staticmethod(random.feature_alpha_dropout)
+
+
+class GaussianNoise(Module):
+    """In training adds normal numbers to its input, which it gives as it is otherwise. [...] -> [...]
+
+    std: their standard deviation; ValueError below 0.
+    """
+
+    def __init__(self, std: float = 0.1):
+        if not std >= 0:
+            raise ValueError(f"GaussianNoise(std={std}): a standard deviation is 0 or more: give another")
+        self.std = std
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + randn_like(x) * self.std if self.training and self.std else x
+
+    def extra_repr(self) -> str:
+        return f"std={self.std}"

@@ -125,13 +125,15 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
+    """Uniform with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010). ValueError
+    below 2 dims."""
     bound = gain * sqrt(6 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
+    """Normal with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010). ValueError
+    below 2 dims."""
     return normal_(tensor, 0.0, gain * sqrt(2 / sum(fans(tensor))), generator)
 
 

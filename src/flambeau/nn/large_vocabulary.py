@@ -93,7 +93,8 @@ def linear_cross_entropy(
 
     target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
     linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
-    which cut the work into pieces, is no argument: the planner decides what is stored.
+    which cut the work into pieces, is no argument: the planner decides what is stored. ValueError where
+    shapes do not fit.
     """
     classes, *out = linear_weight.shape[:-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)

@@ -76,8 +76,9 @@ def layer(
 
     inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
     given = [*rules.parameters.values(), *([inplace] if takes else [])]
-    _sign(__init__, sorted(given, key=lambda p: p.kind is p.KEYWORD_ONLY), None)
+    given.sort(key=lambda p: p.kind is p.KEYWORD_ONLY)
+    _sign(__init__, given, None)
     _sign(forward, _operands(function)[:inputs], Tensor)
     doc = function.doc if isinstance(function, Op) else function.__doc__
     members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
-    return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": rules})
+    return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": Signature(given)})

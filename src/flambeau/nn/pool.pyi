@@ -12,7 +12,9 @@ from ..nn.module import Module
 from ..tensor import Tensor
 
 class AdaptiveAvgPool1d(Module):
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
     output_size: _int | Sequence[_int]
     def __init__(self, output_size: _int | Sequence[_int]) -> None: ...
@@ -20,7 +22,9 @@ class AdaptiveAvgPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveAvgPool2d(Module):
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
     output_size: _int | Sequence[_int]
     def __init__(self, output_size: _int | Sequence[_int]) -> None: ...
@@ -28,7 +32,9 @@ class AdaptiveAvgPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveAvgPool3d(Module):
-    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
     output_size: _int | Sequence[_int]
     def __init__(self, output_size: _int | Sequence[_int]) -> None: ...
@@ -36,7 +42,9 @@ class AdaptiveAvgPool3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveMaxPool1d(Module):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
     output_size: _int | Sequence[_int]
     return_indices: _bool
@@ -45,7 +53,9 @@ class AdaptiveMaxPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveMaxPool2d(Module):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
     output_size: _int | Sequence[_int]
     return_indices: _bool
@@ -54,7 +64,9 @@ class AdaptiveMaxPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveMaxPool3d(Module):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit."""
 
     output_size: _int | Sequence[_int]
     return_indices: _bool
@@ -66,7 +78,8 @@ class AvgPool1d(Module):
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
     count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
 
-    kernel_size: the window's size, one number or one for each dim"""
+    kernel_size: the window's size, one number or one for each dim
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -88,7 +101,8 @@ class AvgPool2d(Module):
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
-    divisor_override: what sums are divided by, in place of how many elements a window has"""
+    divisor_override: what sums are divided by, in place of how many elements a window has
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -112,7 +126,8 @@ class AvgPool3d(Module):
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
-    divisor_override: what sums are divided by, in place of how many elements a window has"""
+    divisor_override: what sums are divided by, in place of how many elements a window has
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -137,6 +152,7 @@ class Fold(Module):
 
     [n, c * kh * kw, positions] -> [n, c, *output_size]
 
+    output_size: height and width of the result
     kernel_size: the window's size, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -164,7 +180,8 @@ class LPPool1d(Module):
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, windows do not fit, or divisor_override is 0."""
 
     norm_type: _float
     kernel_size: _int | Sequence[_int]
@@ -185,7 +202,8 @@ class LPPool2d(Module):
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, windows do not fit, or divisor_override is 0."""
 
     norm_type: _float
     kernel_size: _int | Sequence[_int]
@@ -206,7 +224,8 @@ class LPPool3d(Module):
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, windows do not fit, or divisor_override is 0."""
 
     norm_type: _float
     kernel_size: _int | Sequence[_int]
@@ -228,7 +247,8 @@ class MaxPool1d(Module):
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -254,7 +274,8 @@ class MaxPool2d(Module):
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -280,7 +301,8 @@ class MaxPool3d(Module):
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too"""
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -378,7 +400,8 @@ class Unfold(Module):
     kernel_size: the window's size, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    stride: the distance of windows, one number or one for each dim"""
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where leading dims do not fit; where there is neither one number nor one for each dim."""
 
     kernel_size: _int | Sequence[_int]
     dilation: _int | Sequence[_int]

@@ -261,7 +261,7 @@ for _layer in (RNN, GRU, LSTM):
 class RNNCellBase(Module):
     """What cells share: the weights of one step, under PyTorch's names.
 
-    input_size, hidden_size: features of a step and of the state.
+    input_size, hidden_size: features of a step and of the state; ValueError below 1.
     """
 
     mode = ""

@@ -33,6 +33,7 @@ class CosineSimilarity(Module):
 
 class CrossMapLRN2d(Module):
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+    [n, c, *size] -> [n, c, *size]
 
     Raises ValueError where the input has fewer than 3 dims."""
 
@@ -45,7 +46,9 @@ class CrossMapLRN2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Flatten(Module):
-    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
+
+    Raises IndexError where there is no such dim."""
 
     start_dim: _int
     end_dim: _int
@@ -55,6 +58,7 @@ class Flatten(Module):
 
 class LocalResponseNorm(Module):
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+    [n, c, *size] -> [n, c, *size]
 
     Raises ValueError where the input has fewer than 3 dims."""
 

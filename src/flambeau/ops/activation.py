@@ -60,7 +60,7 @@ def gelu(input, approximate: str = "none"):
 
 @composed
 def softplus(input, beta: float = 1.0, threshold: float = 20.0):
-    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree."""
+    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree. [...] -> [...]"""
     x, dtype = in_float32(input)
     scaled = x * beta
     y = (scaled > threshold).where(x, scaled.clamp(max=threshold).exp().log1p() * (1 / beta))
@@ -69,13 +69,13 @@ def softplus(input, beta: float = 1.0, threshold: float = 20.0):
 
 @composed
 def logsigmoid(input):
-    """log(sigmoid(x)), safe for large negative x."""
+    """log(sigmoid(x)), safe for large negative x. [...] -> [...]"""
     return input.minimum(0) - (-input.abs()).exp().log1p()
 
 
 @composed
 def leaky_relu(input, negative_slope: float = 0.01):
-    """x, or x * negative_slope where x < 0."""
+    """x, or x * negative_slope where x < 0. [...] -> [...]"""
     return (input > 0).where(input, input * negative_slope)
 
 
@@ -92,13 +92,13 @@ def _elu(x, *, alpha, slope):
 
 @composed
 def elu(input, alpha: float = 1.0):
-    """x, or alpha * (exp(x) - 1) where x < 0."""
+    """x, or alpha * (exp(x) - 1) where x < 0. [...] -> [...]"""
     return _elu(input, alpha=alpha, slope=1.0)
 
 
 @composed
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
+    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]"""
     low, high = fitted(min_val, input.dtype), fitted(max_val, input.dtype)
     above = (input <= low).where(low, input)
     return (above >= high).where(high, above)
@@ -118,31 +118,31 @@ def hardsigmoid(input):
 
 @composed
 def hardswish(input):
-    """x * hardsigmoid(x)"""
+    """x * hardsigmoid(x). [...] -> [...]"""
     return input * hardsigmoid(input)
 
 
 @composed
 def mish(input):
-    """x * tanh(softplus(x))"""
+    """x * tanh(softplus(x)). [...] -> [...]"""
     return input * softplus(input).tanh()
 
 
 @composed
 def softsign(input):
-    """x / (1 + |x|)"""
+    """x / (1 + |x|). [...] -> [...]"""
     return input / (input.abs() + 1)
 
 
 @composed
 def celu(input, alpha: float = 1.0):
-    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
     return _elu(input, alpha=alpha, slope=1 / alpha)
 
 
 @composed
 def selu(input):
-    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
     return _elu(input, alpha=1.6732632423543772, slope=1.0) * 1.0507009873554805
 
 
@@ -157,7 +157,8 @@ def prelu(input, weight):
 
 @composed
 def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False):
-    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds."""
+    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+    [...] -> [...]"""
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slope = uniform_bits(input.shape, input.device) * (upper - lower) + lower
@@ -166,7 +167,7 @@ def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = Fa
 
 @composed
 def tanhshrink(input):
-    """x - tanh(x)"""
+    """x - tanh(x). [...] -> [...]"""
     return input - input.tanh()
 
 
@@ -178,13 +179,13 @@ def hardshrink(input, lambd: float = 0.5):
 
 @composed
 def softshrink(input, lambd: float = 0.5):
-    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+    """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]"""
     return shrink(input, lambd, lambd)
 
 
 @composed
 def shrink(input, lambd: float = 0.5, bias: float = 0.0):
-    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink)."""
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]"""
     if lambd < 0:
         raise ValueError(f"lambd={lambd} is below 0: give a number from 0")
     inner = (input < -lambd).where(input + bias, 0.0)
@@ -193,13 +194,13 @@ def shrink(input, lambd: float = 0.5, bias: float = 0.0):
 
 @composed
 def threshold(input, threshold: float, value: float):
-    """x, or `value` where x <= threshold."""
+    """x, or `value` where x <= threshold. [...] -> [...]"""
     return (input <= threshold).where(fitted(value, input.dtype), input)
 
 
 @composed
 def thresholded_relu(input, alpha: float = 1.0):
-    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""
+    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu). [...] -> [...]"""
     return (input <= alpha).where(0.0, input)
 
 

@@ -263,7 +263,8 @@ def chain_matmul(*matrices):
 
 @composed
 def linalg_multi_dot(tensors):
-    """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications."""
+    """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
+    [n, k], [k, m], ... -> [n, m]"""
     return _chain(list(tensors))
 
 

@@ -119,7 +119,8 @@ class Forms(Family):
         return self.split(list(split_sizes), dim)
 
     def narrow_copy(self, dim: int, start: int, length: int, *, out=None):
-        """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
+        """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`.
+        IndexError and ValueError where these are not there."""
         copied = lambda: self.narrow(dim, start, length).clone()  # noqa: E731
         return copied() if out is None else into(copied, (), {"out": out})
 

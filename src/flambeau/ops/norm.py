@@ -200,7 +200,8 @@ def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
 
 @composed
 def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
-    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012)."""
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+    [n, c, *size] -> [n, c, *size]"""
     if input.ndim < 3:
         raise ValueError("takes batch, channels and more: reshape it")
     windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)

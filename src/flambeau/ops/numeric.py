@@ -141,7 +141,8 @@ class Numeric(Family):
         return near | (x.isnan() & y.isnan()) if equal_nan else near
 
     def allclose(self, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-        """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
+        """Whether |input - other| <= atol + rtol * |other| everywhere, as a Python bool: runs the graph and
+        waits. equal_nan: NaNs equal each other."""
         return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
     def equal(self, other) -> bool:

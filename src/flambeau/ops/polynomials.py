@@ -57,7 +57,9 @@ def _declare(name: str, meaning: str, rule: Recurrence, shifted: bool):
 
     polynomial.__name__ = polynomial.__qualname__ = name
     of = "2 x - 1" if shifted else "x"
-    polynomial.__doc__ = f"{meaning} polynomial of degree n at {of}. [...] -> [...]"
+    polynomial.__doc__ = (
+        f"{meaning} polynomial of degree n at {of}; TypeError where n is no int. [...] -> [...]"
+    )
     return composed(polynomial)
 
 

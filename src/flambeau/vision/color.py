@@ -15,8 +15,9 @@ JITTERS = ("brightness", "contrast", "saturation", "hue")
 class ColorJitter(ImageTransform):
     """Brightness, contrast, saturation and hue of each sample changed, in this order.
 
-    The first three are a number x for factors from max(0, 1 - x) to 1 + x, or (low, high); hue, in parts of
-    the circle, is a number up to 0.5 for both sides, or (low, high).
+    brightness, contrast, saturation: a number x for factors from max(0, 1 - x) to 1 + x, or (low, high); hue:
+    in parts of the circle, a number up to 0.5 for both sides, or (low, high). ValueError for other numbers,
+    and, when it is called, for images of other than 1 or 3 channels.
     """
 
     def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None):
@@ -63,8 +64,11 @@ def _jitter(name: str, value: Any) -> tuple[float, float] | None:
 
 
 class Grayscale(ImageTransform):
-    """0.2989 red + 0.587 green + 0.114 blue (or the one channel that there is), as one channel or as three
-    that are equal."""
+    """0.2989 red + 0.587 green + 0.114 blue (or the one channel that there is).
+
+    num_output_channels: 1, or 3 that are equal. ValueError for another, and, when it is called, for images of
+    other than 1 or 3 channels.
+    """
 
     def __init__(self, num_output_channels: int = 1):
         if num_output_channels not in (1, 3):
@@ -82,7 +86,10 @@ class Grayscale(ImageTransform):
 
 
 class Normalize(ImageTransform):
-    """(x - mean) / std of each channel; images are floats by then: ToDtype(float32, scale=True) first."""
+    """(x - mean) / std of each channel; images are floats by then: ToDtype(float32, scale=True) first.
+
+    ValueError where std is 0, or there is not one number a channel; TypeError for images of uint8.
+    """
 
     def __init__(self, mean: Sequence[float], std: Sequence[float]):
         if 0 in std:
@@ -98,7 +105,10 @@ class Normalize(ImageTransform):
 
 
 class ToDtype(ImageTransform):
-    """Another dtype: uint8 or a float; with `scale` white is 255 in uint8, 1.0 in floats; else it stays."""
+    """Another dtype; with `scale` white is 255 in uint8, 1.0 in floats; else it stays as it is.
+
+    TypeError for other dtypes than uint8 and floats.
+    """
 
     def __init__(self, dtype: Any, scale: bool = False):
         if dtype is not dt.uint8 and not dtype.is_float:
@@ -115,7 +125,8 @@ class ToDtype(ImageTransform):
 class RandomErasing(ImageTransform):
     """A box of each sample set to `value` with probability p: of an area in `scale`, its ratio in `ratio`.
 
-    Of ten draws the first that fits inside, else none. value: a number, or one a channel.
+    Of ten draws the first that fits inside, else none. value: a number, or one a channel. ValueError where p
+    is not in 0 to 1, or another is no number of that kind.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class ImageTransform:
 class Compose(ImageTransform):
     """Transforms one after the other: places (crop, flip, affine) and then colours are one pass over pixels.
 
-    TypeError for what is no transform.
+    transforms: in order. TypeError for what is no transform.
     """
 
     def __init__(self, transforms: Sequence[ImageTransform]):

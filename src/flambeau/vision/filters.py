@@ -14,8 +14,8 @@ from .stages import Images, Whole
 class Resize(ImageTransform):
     """Images of another size: (height, width), or a whole number for the shorter side.
 
-    bilinear, smoothed where it shrinks (antialias), or nearest. max_size: the most that the longer side
-    may be.
+    interpolation: bilinear, smoothed where it shrinks (antialias), or nearest. max_size: the most that the
+    longer side may be. ValueError for other sizes, and for max_size beside both sizes.
     """
 
     def __init__(
@@ -83,7 +83,8 @@ def _row(n: int, weights: dict[int, float]) -> list[float]:
 class GaussianBlur(ImageTransform):
     """Each sample smoothed by a Gaussian of its own width, sigma in (low, high) or one for all, in pixels.
 
-    kernel_size: odd numbers, (height, width) or one for both; edges are reflected.
+    kernel_size: odd numbers, (height, width) or one for both; edges are reflected. ValueError for
+    others, and, when it is called, where images are too small to be reflected.
     """
 
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):

@@ -30,7 +30,7 @@ def whole_below(u: Any, n: Any) -> Any:
 
 
 class RandomHorizontalFlip(ImageTransform):
-    """Left and right exchanged, with probability p."""
+    """Left and right exchanged, with probability p; ValueError where it is not in 0 to 1."""
 
     def __init__(self, p: float = 0.5):
         self.p = checked(type(self), "p", p, 0, 1)
@@ -46,7 +46,7 @@ class RandomHorizontalFlip(ImageTransform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Top and bottom exchanged, with probability p."""
+    """Top and bottom exchanged, with probability p; ValueError where it is not in 0 to 1."""
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         flip = params["flip"]
@@ -55,7 +55,10 @@ class RandomVerticalFlip(RandomHorizontalFlip):
 
 
 class CenterCrop(ImageTransform):
-    """The middle part of size (height, width), 0 where the image is smaller."""
+    """The middle part of size (height, width), 0 where the image is smaller.
+
+    ValueError where size is not one or two whole numbers above 0.
+    """
 
     def __init__(self, size: int | Sequence[int]):
         self.size = pair_of(type(self), "size", size)
@@ -75,7 +78,8 @@ class RandomCrop(ImageTransform):
     """A part of size (height, width) at a place of each sample's own, after padding.
 
     padding: on all sides, (left and right, top and bottom), or (left, top, right, bottom); pad_if_needed: up
-    to the size, on both sides. padding_mode: constant (`fill`), edge, reflect or symmetric.
+    to the size, on both sides. padding_mode: constant (`fill`), edge, reflect or symmetric. ValueError for
+    other sizes and modes, and, when it is called, where the padded images are smaller than size.
     """
 
     def __init__(
@@ -137,7 +141,8 @@ class RandomResizedCrop(ImageTransform):
     """A part of an area of `scale` and a ratio of width to height in `ratio`, as large as `size`.
 
     Read where its pixels lie, by `interpolation`, without smoothing (torchvision's antialias=False); of ten
-    draws the first that fits, else the middle. Each sample has a part of its own.
+    draws the first that fits, else the middle. Each sample has a part of its own. ValueError for other sizes
+    and spans, an unknown interpolation, and antialias=True.
     """
 
     def __init__(
@@ -220,7 +225,8 @@ class RandomAffine(ImageTransform):
 
     degrees: (low, high), or a number for both sides of 0; translate: the largest parts of width and height,
     in whole pixels; scale: (low, high); shear: degrees along x, or (low, high) for x, or those of x and y.
-    interpolation: nearest or bilinear. center: (x, y), else the middle.
+    interpolation: nearest or bilinear. more: fill, what lies outside, a number or one a channel; center:
+    (x, y), else the middle. ValueError for a value that can't be meant, TypeError for another option.
     """
 
     def __init__(
@@ -266,7 +272,9 @@ class RandomAffine(ImageTransform):
 class RandomRotation(ImageTransform):
     """Each sample turned counter-clockwise by degrees in (low, high), or up to a number to both sides.
 
-    expand must be False: a batch has images of one size.
+    interpolation: nearest or bilinear. center: (x, y), else the middle. fill: what lies outside, a number or
+    one a channel. ValueError for expand=True, since a batch has images of one size, for another interpolation
+    and for degrees out of order.
     """
 
     def __init__(

@@ -79,6 +79,6 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module of a class, made with these arguments; first values are lazy here, and loading takes their
+    """A module of module_cls, made with these arguments; first values are lazy here, and loading takes their
     place before they are computed."""
     return module_cls(*args, **kwargs)

@@ -27,7 +27,8 @@ class LoRALinear(Module):
     """A frozen linear layer plus a product of two thin matrices that are learned (Hu et al., 2021).
 
     [..., in] -> [..., out]; base: the layer, which may be quantised. r: the rank of what is added. alpha:
-    what is added is scaled by alpha / r. ValueError for a rank that is none.
+    what is added is scaled by alpha / r. dropout: the share of inputs that the added part drops. ValueError
+    for a rank that is none.
     """
 
     def __init__(self, base: Linear | QuantizedLinear, r: int = 8, alpha: float = 16.0, dropout: float = 0.0):
@@ -111,7 +112,8 @@ def lora(
     """Freeze a model and add low ranks to its linear layers whose dotted names match, quantised ones too, and
     to the weights of MultiheadAttention's queries, keys and values ("*.in_proj_weight"); returns it.
 
-    pattern: one or several, as of files: "blocks.*.qkv". dropout: the share of a layer's inputs that the
+    r: the rank of what is added, which is scaled by alpha / r. pattern: one or several, as of files:
+    "blocks.*.qkv". dropout: the share of a layer's inputs that the
     added part drops in training. ValueError where no linear layer matches, and for a dropout where a weight
     of attention does, which has no inputs of its own.
     """
@@ -149,8 +151,8 @@ def _is_adapted(m: Module, name: str) -> bool:
 
 
 def freeze(model: Module, pattern: str | tuple[str, ...] = "*", frozen: bool = True) -> list[str]:
-    """Let gradients be taken no more (frozen=False: again) by the parameters whose dotted names match; their
-    names.
+    """Let gradients be taken no more (frozen=False: again) by the parameters of a model whose dotted names
+    match; their names.
 
     pattern: one or several, as of files: "encoder.*". ValueError where no parameter matches.
     """

@@ -59,7 +59,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Undo weight_norm: a parameter with the value that it gives. ValueError where there is none."""
+    """Let the tensor `name` of a module be a parameter again, with the value that weight_norm gives it.
+    Returns the module. ValueError where there is none."""
     return _removed(module, name, "weight_norm", ("g", "v"))
 
 
@@ -95,5 +96,6 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Undo spectral_norm: a parameter with the value that it gives. ValueError where there is none."""
+    """Let the tensor `name` of a module be a parameter again, with the value that spectral_norm gives it.
+    Returns the module. ValueError where there is none."""
     return _removed(module, name, "spectral_norm", ("orig", "u", "v"))

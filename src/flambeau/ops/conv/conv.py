@@ -177,8 +177,8 @@ def _conv(nd):
 
     convolve.__name__ = f"conv{nd}d"
     convolve.__doc__ = (
-        f"Cross-correlation over {nd} dims, as PyTorch's conv{nd}d: stride, padding ('same', 'valid', a"
-        f" number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"
+        f"Cross-correlation over {nd} dims, as PyTorch's conv{nd}d."
+        f" [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"
     )
     return composed(convolve)
 

@@ -227,5 +227,5 @@ def fft_fftshift(input, dim=None):
 
 @composed
 def fft_ifftshift(input, dim=None):
-    """The inverse of fftshift."""
+    """The inverse of fftshift. [...] -> [...]"""
     return _turned(input, dim, lambda n: n // 2)
