@@ -92,6 +92,23 @@ def test_a_hundred_steps_are_torchs(torch, name):
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-15)
 
 
+# A second CyclicLR is left out: PyTorch's begins at the first rate of the one before, and moves to its own
+# base_lr by its first step.
+@pytest.mark.parametrize("second", [name for name in CASES if not name.startswith("CyclicLR")])
+def test_two_of_one_optimizer_are_torchs(torch, second):
+    def rates(lib, o, first):
+        one, two, rows = CASES[first](lib, o), CASES[second](lib, o), []
+        for t in range(20):
+            set_now = [g[name] for g in o.param_groups for name in ("lr", "initial_lr", "momentum")]
+            rows.append([*set_now, *one.get_last_lr(), *two.get_last_lr()])
+            (two if t % 3 == 0 else one).step()
+        return rows
+
+    for first in CASES:
+        wanted = rates(torch.optim.lr_scheduler, torchs(torch), first)
+        np.testing.assert_allclose(rates(ours, optimizer(), first), wanted, 1e-9, 1e-15, err_msg=first)
+
+
 @pytest.mark.parametrize("strategy, epochs", [("cos", 10), ("linear", 7), ("cos", 0)])
 def test_swalr_is_torchs(torch, strategy, epochs):
     mine, other = optimizer(), torchs(torch)
@@ -251,6 +268,50 @@ def test_warm_up_and_cosine():
     assert rates[14] == rates[15] == 0.1
 
 
+def test_noam_is_its_formula(torch):
+    mine, other = optimizer(), torchs(torch)
+    a = path(ours.NoamLR(mine, 64, 10), mine, 40)
+    formula = lambda t: 64**-0.5 * min((t + 1) ** -0.5, (t + 1) * 10**-1.5)  # noqa: E731
+    b = path(torch.optim.lr_scheduler.LambdaLR(other, formula), other, 40)
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert a[:, 0].argmax() == 9 and a[9, 0] == pytest.approx(0.4 / 8 / 10**0.5)
+
+
+PARTS = {
+    "factors": ("LinearLR", "ExponentialLR", "StepLR"),
+    "of the step before": ("MultiplicativeLR", "CosineAnnealingLR"),
+    "that moves momenta too": ("LambdaLR", "OneCycleLR"),
+    "made of others": ("SequentialLR of three", "ChainedScheduler", "CosineAnnealingWarmRestarts"),
+    "one": ("PolynomialLR",),
+}
+
+
+@pytest.mark.parametrize("reduction, join", [("mean", np.mean), ("sum", np.sum), ("prod", np.prod)])
+@pytest.mark.parametrize("names", PARTS.values(), ids=PARTS)
+def test_combined_schedules_go_each_their_own_way(names, reduction, join):
+    o, alone = optimizer(), [optimizer() for _ in names]
+    found = path(ours.CombinedLR(o, [CASES[name](ours, o) for name in names], reduction), o)
+    each = np.array([path(CASES[name](ours, a), a) for name, a in zip(names, alone, strict=True)])
+    first = [g["initial_lr"] for g in o.param_groups]
+    np.testing.assert_allclose(found[:, ::2], first * join(each[..., ::2] / first, 0), rtol=1e-9, atol=1e-15)
+
+
+def test_a_combined_schedule_goes_on_from_its_state_and_from_a_rate_of_0():
+    def made():
+        o = optimizer()
+        return o, ours.CombinedLR(o, [ours.StepLR(o, 2), ours.ExponentialLR(o, 0.9)], "prod")
+
+    (o, one), (other, again) = made(), made()
+    for _ in range(5):
+        one.step()
+    again.load_state_dict(one.state_dict())
+    other.load_state_dict(o.state_dict())
+    assert again.get_last_lr() == one.get_last_lr() and again.last_epoch == 5
+    assert (path(again, other, 9) == path(one, o, 9)).all()
+    o = fb.optim.SGD([fb.zeros(1, device="cpu").requires_grad_()], lr=0.0)
+    assert path(ours.CombinedLR(o, [ours.StepLR(o, 2)], "prod"), o, 3)[:, :1].max() == 0
+
+
 VALUES = [5, 4, 4, 4, 4, 3.9, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
 PLATEAUS = [
     {"patience": 2},
@@ -366,6 +427,21 @@ ERRORS = [
         lambda: ours.WarmupCosineLR(optimizer(), 5, 5),
         ValueError,
         "WarmupCosineLR(warmup_steps=5, total_steps=5): the warm-up is a part: give fewer steps than in all",
+    ),
+    (
+        lambda: ours.NoamLR(optimizer(), 0, 5),
+        ValueError,
+        "NoamLR(model_size=0): is divided by: give 1 or more",
+    ),
+    (
+        lambda: ours.CombinedLR(o := optimizer(), [ours.StepLR(o, 2)], "max"),
+        ValueError,
+        "CombinedLR(reduction='max'): unknown: use one of 'mean', 'sum', 'prod'",
+    ),
+    (
+        lambda: ours.CombinedLR(optimizer(), []),
+        ValueError,
+        "CombinedLR([]): there is nothing to go through: give schedulers",
     ),
     (
         lambda: ours.CyclicLR(optimizer(), 0, 1, mode="square"),

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from math import inf
+from math import inf, prod
 from typing import Any, TypedDict, Unpack
 
 from ..core.docstrings import explained
@@ -85,6 +85,48 @@ class ChainedScheduler(Together):
         for scheduler in self.schedulers:
             scheduler.step()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+
+REDUCTIONS = {"mean": lambda factors: sum(factors) / len(factors), "sum": sum, "prod": prod}
+
+
+@explained
+class CombinedLR(Together):
+    """The first rate times the mean, sum or product of what `schedulers` would multiply it by.
+
+    `reduction` is "mean", "sum" or "prod". Each schedule goes on from its own rate, where in a
+    ChainedScheduler it goes on from what the others made of it. ValueError for another `reduction`, and
+    schedules of different optimizers.
+    """
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], reduction: str = "mean"):
+        check_parts("CombinedLR", schedulers, optimizer)
+        if reduction not in REDUCTIONS:
+            call = f"CombinedLR(reduction={reduction!r})"
+            raise ValueError(f"{call}: unknown: use one of {', '.join(map(repr, REDUCTIONS))}")
+        self.optimizer, self.schedulers, self.reduction = optimizer, list(schedulers), reduction
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = 0
+        for scheduler in self.schedulers:  # the others have moved the rate since it made its first step
+            _take_back(scheduler)
+        self._move([self.base_lrs] * len(self.schedulers))
+
+    def step(self, epoch: None = None) -> None:
+        """Move all of them on, each from the rate that it gave last."""
+        self.last_epoch += 1
+        self._move([scheduler.get_last_lr() for scheduler in self.schedulers])
+
+    def _move(self, before: Sequence[Sequence[float]]) -> None:
+        found = []
+        for scheduler, rates in zip(self.schedulers, before, strict=True):
+            self._set(rates)
+            scheduler.step()
+            found.append(scheduler.get_last_lr())
+        reduce = REDUCTIONS[self.reduction]
+        factors = (
+            [r / base if base else 0.0 for r in of] for base, *of in zip(self.base_lrs, *found, strict=True)
+        )
+        self._set([base * reduce(of) for base, of in zip(self.base_lrs, factors, strict=True)])
 
 
 class Plateau(TypedDict, total=False):
@@ -190,4 +232,5 @@ def _take_back(scheduler: LRScheduler) -> None:
     """Undo the step that a schedule made when it was made."""
     for part in getattr(scheduler, "schedulers", ()):
         _take_back(part)
-    scheduler.last_epoch -= 1
+    if not isinstance(scheduler, ChainedScheduler):  # which counts nothing itself
+        scheduler.last_epoch -= 1

@@ -212,7 +212,7 @@ class OneCycleLR(Cycling):
         )
         for i, group in enumerate(self.optimizer.param_groups):
             first = most[i] / o["div_factor"]
-            group.update(lr=first, max_lr=most[i], min_lr=first / o["final_div_factor"])
+            group.update(initial_lr=first, lr=first, max_lr=most[i], min_lr=first / o["final_div_factor"])
             if self.cycle_momentum:
                 group.update(base_momentum=low[i], max_momentum=high[i])
 

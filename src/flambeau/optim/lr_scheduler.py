@@ -1,6 +1,6 @@
 """Schedules of rates under the names of torch.optim.lr_scheduler."""
 
-from .composite import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .composite import ChainedScheduler, CombinedLR, ReduceLROnPlateau, SequentialLR
 from .cycles import CyclicLR, OneCycleLR
 from .schedules import (
     ConstantLR,
@@ -12,6 +12,7 @@ from .schedules import (
     LRScheduler,
     MultiplicativeLR,
     MultiStepLR,
+    NoamLR,
     PolynomialLR,
     StepLR,
     WarmupCosineLR,
@@ -19,6 +20,7 @@ from .schedules import (
 
 __all__ = [
     "ChainedScheduler",
+    "CombinedLR",
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
@@ -29,6 +31,7 @@ __all__ = [
     "LinearLR",
     "MultiStepLR",
     "MultiplicativeLR",
+    "NoamLR",
     "OneCycleLR",
     "PolynomialLR",
     "ReduceLROnPlateau",

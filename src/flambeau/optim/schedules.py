@@ -341,6 +341,30 @@ class WarmupCosineLR(LRScheduler):
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * min(1.0, share))) / 2
 
 
+@explained
+class NoamLR(LRScheduler):
+    """Up along a line in `warmup_steps`, then down by one over the root of the steps (Vaswani et al., 2017).
+
+    The rate is the first one times model_size ** -0.5 * min(t ** -0.5, t * warmup_steps ** -1.5) at step t,
+    from 1 on; `model_size` is the width of the model. PyTorch has it as a LambdaLR. ValueError for numbers
+    that can't be meant.
+    """
+
+    def __init__(self, optimizer: Optimizer, model_size: int, warmup_steps: int, last_epoch: int = -1):
+        for name, value in (("model_size", model_size), ("warmup_steps", warmup_steps)):
+            if value < 1:
+                raise ValueError(f"NoamLR({name}={value}): is divided by: give 1 or more")
+        self.model_size, self.warmup_steps = model_size, warmup_steps
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        return self.rate_at_once(base)
+
+    def rate_at_once(self, base: float) -> float:
+        t = self.last_epoch + 1
+        return base * self.model_size**-0.5 * min(t**-0.5, t * self.warmup_steps**-1.5)
+
+
 def state_of(function: Any) -> dict[str, Any] | None:
     """What a function that is an object knows, which is what PyTorch's schedules save of one; None of others.
 
