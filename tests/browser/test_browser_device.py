@@ -140,10 +140,13 @@ async def task(i):
 
 TRAIN = f"""{START}
 fb.manual_seed(3)
-model = fb.nn.Sequential(fb.nn.Linear(4, 16), fb.nn.Tanh(), fb.nn.Dropout(0.25), fb.nn.Linear(16, 3))
-optimizer = fb.optim.Adam(model.parameters(), lr=0.05)
-x = fb.rand(30, 4)
-y = x[:, :3].argmax(1)
+nn = fb.nn
+model = nn.Sequential(
+    nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.25), nn.Conv2d(4, 8, 3, stride=2),
+    nn.Tanh(), nn.Flatten(), nn.Linear(128, 16), nn.Dropout(0.25), nn.Linear(16, 3))
+optimizer = fb.optim.Adam(model.parameters(), lr=0.01)
+x = fb.rand(30, 1, 11, 11)
+y = x[:, 0, 5, 4:7].argmax(1)
 
 def step(x, y):
     loss = fb.nn.functional.cross_entropy(model(x), y)
@@ -151,7 +154,7 @@ def step(x, y):
     return loss
 
 def losses(step):
-    return [step(x, y) for _ in range(12)]
+    return [step(x, y) for _ in range(40)]
 """
 
 
