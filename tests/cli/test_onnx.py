@@ -143,7 +143,7 @@ def test_a_result_that_no_memory_holds_is_one_line(file, tmp_path):
 
 
 def test_names_of_outputs_are_no_paths():
-    from flambeau.cli.onnx import _plain
+    from flambeau.cli.onnx import file_name
 
     given = {"../../etc/x": "_.._etc_x", "a/b": "a_b", "y": "y", "..": "_", "": "_"}
-    assert {name: _plain(name) for name in given} == given
+    assert {name: file_name(name) for name in given} == given

@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
+from helpers.paper import PaperDevice
 from helpers.plans import GPU, SOFTWARE, names_of
+from rows import ROWS
 
 import flambeau as fb
+from flambeau.core.node import toposort
+from flambeau.core.op import OPS
 from flambeau.custom import custom_op
+from flambeau.fusion import complex_numbers
+from flambeau.fusion.legalize import legalized
 from flambeau.runtime.pipeline import counters
 from flambeau.runtime.run import realize
 from flambeau.tensor import HostScalar
@@ -338,6 +344,36 @@ def test_what_has_no_kernel_says_so(gpu):
     )
     assert third(fb.tensor([3, 6], device="cpu")).tolist() == [1, 2]
     assert third(fb.tensor([3, 6], device=gpu).int()).tolist() == [1, 2]
+
+
+def has_a_rule(name, kind: str, device) -> bool:
+    """Whether an op of the table is planned for 64-bit integers."""
+    given = [
+        fb.zeros(*i.shape, dtype={"i": fb.int64, "u": fb.uint64}[kind], device=device)
+        for i in ROWS[name].inputs
+    ]
+    try:
+        return bool(legalized(roots := [ROWS[name].compute(name, *given).node], toposort(roots)))
+    except TypeError as e:
+        if "has no kernel for" not in str(e):
+            raise
+        return False
+
+
+@pytest.mark.parametrize("kind", ["i", "u"])
+def test_no_op_on_64_bits_is_left_out(kind):
+    device = PaperDevice()
+    names = [n for n, row in ROWS.items() if kind in row.kinds and n in OPS]
+    assert len(names) > 30
+    missing = [n for n in names if not has_a_rule(n, kind, device)]
+    assert not missing, "these have a rule in RULES of fusion/integers.py, or of integer_heads.py"
+
+
+def test_no_op_on_complex_numbers_is_left_out():
+    """Those that the host computes have none."""
+    named = {n for n, op in OPS.items() if "c" in op.dtypes and (op.kind != "whole" or op.launch)}
+    missing = sorted(named - {*complex_numbers.RULES})
+    assert len(named) > 40 and not missing, "these have a rule in RULES of fusion/complex_numbers.py"
 
 
 def test_numbers_change_without_another_plan(gpu):

@@ -61,14 +61,14 @@ def shift_right(x, y):
     return np.where((y >= 0) & (y < 32), x.astype("i8") >> (y & 31), -(x < 0).astype("i8")).astype(x.dtype)
 
 
-def _each(value, n: int) -> tuple[int, ...]:
+def for_each_dim(value, n: int) -> tuple[int, ...]:
     return (value,) * n if isinstance(value, int) else tuple(value)
 
 
 def conv(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation, one output position and group at a time."""
     nd = x.ndim - 2
-    stride, padding, dilation = (_each(v, nd) for v in (stride, padding, dilation))
+    stride, padding, dilation = (for_each_dim(v, nd) for v in (stride, padding, dilation))
     x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, w.shape[2:])]
     out = [(n - s) // t + 1 for n, s, t in zip(x.shape[2:], spans, stride)]
@@ -90,8 +90,8 @@ def conv_views(spec):
 
 def _pool(x, kernel_size, stride, padding, dilation, fill, f):
     nd = x.ndim - 2
-    kernel, padding, dilation = (_each(v, nd) for v in (kernel_size, padding, dilation))
-    stride = kernel if stride is None else _each(stride, nd)
+    kernel, padding, dilation = (for_each_dim(v, nd) for v in (kernel_size, padding, dilation))
+    stride = kernel if stride is None else for_each_dim(stride, nd)
     x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)], constant_values=fill)
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
     out = [(n - s) // t + 1 for n, s, t in zip(x.shape[2:], spans, stride)]

@@ -5,12 +5,12 @@ from math import ceil, floor
 
 import numpy as np
 
-from references.base import _each, conv
+from references.base import conv, for_each_dim
 
 
 def conv_same(x, w, bias=None, padding="same", **attrs):
     """conv with the zeros that keep the size, one more behind where their number is odd."""
-    dilation = _each(attrs.get("dilation", 1), x.ndim - 2)
+    dilation = for_each_dim(attrs.get("dilation", 1), x.ndim - 2)
     reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:])]
     x = np.pad(x, [(0, 0), (0, 0), *((r // 2, r - r // 2) for r in reach)])
     return conv(x, w, bias, **attrs)
@@ -19,7 +19,9 @@ def conv_same(x, w, bias=None, padding="same", **attrs):
 def conv_transpose(x, w, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """Each input position adds its kernel to the output."""
     nd, (n, cin), cout = x.ndim - 2, x.shape[:2], w.shape[1]
-    stride, padding, extra, dilation = (_each(v, nd) for v in (stride, padding, output_padding, dilation))
+    stride, padding, extra, dilation = (
+        for_each_dim(v, nd) for v in (stride, padding, output_padding, dilation)
+    )
     size, taps = x.shape[2:], w.shape[2:]
     full = [(m - 1) * s + d * (k - 1) + 1 + e for m, s, d, k, e in zip(size, stride, dilation, taps, extra)]
     y = np.zeros((n, cout * groups, *full), x.dtype)
@@ -39,7 +41,7 @@ def conv_transpose(x, w, bias=None, stride=1, padding=0, output_padding=0, group
 def conv_gradients(x, w, g, stride=1, padding=0, dilation=1, groups=1):
     """The gradients of conv's sum weighted by g, by x and by w: each tap adds to the places that it reads."""
     nd = x.ndim - 2
-    stride, padding, dilation = (_each(v, nd) for v in (stride, padding, dilation))
+    stride, padding, dilation = (for_each_dim(v, nd) for v in (stride, padding, dilation))
     x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
     dx, dw = np.zeros_like(x), np.zeros_like(w)
     own, out = w.shape[1], w.shape[0] // groups
@@ -60,7 +62,9 @@ def conv_gradients(x, w, g, stride=1, padding=0, dilation=1, groups=1):
 
 
 def im2col(x, kernel_size, dilation=1, padding=0, stride=1):
-    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = (_each(v, 2) for v in (kernel_size, dilation, padding, stride))
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = (
+        for_each_dim(v, 2) for v in (kernel_size, dilation, padding, stride)
+    )
     x = np.pad(x, [(0, 0), (0, 0), (ph, ph), (pw, pw)])
     oh, ow = (x.shape[2] - dh * (kh - 1) - 1) // sh + 1, (x.shape[3] - dw * (kw - 1) - 1) // sw + 1
     columns = []
@@ -73,7 +77,7 @@ def im2col(x, kernel_size, dilation=1, padding=0, stride=1):
 def col2im(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The sum over columns of each element's share: column by column through im2col of the places."""
     h, w = output_size
-    taps = np.prod(_each(kernel_size, 2))
+    taps = np.prod(for_each_dim(kernel_size, 2))
     places = im2col(np.arange(1, h * w + 1).reshape(1, 1, h, w), kernel_size, dilation, padding, stride)[0]
     cols = x.reshape(x.shape[0], -1, taps, x.shape[2])
     y = np.zeros((*cols.shape[:2], h * w + 1), x.dtype)
@@ -92,7 +96,7 @@ def bilinear_at(image, y, x):
 
 
 def deform_conv2d(x, offset, w, bias, mask, stride=1, padding=0, dilation=1):
-    (sh, sw), (ph, pw), (dh, dw) = (_each(v, 2) for v in (stride, padding, dilation))
+    (sh, sw), (ph, pw), (dh, dw) = (for_each_dim(v, 2) for v in (stride, padding, dilation))
     n, o, (kh, kw), (oh, ow) = x.shape[0], w.shape[0], w.shape[2:], offset.shape[2:]
     groups, shared = x.shape[1] // w.shape[1], x.shape[1] // (offset.shape[1] // (2 * kh * kw))
     y = np.zeros((n, o, oh, ow), x.dtype) + bias.reshape(-1, 1, 1)
@@ -109,8 +113,8 @@ def deform_conv2d(x, offset, w, bias, mask, stride=1, padding=0, dilation=1):
 
 def pooled(x, nd, kernel_size, stride, padding, dilation, ceil_mode, f):
     """f(values inside, their flat places, elements of the window that padding may count) window by window."""
-    kernel, padding, dilation = (_each(v, nd) for v in (kernel_size, padding, dilation))
-    stride = kernel if stride is None else _each(stride, nd)
+    kernel, padding, dilation = (for_each_dim(v, nd) for v in (kernel_size, padding, dilation))
+    stride = kernel if stride is None else for_each_dim(stride, nd)
     size, out = x.shape[-nd:], []
     for n, k, s, p, d in zip(size, kernel, stride, padding, dilation):
         o = (ceil if ceil_mode else floor)((n + 2 * p - d * (k - 1) - 1) / s) + 1
@@ -145,7 +149,7 @@ def avg_pool(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_incl
 
 
 def lp_pool(x, norm_type, kernel_size, stride=None, ceil_mode=False, nd=2):
-    taps = np.prod(_each(kernel_size, nd))
+    taps = np.prod(for_each_dim(kernel_size, nd))
 
     def root(v, i, count):
         return ((v**norm_type).sum(-1) * taps / count) ** (1 / norm_type)

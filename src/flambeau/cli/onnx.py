@@ -172,11 +172,11 @@ def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path |
         click.echo(f"{v.name}: {told}")
         if out is not None and hasattr(a, "shape"):
             out.mkdir(parents=True, exist_ok=True)
-            np.save(out / f"{_plain(v.name)}.npy", a, allow_pickle=False)
+            np.save(out / f"{file_name(v.name)}.npy", a, allow_pickle=False)
     click.echo(f"{min(times) * 1e3:.1f} ms on {model.device.name}{' (the first run)' * (repeat == 1)}")
 
 
-def _plain(name: str) -> str:
+def file_name(name: str) -> str:
     """A name as a file may have it: files of strangers name no folders."""
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "_"
 

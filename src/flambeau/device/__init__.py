@@ -166,7 +166,7 @@ def _open(key: str) -> Device:
         return get_device(f"gpu{colon}{which}")
     if kind not in OPENED or (colon and kind in ("cpu", "default")):
         raise DeviceError(
-            f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu', *LIBRARIES])}:"
+            f"device({key!r}): unknown device{suggest(key, [name for name in OPENED if name != 'default'])}:"
             " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
         )
     return OPENED[kind](kind, which)

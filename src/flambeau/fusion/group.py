@@ -7,6 +7,9 @@ from typing import NamedTuple
 from ..core.node import Node
 from ..kernels.ir import Kernel, Stored
 
+NEAR_NODES = 256  # of the graph between members: values that are computed early live longer
+SEARCHED_NODES = 48  # below a member, or made of it, that are looked at
+
 
 class Lowered(NamedTuple):
     """The kernels of values, and those of the values that need none: each shares another's buffer."""

@@ -9,13 +9,11 @@ from ..core.node import Node, reached
 from ..kernels.ir import Kernel, Stored
 from ..kernels.lower import alias
 from ..kernels.map import maps_kernel, with_results
-from .group import Decision, FusedGroup, Lowered
+from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
 from .materialize import Materialization, are_made_apart
 
-NEAR_NODES = 256  # made between members: values that are computed early live longer
 OPEN_GROUPS = 4  # of one shape that a value may join
 MOST_MEMBERS = 16  # of a group
-SEARCHED_NODES = 48  # below a value, or made of it, that are looked at
 
 
 def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:

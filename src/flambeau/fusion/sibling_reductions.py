@@ -10,13 +10,11 @@ from ..core.node import Node, reached
 from ..kernels.ir import Stored
 from ..kernels.lower import alias
 from ..kernels.reduce import several_kernels
-from .group import Decision, FusedGroup, Lowered
+from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
 from .materialize import Materialization, are_made_apart
 
-NEAR_NODES = 256  # of the graph between members: values that are computed early live longer
 OPEN_GROUPS = 4  # of one shape that a reduction may join
 MOST_REDUCTIONS = 4  # of a group
-SEARCHED_NODES = 48  # below a reduction that are looked at
 
 
 def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:

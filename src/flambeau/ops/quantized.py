@@ -191,8 +191,8 @@ def _tiles(limits, sizes, k, bits, block, biases):
     lines, columns = -(-n // 64), -(-m // 64)
     long = -(-k // min(max(FILL // (lines * columns), 1), max(k // PIECE, 1)) // 32) * 32
     parts = -(-k // long)
-    sizes = sizes | {"words": k * bits // 32, "block": block, "lines": lines, "columns": columns}
-    sizes |= {"long": long, "parts": parts}
+    of_tiles = {"lines": lines, "columns": columns, "long": long, "parts": parts}
+    sizes = sizes | {"words": k * bits // 32, "block": block} | of_tiles
     options = {"bits": bits, "parts": parts > 1}
     given = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
     return _in_parts("quantized/tiles.wgsl", lines * columns * parts, sizes, options, given, biases)

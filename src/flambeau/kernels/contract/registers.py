@@ -87,7 +87,7 @@ def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> li
     """Each thread makes rows x columns of the result, reading vec4s where the layout allows."""
     if tail.dtype.is_packed:
         raise NeedStore(before_packed(planner, head), "tiles of registers are written element by element")
-    a, b, groups = in_walk_order((_operand(planner, i, full) for i in head.inputs), head, full)
+    a, b, groups = in_walk_order((buffer_operand(planner, i, full) for i in head.inputs), head, full)
     product = BufferProduct(planner, head, tail, a, b, full, groups)
     dim, parts = _split_of(product)
     if parts == 1:
@@ -177,7 +177,7 @@ def _pack(product: BufferProduct) -> tuple[BufferOperand, Kernel]:
     return BufferOperand(o.node, value, view), copy
 
 
-def _operand(planner: Stored, node: Node, full) -> BufferOperand:
+def buffer_operand(planner: Stored, node: Node, full) -> BufferOperand:
     base, chain = planner.base_of(node)
     if not planner.has(base):
         raise NeedStore(base, "contractions read buffers")

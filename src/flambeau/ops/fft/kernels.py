@@ -132,7 +132,7 @@ def _four_steps(z, a: int, b: int, inverse: bool):
     return y.permute(*dims).reshape(*lead, a * b, 2)
 
 
-def _squares(k, n: int):
+def squares(k, n: int):
     """k * k modulo 2 n, in 32 bits."""
     if n <= 46340:
         return k * k % (2 * n)
@@ -146,10 +146,10 @@ def _chirped(z, inverse: bool):
     if n >= CHIRP:
         raise ValueError(f"length {n} has a prime factor of {CHIRP} or more: pad it")
     m = 1 << (2 * n - 2).bit_length()
-    chirp = turn(_squares(places(z, n), n), 2 * n, sign)
+    chirp = turn(squares(places(z, n), n), 2 * n, sign)
     k = places(z, m)
     k = k.minimum(m - k)
-    around = turn(_squares((k < n).where(k, 0), n), 2 * n, -sign)
+    around = turn(squares((k < n).where(k, 0), n), 2 * n, -sign)
     around = (k < n).unsqueeze(-1).where(around, 0.0)
     grown = (*(0,) * (z.ndim - 2), m - n, 0)
     a = transform(times(z, chirp)._pad((0,) * z.ndim, grown), False)
