@@ -15,14 +15,14 @@ from flambeau.data.dataset import (
     random_split,
 )
 from flambeau.data.download import DownloadError
-from flambeau.data.files import (
-    Columns,
+from flambeau.data.files import Columns, TextLines, memory_map, read_table
+from flambeau.data.folders import (
+    AudioFolder,
+    DatasetFolder,
     ImageFolder,
-    SQLiteDataset,
-    TextLines,
-    memory_map,
+    TextFolder,
+    read_audio,
     read_image,
-    read_table,
 )
 from flambeau.data.loader import DataLoader
 from flambeau.data.mnist import MNIST, download_mnist, mnist
@@ -36,14 +36,18 @@ from flambeau.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from flambeau.data.sqlite import SQLiteDataset, write_sqlite
 from flambeau.data.workers import WorkerInfo, get_worker_info
 
 __all__ = [
+    "AudioFolder",
     "BatchSampler",
     "ChainDataset",
+    "Columns",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DatasetFolder",
     "DistributedSampler",
     "DownloadError",
     "ImageFolder",
@@ -58,8 +62,8 @@ __all__ = [
     "StackDataset",
     "Subset",
     "SubsetRandomSampler",
-    "Columns",
     "TensorDataset",
+    "TextFolder",
     "TextLines",
     "WeightedRandomSampler",
     "Windows",
@@ -73,6 +77,8 @@ __all__ = [
     "memory_map",
     "mnist",
     "random_split",
+    "read_audio",
     "read_image",
     "read_table",
+    "write_sqlite",
 ]
