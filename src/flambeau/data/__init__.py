@@ -24,6 +24,7 @@ from flambeau.data.folders import (
     read_audio,
     read_image,
 )
+from flambeau.data.labelled import CocoDetection, MultiLabelImages, SegmentationFolder, read_mask
 from flambeau.data.loader import DataLoader
 from flambeau.data.mnist import MNIST, download_mnist, mnist
 from flambeau.data.sampler import (
@@ -43,6 +44,7 @@ __all__ = [
     "AudioFolder",
     "BatchSampler",
     "ChainDataset",
+    "CocoDetection",
     "Columns",
     "ConcatDataset",
     "DataLoader",
@@ -54,10 +56,12 @@ __all__ = [
     "IterableDataset",
     "MNIST",
     "Mapped",
+    "MultiLabelImages",
     "OrderedSampler",
     "RandomSampler",
     "SQLiteDataset",
     "Sampler",
+    "SegmentationFolder",
     "SequentialSampler",
     "StackDataset",
     "Subset",
@@ -79,6 +83,7 @@ __all__ = [
     "random_split",
     "read_audio",
     "read_image",
+    "read_mask",
     "read_table",
     "write_sqlite",
 ]
