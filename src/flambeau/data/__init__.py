@@ -15,6 +15,7 @@ from flambeau.data.dataset import (
     random_split,
 )
 from flambeau.data.download import DownloadError
+from flambeau.data.fake import FakeData
 from flambeau.data.files import Columns, TextLines, memory_map, read_table
 from flambeau.data.folders import (
     AudioFolder,
@@ -52,6 +53,7 @@ __all__ = [
     "DatasetFolder",
     "DistributedSampler",
     "DownloadError",
+    "FakeData",
     "ImageFolder",
     "IterableDataset",
     "MNIST",
