@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -29,6 +29,7 @@ class SQLiteDataset(Dataset):
         if not self.path.is_file():
             raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
         self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()  # which a "?" in a name can't end
+        self._take_back()
         chosen = "*" if columns is None else ", ".join(map(_quoted, columns))
         self._query = f"SELECT {chosen} FROM {_quoted(table)} WHERE rowid = ?"
         try:
@@ -43,6 +44,14 @@ class SQLiteDataset(Dataset):
         if missing:
             call = f"SQLiteDataset('{path}', {table!r})"
             raise ValueError(f"{call}: no column {missing[0]!r}: give one of the table")
+
+    def _take_back(self) -> None:
+        """Undo what a killed writer left half done: SQLite does, for a connection that may write."""
+        import sqlite3
+
+        if Path(f"{self.path}-journal").exists():
+            with suppress(sqlite3.Error), closing(sqlite3.connect(f"{self._uri}?mode=rw", uri=True)) as db:
+                db.execute("SELECT 1 FROM sqlite_master").fetchall()
 
     def _has(self, column: str) -> bool:
         info = self._connection().execute(f"PRAGMA table_info({_quoted(self.table)})")
