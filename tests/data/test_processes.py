@@ -21,9 +21,10 @@ from helpers.paths import ROOT
 import flambeau as fb
 from flambeau import data
 from flambeau.data import DataLoader
-from flambeau.data.files import SQLiteDataset, TextLines, memory_map
+from flambeau.data.files import TextLines, memory_map
 from flambeau.data.parcels import coming, going, packed
 from flambeau.data.processes import TracebackOfWorker
+from flambeau.data.sqlite import SQLiteDataset
 
 
 @pytest.fixture(scope="module")

@@ -15,15 +15,17 @@ from flambeau.data.dataset import (
     random_split,
 )
 from flambeau.data.download import DownloadError
-from flambeau.data.files import (
-    Columns,
+from flambeau.data.fake import FakeData
+from flambeau.data.files import Columns, TextLines, memory_map, read_table
+from flambeau.data.folders import (
+    AudioFolder,
+    DatasetFolder,
     ImageFolder,
-    SQLiteDataset,
-    TextLines,
-    memory_map,
+    TextFolder,
+    read_audio,
     read_image,
-    read_table,
 )
+from flambeau.data.labelled import CocoDetection, MultiLabelImages, SegmentationFolder, read_mask
 from flambeau.data.loader import DataLoader
 from flambeau.data.mnist import MNIST, download_mnist, mnist
 from flambeau.data.sampler import (
@@ -36,30 +38,38 @@ from flambeau.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from flambeau.data.sqlite import SQLiteDataset, write_sqlite
 from flambeau.data.workers import WorkerInfo, get_worker_info
 
 __all__ = [
+    "AudioFolder",
     "BatchSampler",
     "ChainDataset",
+    "CocoDetection",
+    "Columns",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DatasetFolder",
     "DistributedSampler",
     "DownloadError",
+    "FakeData",
     "ImageFolder",
     "IterableDataset",
     "MNIST",
     "Mapped",
+    "MultiLabelImages",
     "OrderedSampler",
     "RandomSampler",
     "SQLiteDataset",
     "Sampler",
+    "SegmentationFolder",
     "SequentialSampler",
     "StackDataset",
     "Subset",
     "SubsetRandomSampler",
-    "Columns",
     "TensorDataset",
+    "TextFolder",
     "TextLines",
     "WeightedRandomSampler",
     "Windows",
@@ -73,6 +83,9 @@ __all__ = [
     "memory_map",
     "mnist",
     "random_split",
+    "read_audio",
     "read_image",
+    "read_mask",
     "read_table",
+    "write_sqlite",
 ]

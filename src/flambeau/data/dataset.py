@@ -309,3 +309,8 @@ def checked(dataset: Indexable, index: int) -> int:
     if not -count <= index < count:
         raise IndexError(f"{type(dataset).__name__}[{index}]: no such item: there are {count}")
     return index + count if index < 0 else index
+
+
+def through(change: Callable[[Any], Any] | None, value: Any) -> Any:
+    """What a transform makes of a part of an item, where there is one."""
+    return value if change is None else change(value)

@@ -1,10 +1,10 @@
-"""Turns files into datasets: tables, SQLite, folders of images, lines, memory maps."""
+"""Turns files into datasets: tables, lines, memory maps."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from flambeau.errors import FlambeauError
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
-IMAGES = frozenset((".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"))
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 PIECE = 1 << 20  # bytes that are looked through at a time
 
@@ -72,104 +71,11 @@ def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) ->
     return Columns(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
 
 
-class _ThreadOwn(threading.local):
+class ThreadOwn(threading.local):
     """What each thread has for itself; a pickle takes none of it along."""
 
     def __reduce__(self) -> tuple:
         return type(self), ()
-
-
-class SQLiteDataset(Dataset):
-    """The rows of a table (or view with a rowid) of an SQLite file, each a tuple of its columns, read one
-    by one.
-
-    path: the file; table: its name; columns: some of them, all where None. Each thread has a connection of
-    its own. ValueError where there is no such table or column.
-    """
-
-    def __init__(self, path: str | os.PathLike, table: str, columns: Sequence[str] | None = None):
-        self.path, self.table = Path(path), table
-        if not self.path.is_file():
-            raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
-        self._local = _ThreadOwn()
-        chosen = "*" if columns is None else ", ".join(map(_quoted, columns))
-        self._query = f"SELECT {chosen} FROM {_quoted(table)} WHERE rowid = ?"
-        try:
-            rows = self._connection().execute(f"SELECT rowid FROM {_quoted(table)} ORDER BY rowid")
-            self.rows = [row for (row,) in rows]
-            known = self._connection().execute(self._query, (0,)).description
-        except self._error() as error:
-            call = f"SQLiteDataset('{path}', {table!r})"
-            raise ValueError(f"{call}: {error}: give a table of the file") from None
-        self.columns = [name for name, *_ in known]
-        missing = [name for name in columns or () if name not in self.columns or not self._has(name)]
-        if missing:
-            call = f"SQLiteDataset('{path}', {table!r})"
-            raise ValueError(f"{call}: no column {missing[0]!r}: give one of the table")
-
-    def _has(self, column: str) -> bool:
-        info = self._connection().execute(f"PRAGMA table_info({_quoted(self.table)})")
-        return column in {name for _, name, *_ in info}
-
-    def _error(self) -> Any:
-        import sqlite3
-
-        return sqlite3.Error
-
-    def _connection(self) -> Any:
-        import sqlite3
-
-        if not hasattr(self._local, "connection"):
-            self._local.connection = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
-        return self._local.connection
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> tuple:
-        row = self.rows[checked(self, index)]
-        return self._connection().execute(self._query, (row,)).fetchone()
-
-
-class ImageFolder(Dataset):
-    """Images in a folder for each class, as torchvision's: items are (image, number of the class).
-
-    root: has the folders, whose names in order are `classes`; transform: of an image, uint8 [height, width,
-    3], before it is given; loader: of a path, in place of Pillow. ValueError where there are no images.
-    """
-
-    def __init__(
-        self,
-        root: str | os.PathLike,
-        transform: Callable[[Any], Any] | None = None,
-        loader: Callable[[Path], Any] | None = None,
-    ):
-        self.root, self.transform, self.loader = Path(root), transform, loader or read_image
-        folders = sorted(p for p in self.root.iterdir() if p.is_dir()) if self.root.is_dir() else []
-        self.classes = [p.name for p in folders]
-        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-        found = [(p, i) for i, folder in enumerate(folders) for p in sorted(folder.rglob("*"))]
-        self.samples = [(p, i) for p, i in found if p.suffix.lower() in IMAGES]
-        if not self.samples:
-            rule = "no images in it: give a folder that has one for each class"
-            raise ValueError(f"ImageFolder('{root}'): {rule}")
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def __getitem__(self, index: int) -> tuple[Any, int]:
-        path, label = self.samples[checked(self, index)]
-        image = self.loader(path)
-        return (image if self.transform is None else self.transform(image)), label
-
-
-def read_image(path: str | os.PathLike) -> np.ndarray:
-    """An image file (`path`) as uint8 [height, width, 3], by Pillow. FlambeauError without it."""
-    import numpy as np
-
-    image = needed("PIL.Image", f"read_image('{path}')", "pillow")
-    with image.open(path) as opened:
-        return np.array(opened.convert("RGB"))
 
 
 class TextLines(Dataset):
@@ -181,7 +87,7 @@ class TextLines(Dataset):
     def __init__(self, path: str | os.PathLike, encoding: str = "utf-8"):
         import numpy as np
 
-        self.path, self.encoding, self._local = Path(path), encoding, _ThreadOwn()
+        self.path, self.encoding, self._local = Path(path), encoding, ThreadOwn()
         ends, at = [], 0
         with open(self.path, "rb") as file:
             while piece := file.read(PIECE):
@@ -216,7 +122,3 @@ def memory_map(
     if dtype is None:
         raise ValueError(f"memory_map('{path}'): a raw file says nothing of itself: give dtype and shape")
     return TensorDataset(np.memmap(path, dtype, "r", shape=None if shape is None else tuple(shape)))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

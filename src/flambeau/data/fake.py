@@ -1,0 +1,81 @@
+"""Turns indices into made-up images with classes: nothing is read, and the same index gives the same item."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flambeau.data.dataset import Dataset, checked, through
+
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
+
+# SplitMix64's numbers (Steele, Lea and Flood, 2014): the step of a state, and shifts and factors that mix it
+GOLDEN = 0x9E3779B97F4A7C15
+ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+
+
+class FakeData(Dataset):
+    """Made-up images, as torchvision's: items are (uint8 [height, width, channels], number of a class).
+
+    size: how many there are; image_size: (channels, height, width), in torchvision's order; num_classes: how
+    many classes there are; transform: of an image, before it is given; target_transform: of a class's number;
+    random_offset: added to the index, and an item follows from their sum. ValueError for negative sizes, and
+    for no class.
+    """
+
+    def __init__(
+        self,
+        size: int = 1000,
+        image_size: Sequence[int] = (3, 224, 224),
+        num_classes: int = 10,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+        random_offset: int = 0,
+    ):
+        self.size, self.image_size, self.num_classes = size, tuple(image_size), num_classes
+        self.transform, self.target_transform = transform, target_transform
+        self.random_offset = random_offset
+        if len(self.image_size) != 3 or min(size, *self.image_size) < 0 or num_classes < 1:
+            given = f"size={size}, image_size={self.image_size}, num_classes={num_classes}"
+            rule = "give a size, (channels, height, width) of at least 0, and classes"
+            raise ValueError(f"FakeData({given}): there are no such items: {rule}")
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        import numpy as np
+
+        images, labels = self._drawn(np.array([checked(self, index)]))
+        image, label = images[0], int(labels[0])
+        return through(self.transform, image), through(self.target_transform, label)
+
+    def gather(self, indices: np.ndarray) -> Any:
+        """All images at once, unless there are transforms."""
+        if self.transform is None and self.target_transform is None:
+            return self._drawn(indices)
+        return super().gather(indices)
+
+    def _drawn(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """SplitMix64: every word follows from an index and its place alone. [n] -> [n, h, w, c], [n]"""
+        import numpy as np
+
+        channels, height, width = self.image_size
+        count = channels * height * width
+        first = _mixed(indices.astype(np.uint64) + np.uint64(self.random_offset % 2**64))
+        steps = np.arange(math.ceil(count / 8) + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+        words = _mixed(first[:, None] + steps)
+        pixels = words[:, 1:].astype("<u8", copy=False).view(np.uint8)[:, :count]
+        labels = (words[:, 0] % np.uint64(self.num_classes)).astype(np.int64)
+        return pixels.reshape(len(indices), height, width, channels), labels
+
+
+def _mixed(z: np.ndarray) -> np.ndarray:
+    """SplitMix64's function of a word, in place."""
+    for shift, factor in ROUNDS:
+        z ^= z >> shift
+        z *= factor
+    z ^= z >> 31
+    return z

@@ -1,0 +1,171 @@
+"""Turns folders with one for each class into datasets: images, texts, sound; their files into values."""
+
+from __future__ import annotations
+
+import os
+import wave
+from collections.abc import Callable, Sequence
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flambeau.data.dataset import Dataset, checked, through
+from flambeau.data.files import needed
+
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
+
+IMAGES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+WIDTHS = (1, 2, 3, 4)  # bytes of a sample
+PCM = bytes.fromhex("0100000000001000800000aa00389b71")  # its GUID in the head of a .wav
+
+
+class DatasetFolder(Dataset):
+    """Files in a folder for each class, as torchvision's: items are (what is in a file, number of the class).
+
+    root: has the folders, whose names in order are `classes`; loader: of a path, gives what is in the file;
+    extensions: endings of the files that are taken, as (".npy",), all where None; transform: of what the
+    loader gave. ValueError where there are no such files.
+    """
+
+    holds = "files"  # what an error calls them
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        loader: Callable[[Path], Any],
+        extensions: str | Sequence[str] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+    ):
+        self.root, self.loader, self.transform = Path(root), loader, transform
+        folders = sorted(p for p in self.root.iterdir() if p.is_dir()) if self.root.is_dir() else []
+        self.classes = [p.name for p in folders]
+        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
+        self.samples = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
+        if not self.samples:
+            rule = f"no {self.holds} in it: give a folder that has one for each class"
+            raise ValueError(f"{type(self).__name__}('{root}'): {rule}")
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple:
+        path, label = self.samples[checked(self, index)]
+        return through(self.transform, self.loader(path)), label
+
+
+class ImageFolder(DatasetFolder):
+    """Images in a folder for each class, as torchvision's: items are (image, number of the class).
+
+    root: has the folders, whose names in order are `classes`; transform: of an image, uint8 [height, width,
+    3], before it is given; loader: of a path, in place of Pillow. ValueError where there are no images.
+    """
+
+    holds = "images"
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        transform: Callable[[Any], Any] | None = None,
+        loader: Callable[[Path], Any] | None = None,
+    ):
+        super().__init__(root, loader or read_image, IMAGES, transform)
+
+
+class TextFolder(DatasetFolder):
+    """Texts (.txt) in a folder for each class: items are (text of a file, number of the class).
+
+    root: has the folders, whose names in order are `classes`; transform: of a text, before it is given;
+    encoding: of the files. ValueError where there are no texts, and for an item of another encoding.
+    """
+
+    holds = "texts (.txt)"
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        transform: Callable[[str], Any] | None = None,
+        encoding: str = "utf-8",
+    ):
+        super().__init__(root, partial(_text, encoding=encoding), ".txt", transform)
+
+
+class AudioFolder(DatasetFolder):
+    """Sound (.wav) in a folder for each class: items are (samples, samples a second, number of the class).
+
+    root: has the folders, whose names in order are `classes`; transform: of the samples, float32 [channels,
+    samples] in -1 to 1, before they are given. ValueError where there is no sound, and for an item that
+    `read_audio` does not read.
+    """
+
+    holds = "sound (.wav)"
+
+    def __init__(self, root: str | os.PathLike, transform: Callable[[Any], Any] | None = None):
+        super().__init__(root, read_audio, ".wav", transform)
+
+    def __getitem__(self, index: int) -> tuple[Any, int, int]:
+        path, label = self.samples[checked(self, index)]
+        sound, rate = self.loader(path)
+        return through(self.transform, sound), rate, label
+
+
+def files_below(folder: Path, extensions: str | Sequence[str] | None) -> list[Path]:
+    """The files of a folder and those in it, in order; all, or those with one of the endings."""
+    given = (extensions,) if isinstance(extensions, str) else extensions
+    ends = "" if given is None else tuple(end.lower() for end in given)
+    return sorted(p for p in folder.rglob("*") if p.name.lower().endswith(ends) and p.is_file())
+
+
+def read_image(path: str | os.PathLike) -> np.ndarray:
+    """An image file (`path`) as uint8 [height, width, 3], by Pillow. FlambeauError without it."""
+    import numpy as np
+
+    image = needed("PIL.Image", f"read_image('{path}')", "pillow")
+    with image.open(path) as opened:
+        return np.array(opened.convert("RGB"))
+
+
+def read_audio(path: str | os.PathLike) -> tuple[np.ndarray, int]:
+    """A .wav file (`path`) as its samples, float32 [channels, samples] in -1 to 1, and how many are a second.
+
+    It is PCM of 8, 16, 24 or 32 bit; of one that is cut off there are the samples that it has. ValueError
+    for other files.
+    """
+    try:
+        with wave.open(BytesIO(_plain(Path(path).read_bytes())), "rb") as file:
+            channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            raw = file.readframes(file.getnframes())
+        if width not in WIDTHS:
+            raise wave.Error(f"samples of {8 * width} bit")
+    except (wave.Error, EOFError) as error:
+        rule = "reads PCM .wav of 8, 16, 24 or 32 bit: convert it to that"
+        raise ValueError(f"read_audio('{path}'): {str(error) or 'it ends too early'}: {rule}") from None
+    whole = len(raw) - len(raw) % (channels * width)
+    return _floats(raw[:whole], width).reshape(-1, channels).T.copy(), rate
+
+
+def _plain(content: bytes) -> bytes:
+    """A file whose head has a longer form of PCM's, as most of 24 bit, with the short one: `wave` knows no
+    other before Python 3.12."""
+    at = content.find(b"fmt ") + 8
+    is_long = content[at : at + 2] == b"\xfe\xff" and content[at + 24 : at + 40] == PCM
+    return content[:at] + b"\1\0" + content[at + 2 :] if is_long else content
+
+
+def _floats(raw: bytes, width: int) -> np.ndarray:
+    """Samples of `width` bytes as float32 in -1 to 1: each lies in the upper bytes of an int32."""
+    import numpy as np
+
+    samples = np.frombuffer(raw, np.uint8).reshape(-1, width)
+    wide = np.zeros((len(samples), 4), np.uint8)
+    wide[:, 4 - width :] = samples ^ 0x80 if width == 1 else samples  # 8 bit begin at 0, all others below it
+    return wide.view("<i4")[:, 0].astype("f4") / 2.0**31
+
+
+def _text(path: Path, encoding: str) -> str:
+    try:
+        return path.read_text(encoding)
+    except UnicodeDecodeError as error:
+        rule = f"it is not {encoding}, at byte {error.start}: give the encoding that it has"
+        raise ValueError(f"TextFolder('{path}'): {rule}") from None

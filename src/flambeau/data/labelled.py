@@ -1,0 +1,163 @@
+"""Turns images with more than a class into datasets: with several classes, with masks, with COCO's boxes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flambeau.data.dataset import Dataset, checked, through
+from flambeau.data.files import needed
+from flambeau.data.folders import IMAGES, files_below, read_image
+
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
+
+
+class MultiLabelImages(Dataset):
+    """Images of any number of classes each: items are (image, float32 [classes], 1 for those it has).
+
+    samples: pairs of an image's path and the names of its classes; classes: all names in order, those of the
+    samples where None; transform: of an image, uint8 [height, width, 3], before it is given. ValueError where
+    there are no samples, and for a name that is no class.
+    """
+
+    def __init__(
+        self,
+        samples: Iterable[tuple[str | os.PathLike, Iterable[str]]],
+        classes: Sequence[str] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+    ):
+        named = [(Path(path), _as_set(names, i)) for i, (path, names) in enumerate(samples)]
+        self.classes = sorted(set().union(*(s for _, s in named))) if classes is None else list(classes)
+        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
+        if not named:
+            raise ValueError("MultiLabelImages([]): there are no samples: give pairs of a path and names")
+        for i, (_, names) in enumerate(named):
+            if unknown := names - self.class_to_idx.keys():
+                rule = f"{min(unknown)!r} is no class: name it in classes"
+                raise ValueError(f"MultiLabelImages(sample {i}): {rule}")
+        self.samples = [(path, sorted(self.class_to_idx[n] for n in names)) for path, names in named]
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple[Any, np.ndarray]:
+        import numpy as np
+
+        path, labels = self.samples[checked(self, index)]
+        hot = np.zeros(len(self.classes), np.float32)
+        hot[labels] = 1
+        return through(self.transform, read_image(path)), hot
+
+
+def _as_set(names: Iterable[str], i: int) -> set[str]:
+    if isinstance(names, str):  # its letters would be classes
+        raise ValueError(f"MultiLabelImages(sample {i}): {names!r} is one name: give a list of them")
+    return set(names)
+
+
+class SegmentationFolder(Dataset):
+    """Images and their masks from two folders: items are (image, mask [height, width] of classes' numbers).
+
+    images, masks: the folders; a mask has the place and name of its image but for the ending; transform: of
+    an image, uint8 [height, width, 3], before it is given; target_transform: of a mask. What changes both
+    alike is the function of a `Mapped`. ValueError where there are no images, or one has no mask or several;
+    for an item whose mask is of another size or in colours.
+    """
+
+    def __init__(
+        self,
+        images: str | os.PathLike,
+        masks: str | os.PathLike,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+    ):
+        self.images, self.masks = Path(images), Path(masks)
+        self.transform, self.target_transform = transform, target_transform
+        call = f"SegmentationFolder('{images}', '{masks}')"
+        found: dict[Path, list[Path]] = {}
+        for path in files_below(self.masks, IMAGES):
+            found.setdefault(path.relative_to(self.masks).with_suffix(""), []).append(path)
+        self.samples = []
+        for image in files_below(self.images, IMAGES):
+            name = image.relative_to(self.images)
+            mask = found.get(name.with_suffix(""), [])
+            if len(mask) != 1:
+                rule = "give one of its name for each image"
+                raise ValueError(f"{call}: '{name}' has {len(mask) or 'no'} mask{'s' * bool(mask)}: {rule}")
+            self.samples.append((image, mask[0]))
+        if not self.samples:
+            raise ValueError(f"{call}: no images in the first: give a folder that has some")
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        path, mask_path = self.samples[checked(self, index)]
+        image, mask = read_image(path), read_mask(mask_path)
+        if image.shape[:2] != mask.shape:
+            sizes = f"its mask is {list(mask.shape)}, the image {list(image.shape[:2])}"
+            raise ValueError(f"SegmentationFolder('{path}'): {sizes}: make them equal")
+        return through(self.transform, image), through(self.target_transform, mask)
+
+
+def read_mask(path: str | os.PathLike) -> np.ndarray:
+    """An image file (`path`) as a number at each pixel, uint8 [height, width], by Pillow.
+
+    It is the grey, uint16 where that has 16 bit, or the number of a colour in the palette. FlambeauError
+    without Pillow, ValueError for an image in colours.
+    """
+    import numpy as np
+
+    image = needed("PIL.Image", f"read_mask('{path}')", "pillow")
+    with image.open(path) as opened:
+        mask = np.array(opened)
+        mode = opened.mode
+    if mask.ndim != 2:
+        rule = "a mask has one number at each pixel: give an image in grey or with a palette"
+        raise ValueError(f"read_mask('{path}'): it has the bands {mode}: {rule}")
+    return mask.astype(np.uint8) if mask.dtype == bool else mask
+
+
+class CocoDetection(Dataset):
+    """Images with COCO's annotations, as torchvision's: items are (image, list of an image's annotations).
+
+    root: the folder of the images; annFile: the .json with `images`, `annotations` (dicts, of which `bbox` is
+    [x, y, width, height] in pixels) and `categories`; transform: of an image, uint8 [height, width, 3];
+    target_transform: of the list, which is empty for an image that nothing is said of. ValueError for a file
+    of another form.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        annFile: str | os.PathLike,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+    ):
+        self.root, self.transform, self.target_transform = Path(root), transform, target_transform
+        try:
+            told = json.loads(Path(annFile).read_text("utf-8"))
+            files = {image["id"]: image["file_name"] for image in told["images"]}
+            self.categories = {category["id"]: category["name"] for category in told.get("categories", ())}
+            self.ids = sorted(files)
+            below: dict[Any, list[dict[str, Any]]] = {key: [] for key in files}
+            for annotation in told["annotations"]:
+                below.setdefault(annotation["image_id"], []).append(annotation)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+            rule = "give a .json of COCO's form, with images and annotations"
+            raise ValueError(f"CocoDetection('{annFile}'): {reason}: {rule}") from None
+        self.samples = [(self.root / files[key], below[key]) for key in self.ids]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        path, annotations = self.samples[checked(self, index)]
+        image = through(self.transform, read_image(path))
+        return image, through(self.target_transform, [dict(a) for a in annotations])

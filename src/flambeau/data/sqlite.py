@@ -1,0 +1,207 @@
+"""Turns tables of SQLite files into datasets, and datasets into such tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from flambeau.core.files import write_whole
+from flambeau.data.dataset import Dataset, Indexable, checked
+from flambeau.data.files import ThreadOwn
+
+
+class SQLiteDataset(Dataset):
+    """The rows of a table (or view with a rowid) of an SQLite file, each a tuple of its columns, read one
+    by one.
+
+    path: the file; table: its name; columns: some of them, all where None. Each thread has a connection of
+    its own. ValueError where there is no such table or column.
+    """
+
+    def __init__(self, path: str | os.PathLike, table: str, columns: Sequence[str] | None = None):
+        self.path, self.table = Path(path), table
+        if not self.path.is_file():
+            raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
+        self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()  # which a "?" in a name can't end
+        self._take_back()
+        chosen = "*" if columns is None else ", ".join(map(_quoted, columns))
+        self._query = f"SELECT {chosen} FROM {_quoted(table)} WHERE rowid = ?"
+        try:
+            rows = self._connection().execute(f"SELECT rowid FROM {_quoted(table)} ORDER BY rowid")
+            self.rows = [row for (row,) in rows]
+            known = self._connection().execute(self._query, (0,)).description
+        except self._error() as error:
+            call = f"SQLiteDataset('{path}', {table!r})"
+            raise ValueError(f"{call}: {error}: give a table of the file") from None
+        self.columns = [name for name, *_ in known]
+        missing = [name for name in columns or () if name not in self.columns or not self._has(name)]
+        if missing:
+            call = f"SQLiteDataset('{path}', {table!r})"
+            raise ValueError(f"{call}: no column {missing[0]!r}: give one of the table")
+
+    def _take_back(self) -> None:
+        """Undo what a killed writer left half done: SQLite does, for a connection that may write."""
+        import sqlite3
+
+        if Path(f"{self.path}-journal").exists():
+            with suppress(sqlite3.Error), closing(sqlite3.connect(f"{self._uri}?mode=rw", uri=True)) as db:
+                db.execute("SELECT 1 FROM sqlite_master").fetchall()
+
+    def _has(self, column: str) -> bool:
+        info = self._connection().execute(f"PRAGMA table_info({_quoted(self.table)})")
+        return column in {name for _, name, *_ in info}
+
+    def _error(self) -> Any:
+        import sqlite3
+
+        return sqlite3.Error
+
+    def _connection(self) -> Any:
+        import sqlite3
+
+        if not hasattr(self._local, "connection"):
+            self._local.connection = sqlite3.connect(f"{self._uri}?mode=ro", uri=True)
+        return self._local.connection
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> tuple:
+        row = self.rows[checked(self, index)]
+        return self._connection().execute(self._query, (row,)).fetchone()
+
+
+def write_sqlite(
+    path: str | os.PathLike,
+    table: str,
+    rows: Indexable | Iterable[Any],
+    columns: Sequence[str] | None = None,
+    replace: bool = False,
+) -> None:
+    """Write `rows`, a dataset or whatever gives dicts or tuples, as a table that an SQLiteDataset reads.
+
+    path: the file, which is made, or keeps its other tables; table: its name; columns: what they are called,
+    the keys of the first dict where None; replace: whether it takes the place of a table that is there. All
+    rows are there at the end, or nothing has changed. A value is None, a number, a text or bytes, or an array
+    or tensor without dims; NaN becomes NULL, as SQLite has it. ValueError for others, with the row's number,
+    and where there is such a table.
+    """
+    call, target = f"write_sqlite('{path}', {table!r})", Path(path)
+    if not target.parent.is_dir():
+        raise ValueError(f"{call}: there is no folder '{target.parent}': make it")
+    each = iter(rows) if isinstance(rows, Iterable) else (rows[i] for i in range(len(rows)))
+    head = list(islice(each, 1))
+    names = _names(head, rows, columns, call)
+    values = _checked_rows(chain(head, each), names, columns is None, call)
+    made = _NewTable(table, names, values, replace, call)
+    if target.exists():
+        made.write(target)
+    else:
+        write_whole(target, partial(made.write, alone=True))
+
+
+@dataclass
+class _NewTable:
+    """A table that is to be written."""
+
+    name: str
+    columns: list[str]
+    rows: Iterator[list[Any]]
+    replace: bool
+    call: str
+
+    def write(self, path: Path, alone: bool = False) -> None:
+        """In one transaction. `alone`: nobody else has this file, and it goes if this fails, so that it needs
+        no locks (those of macOS would meet the one that `write_whole` holds) and no journal."""
+        import sqlite3
+
+        uri = path.absolute().as_uri() + ("?nolock=1" if alone else "")
+        try:
+            with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+                if alone:
+                    db.execute("PRAGMA journal_mode = OFF")
+                db.execute("BEGIN IMMEDIATE")
+                self._fill(db)
+                db.execute("COMMIT")
+        except sqlite3.Error as error:
+            fix = "give a file and names that SQLite takes"
+            raise ValueError(f"{self.call}: {error}: {fix}") from None
+
+    def _fill(self, db: Any) -> None:
+        same = db.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE", (self.name,)
+        ).fetchall()
+        if self.replace:
+            db.execute(f"DROP TABLE IF EXISTS {_quoted(self.name)}")
+        elif same:
+            raise ValueError(f"{self.call}: there is one already: give another name, or replace=True")
+        # columns of no type keep what they are given: a text "1" stays one
+        db.execute(f"CREATE TABLE {_quoted(self.name)} ({', '.join(map(_quoted, self.columns))})")
+        places = ", ".join("?" * len(self.columns))
+        db.executemany(f"INSERT INTO {_quoted(self.name)} VALUES ({places})", self.rows)
+
+
+def _names(head: list[Any], rows: Any, columns: Sequence[str] | None, call: str) -> list[str]:
+    """The names of the columns: those given, of the first dict, or of rows that know them."""
+    first_keys = list(head[0]) if head and isinstance(head[0], Mapping) else None
+    names = list(columns or first_keys or getattr(rows, "columns", None) or ())
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{call}: its columns have no names: give columns, a text for each")
+    if any(name.lower() == "rowid" for name in names):
+        raise ValueError(f"{call}: SQLite numbers the rows by 'rowid': give that column another name")
+    return names
+
+
+def _checked_rows(rows: Iterable[Any], names: list[str], all_keys: bool, call: str) -> Iterator[list[Any]]:
+    for i, row in enumerate(rows):
+        try:
+            yield [_value(value, name) for name, value in zip(names, _parts(row, names, all_keys))]
+        except _Unfit as error:
+            raise ValueError(f"{call}: row {i}: {error}") from None
+
+
+class _Unfit(Exception):
+    """What of a row can't be written, and what to do."""
+
+
+def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:
+    """A row's values in the order of the columns. `all_keys`: a dict may have no others."""
+    if isinstance(row, Mapping):
+        if missing := [name for name in names if name not in row]:
+            raise _Unfit(f"no {missing[0]!r}: give each row the same keys, None for what is missing")
+        if all_keys and len(row) > len(names):
+            more = next(key for key in row if key not in names)
+            raise _Unfit(f"{more!r} is no column: give each row the same keys, or columns")
+        return [row[name] for name in names]
+    if not isinstance(row, tuple | list):
+        raise _Unfit(f"it is a {type(row).__name__}: give dicts, or tuples and columns")
+    if len(row) != len(names):
+        raise _Unfit(f"{len(row)} values for {len(names)} columns: give one for each")
+    return row
+
+
+def _value(value: Any, name: str) -> Any:
+    """A value as SQLite takes it."""
+    plain = value.item() if getattr(value, "shape", None) == () else value
+    if isinstance(plain, int):
+        if not -(2**63) <= plain < 2**63:
+            raise _Unfit(f"column {name!r}: {plain} has more than 64 bit: give it as a float or a text")
+    elif isinstance(plain, str):
+        if not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
+            raise _Unfit(f"column {name!r}: the text has half a surrogate pair: give it as bytes")
+    elif plain is not None and not isinstance(plain, float | bytes):
+        shape = getattr(plain, "shape", None)
+        what = f"{type(plain).__name__} {list(shape)}" if shape else type(plain).__name__
+        rule = "numbers, texts and bytes are taken: give its bytes, or a column for each number of it"
+        raise _Unfit(f"column {name!r}: it is a {what}: {rule}")
+    return plain
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
