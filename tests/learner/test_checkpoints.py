@@ -194,12 +194,55 @@ def test_a_checkpoint_of_another_model(tmp_path):
     assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
     with pytest.raises(ValueError) as e:
         made(tmp_path, early_stopping=2)[0].fit(loader(), epochs=2, resume=True)
-    rule = "callbacks: the learner has early_stopping, scheduler, given scheduler: give the same"
+    rule = "early_stopping: the learner has one, given none: give the same"
     assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
     with pytest.raises(ValueError) as e:
         made(tmp_path, metrics=[Named()])[0].fit(loader(), epochs=2, resume=True)
     rule = "metrics: the learner has named, given none: give the same"
     assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+
+
+def test_a_checkpoint_of_other_callbacks(tmp_path):
+    """The options are named by which they were given; one without a state may come and go."""
+
+    class Counts(Callback):
+        def state_dict(self):
+            return {"steps": 1}
+
+    learner, _ = made(tmp_path, callbacks=[Callback(), Counts()], best="train_loss")
+    learner.fit(loader(), epochs=1)
+    (new,) = learner.checkpoints.paths()
+    for options, rule in (
+        (
+            {"callbacks": [Callback()], "best": "train_loss"},
+            "callbacks: the learner has none, given 1: Counts: give the same",
+        ),
+        (
+            {"callbacks": [Counts(), Counts()], "scheduler": None},
+            "best: the learner has none, given one; callbacks: the learner has 0: Counts, 1: Counts, "
+            "given 1: Counts; scheduler: the learner has none, given one: give the same",
+        ),
+    ):
+        with pytest.raises(ValueError) as e:
+            made(tmp_path, **options)[0].fit(loader(), epochs=2, resume=True)
+        assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    other, _ = made(tmp_path, callbacks=[StopsAt(99), Counts()], best="train_loss")
+    assert len(other.fit(loader(), epochs=2, resume=True)) == 2
+
+
+def test_a_checkpoint_is_told_when_it_is_whole(tmp_path):
+    """Not with the next one, which may come an epoch later."""
+    known = []
+
+    class Looks(StopsAt):
+        def after_step(self, learner):
+            super().after_step(learner)
+            known.append([e.step for e in events if isinstance(e, Saved)])
+
+    learner, events = made(tmp_path, checkpoint_every=3, callbacks=[Looks(99)])
+    learner.fit(loader(), epochs=1)
+    assert known == [[], [], [], [], [3], [3], [3]]  # after step 3 it is begun, after step 4 told
+    assert [e.step for e in events if isinstance(e, Saved)] == [3, 6, 7]
 
 
 def test_a_checkpoint_of_another_optimizer(tmp_path):

@@ -13,9 +13,12 @@ import time
 import pytest
 from helpers import played
 from helpers.paths import ROOT
+from helpers.scripts import script
 
+from flambeau import data
 from flambeau.learner.events import Message
 from flambeau.learner.loggers import JSONL
+from flambeau.learner.runs import read_events
 from flambeau.learner.state import RunState
 
 pytest.importorskip("textual")
@@ -121,6 +124,25 @@ def test_it_ends_with_the_run_and_refreshes_ten_times_a_second_at_most():
             assert not app.is_running and app.state.ended.reason == "done"
 
     asyncio.run(look())
+
+
+def test_the_picture_of_the_readme_is_of_runs(tmp_path, monkeypatch):
+    """Its script trains them, and gives the dashboard the events of the last up to nine tenths of it."""
+    drawing, mnist = script("draw_dashboard"), data.mnist
+
+    def few(train, root):
+        found = mnist(train, root=root)
+        return data.TensorDataset(found.images[:300], found.labels[:300])
+
+    monkeypatch.setattr(data, "mnist", few)
+    monkeypatch.setattr(drawing, "EPOCHS", 2)
+    for name in drawing.OPTIMIZERS:
+        drawing.train(name, tmp_path)
+    kept, shown = list(read_events(tmp_path / "adam/events.jsonl")), list(drawing.so_far(tmp_path / "adam"))
+    assert shown == kept[: len(shown)] and RunState().take_all(shown).done >= 0.9 and len(shown) < len(kept)
+    text = re.sub("<[^>]*>", "", asyncio.run(drawing.svg(tmp_path / "adam"))).replace("&#160;", " ")
+    for said in ("adam on ", "sgd valid", "rmsprop valid", "(full, log scale)", "epoch 1/2  train  loss "):
+        assert said in text
 
 
 # --- on a terminal ---

@@ -16,6 +16,7 @@ from flambeau.learner import (
     EpochEnded,
     Event,
     Learner,
+    Message,
     RunEnded,
     RunStarted,
     Values,
@@ -302,6 +303,25 @@ def test_a_value_that_is_no_number_is_never_the_best(mode, sign):
     for value, kept, since in ((nan, None, 1), (nan, None, 2), (4, 4, 0), (nan, 4, 1), (3, 3, 0), (3, 3, 1)):
         best.after_epoch(made()[0], {"valid_loss": sign * value})
         assert (best.value, best.since) == (None if kept is None else sign * kept, since)
+
+
+def test_a_validation_whose_loss_is_no_number_is_told(device, tmp_path):
+    """Once each; training goes on, and no such epoch is the best."""
+    learner, events = made(device, directory=tmp_path, best="valid_loss")
+    bad = X.copy()
+    bad[30] = math.nan
+    history = learner.fit(loader(), data.DataLoader(data.TensorDataset(bad, Y), 20), epochs=2)
+    assert len(history) == 2 and all(math.isnan(row["valid_loss"]) for row in history)
+    rule = "the loss is nan: training goes on: look at the validation's data, or lower the learning rate"
+    told = [("warning", f"valid epoch {i}: {rule}") for i in (1, 2)]
+    assert [(e.level, e.text) for e in of(Message, events)] == told
+    i = events.index(of(Message, events)[0])
+    assert (events[i - 1].kind, events[i - 1].split) == ("epoch_ended", "valid")
+    assert of(RunEnded, events)[0].reason == "done"
+    assert learner.best.value is None and not (tmp_path / "best.safetensors").exists()
+    learner.fit(loader(), loader(), epochs=3)
+    assert learner.best.value == learner.history[2]["valid_loss"] and (tmp_path / "best.safetensors").exists()
+    assert len(of(Message, events)) == 2
 
 
 def test_what_is_raised_at_the_end_keeps_nobody_from_theirs():

@@ -40,6 +40,18 @@ def test_two_curves_on_a_log_scale():
     ]
 
 
+def test_a_curve_on_top_keeps_its_form():
+    """A cell has one colour: dots of what is beneath would look like the upper curve's own."""
+    assert shown([(0, 1), (0, -1), (2, 1), (2, -1), (4, 1)], [(0, 0), (4, 0)]) == [
+        " 1 │⡇      ⢀⠔⡇      ⡠⠊",
+        "   │⡇    ⢀⠔⠁ ⡇    ⢀⠜",
+        "   │⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤",
+        "   │⡇ ⡠⠊     ⡇ ⡔⠁",
+        "-1 │⡧⠊       ⡧⠊",
+        "    0                4",
+    ]
+
+
 def test_gaps_and_points_alone():
     found = shown([(0, 0), (5, nan), (10, 1)], unicode=False)
     assert "".join(found[:5]).count("*") == 2 and found[0].endswith("*") and found[4] == "0 |*"

@@ -14,7 +14,7 @@ from flambeau.learner.events import EpochEnded, EpochStarted, Message, Progress,
 from flambeau.learner.page import html
 from flambeau.learner.renderers import PlainLines, Widget, default_renderers
 from flambeau.learner.state import RunState
-from flambeau.learner.text import duration, summary
+from flambeau.learner.text import drawn, duration, summary
 
 LINES = """\
 mnist on llvmpipe, 1.2 M parameters
@@ -53,6 +53,15 @@ def test_plain_lines_survive_a_terminal_that_is_gone():
 def test_durations():
     given = (0.04, 9.96, 10, 75, 3600, 86400 * 2 + 3600 * 4 + 120)
     assert [duration(s) for s in given] == ["0.0 s", "10.0 s", "0:10", "1:15", "1:00:00", "2 d 04:02"]
+
+
+def test_the_order_of_curves():
+    """Training beneath, whose steps have noise; the run's own validation on top of those of others."""
+    own, other = (RunState().take_all(played.run(name, epochs=2)) for name in ("own", "other"))
+    found = drawn([own, other], "loss", own.splits)
+    assert [(c.name, c.colour) for c in found] == [("train", 0), ("other valid", 2), ("valid", 1)]
+    assert [c.name for c in drawn([own, other], "lr", own.splits)] == ["other train", "train"]
+    assert [c.name for c in drawn([RunState(), other], "lr", [])] == ["other train"]
 
 
 def test_the_summary():

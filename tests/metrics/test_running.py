@@ -108,6 +108,10 @@ def test_temperature_is_of_the_hottest_sensor_of_the_processor(monkeypatch, tmp_
     (tmp_path / "hwmon/hwmon1/temp2_input").write_text("51500")
     metric.update("whatever")
     assert metric.compute() == 50.0  # the mean
+    with monkeypatch.context() as found_once:
+        found_once.setattr(Path, "glob", None)
+        metric.update()
+    assert metric.compute() == 50.5
     monkeypatch.setattr(running, "SENSORS", [(str(tmp_path / "none"), "name", "temp*_input")])
     with pytest.raises(OSError) as told:
         metric.update()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any
 
 from ..errors import suggest
@@ -69,6 +70,15 @@ def one_number(loss: Any) -> Any:
         rule = "the loss must be one number: take .mean() or .sum()"
         raise ValueError(f"loss(...) -> {list(loss.shape)}: {rule}")
     return loss.reshape(()) if loss.ndim else loss
+
+
+def told_of_loss(epoch: int, found: dict[str, float]) -> Message | None:
+    """That a validation's loss is not finite; None where it is."""
+    loss = found.get("loss", 0.0)
+    if isfinite(loss):
+        return None
+    rule = "training goes on: look at the validation's data, or lower the learning rate"
+    return Message("warning", f"valid epoch {epoch + 1}: the loss is {loss}: {rule}")
 
 
 def options_of(optimizer: Any) -> list[dict[str, Any]]:

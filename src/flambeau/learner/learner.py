@@ -19,7 +19,15 @@ from ..tensor import Tensor
 from .blame import NotFinite, not_finite
 from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
-from .checks import check_fit, check_given, check_monitors, check_optimizer, options_of, told_of_options
+from .checks import (
+    check_fit,
+    check_given,
+    check_monitors,
+    check_optimizer,
+    options_of,
+    told_of_loss,
+    told_of_options,
+)
 from .events import EpochEnded, Event, Message, Reason, Renderer, RunEnded, RunStarted, Split
 from .interrupt import Signals
 from .losses import Entry, Losses, ReadWindow, kept_of, may_rewind
@@ -177,6 +185,7 @@ class Learner:
         self._is_due = self._is_due or (every is not None and self.step % every == 0)
         if self._is_due and self.checkpoints is not None and not self.checkpoints.is_busy:
             self._checkpoint(loaders)
+        self._tell_saved()
         watch.progress(self.step, self._losses.waited, self.emit)
 
     def _validate(self, loader: Any, epochs: int) -> None:
@@ -216,6 +225,8 @@ class Learner:
     def _tell_metrics(self, watch: EpochWatch) -> None:
         found = self.tallies[watch.split].compute()
         self.emit(EpochEnded(watch.split, self.epoch, self.step, found, watch.seconds()))
+        if watch.split == "valid" and (message := told_of_loss(self.epoch, found)) is not None:
+            self.emit(message)
         self.row = self.row | {f"{watch.split}_{name}": value for name, value in found.items()}
 
     def _end_epoch(self, loaders: Loaders) -> None:

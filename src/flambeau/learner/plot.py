@@ -38,6 +38,8 @@ class Canvas:
 
     def dot(self, x: int, y: int, colour: int) -> None:
         column, row = x // self.across, y // self.down
+        if self.colours[row][column] != colour:  # a cell has one colour: what is on top keeps its form
+            self.dots[row][column] = 0
         self.dots[row][column] |= DOTS[y % 4][x % 2] if self.unicode else 1
         self.colours[row][column] = colour
 

@@ -78,11 +78,21 @@ def states_of(callbacks: dict[str, Any]) -> dict[str, Any]:
     return {name: state for name, state in states.items() if state}
 
 
+def by_option(states: dict[str, Any]) -> dict[str, str]:
+    """What the options of a learner gave that has these states: names of callbacks, "one" for the others."""
+    own = [name for name in states if ": " in name]  # "0: Counter", as a learner names a user's
+    found = dict.fromkeys(states.keys() - set(own), "one")
+    return found | ({"callbacks": ", ".join(own)} if own else {})
+
+
 def put_named(callbacks: dict[str, Any], states: dict[str, Any]) -> None:
-    """Give callbacks their states; ValueError where those were of others."""
+    """Give callbacks their states; ValueError, which names the options that differ, where those were of
+    others."""
     own = states_of(callbacks)
     if own.keys() != states.keys():
-        has, given = (", ".join(sorted(d)) or "none" for d in (own, states))
-        raise ValueError(f"callbacks: the learner has {has}, given {given}: give the same")
+        has, given = by_option(own), by_option(states)
+        differ = sorted(name for name in has.keys() | given.keys() if has.get(name) != given.get(name))
+        told = [f"{n}: the learner has {has.get(n, 'none')}, given {given.get(n, 'none')}" for n in differ]
+        raise ValueError(f"{'; '.join(told)}: give the same")
     for name, state in states.items():
         callbacks[name].load_state_dict(state)

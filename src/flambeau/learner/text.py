@@ -81,16 +81,18 @@ def epoch_line(e: EpochEnded, of: int) -> str:
 def drawn(
     states: Sequence[RunState], name: str, splits: Iterable[Split | str], recent: bool = False
 ) -> list[Drawn]:
-    """The curves of a metric, a colour each, in the order in which they are drawn: the first run's on top.
+    """The curves of a metric, a colour each, in the order in which they are drawn.
 
-    Of the other runs the last split alone is drawn that has the metric: validation, where there is one.
+    Of the other runs the last split alone is drawn that has the metric: validation, where there is one. The
+    first run's lies on top of these, its training, whose values are of single steps, beneath all.
     """
     own = [(str(split), found) for split in splits if (found := states[0].points(name, split, recent))]
     others = [
         (f"{s.name} {split}", found) for s in states[1:] for split, found in last_split(s, name, recent)
     ]
     coloured = [Drawn(said, points, i) for i, (said, points) in enumerate([*own, *others])]
-    return coloured[len(own) :] + coloured[: len(own)]
+    last = max(len(own) - 1, 0)  # of its splits
+    return coloured[:last] + coloured[len(own) :] + coloured[last : len(own)]
 
 
 def last_split(state: RunState, name: str, recent: bool) -> list[tuple[str, Points]]:

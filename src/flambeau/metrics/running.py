@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -143,17 +144,23 @@ class CpuTemperature(Measured):
     """Degrees Celsius of the processor's hottest sensor, as Linux tells; OSError where none is told."""
 
     def measure(self) -> float:
-        found = [
-            int(path.read_text()) / 1000
-            for folder, name, inputs in SENSORS
-            for sensor in sorted(Path(folder).glob("*"))
-            if (sensor / name).is_file() and OF_CPU.search((sensor / name).read_text())
-            for path in sensor.glob(inputs)
-        ]
+        found = readings_of_cpu(tuple(SENSORS))
         if not found:
             rule = "this system has no sensor of the processor: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}")
-        return max(found)
+        return max(int(path.read_text()) for path in found) / 1000
+
+
+@cache
+def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
+    """The files of the processor's sensors; they are looked for once."""
+    return [
+        path
+        for folder, name, inputs in sensors
+        for sensor in sorted(Path(folder).glob("*"))
+        if (sensor / name).is_file() and OF_CPU.search((sensor / name).read_text())
+        for path in sensor.glob(inputs)
+    ]
 
 
 @explained
