@@ -177,9 +177,10 @@ class set_matmul_precision(Switch):
     decorator, until its end. Where an adapter has no matrix units that we can use, it changes nothing.
 
     "highest": in float32. "high": each factor as two float16, three products on matrix units, relative error
-    of the result (in norm, random factors) at most 2e-5. "medium": each factor as one float16, error 5e-4.
-    Factors are scaled by a power of two, so that no size of float32 overflows; what is less than 2^-38 (with
-    "medium" 2^-28) of the largest element of its matrix may be lost, and with "high" infinities become NaN.
+    of the result (in norm) at most 2e-5 for random factors, 1e-4 for those of one sign. "medium": each factor
+    as one float16, error 5e-4. Factors are scaled by a power of two, so that no size of float32 overflows;
+    what is less than 2^-38 (with "medium" 2^-28) of the largest element of its matrix may be lost, and with
+    "high" infinities become NaN.
     """
 
     switch = _precision
