@@ -1,7 +1,7 @@
 """Shape rules and views: movement operations become index arithmetic over one contiguous buffer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 from operator import index
@@ -72,6 +72,12 @@ class View:
     shape: Shape
     index: Affine
     bounds: tuple[Bound, ...] = ()
+    # the index, and the positions of the bounds
+    affines: tuple[Affine, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        affines = (self.index, *[b.position for b in self.bounds]) if self.bounds else (self.index,)
+        object.__setattr__(self, "affines", affines)
 
     @staticmethod
     def of(shape: Shape) -> "View":
@@ -85,9 +91,6 @@ class View:
         dense = contiguous_strides(self.shape)
         return all(n == 1 or s == t for n, s, t in zip(self.shape, self.index.strides, dense, strict=True))
 
-    def affines(self) -> list[Affine]:
-        return [self.index, *(b.position for b in self.bounds)]
-
     def map(self, shape: Shape, f) -> "View":
         """Apply `f` to the index and to every bound's position; bounds that can't fail are dropped."""
         bounds = (Bound(f(b.position), b.size) for b in self.bounds)
@@ -97,7 +100,7 @@ class View:
         """The same elements in another shape, or None where no strides can say it."""
         groups = _reshape_groups(self.shape, shape)
         if groups is None or not all(
-            _mergeable(a, self.shape, old) for old, _ in groups for a in self.affines()
+            _mergeable(a, self.shape, old) for old, _ in groups for a in self.affines
         ):
             return None
         return self.map(shape, lambda a: _regroup(a, self.shape, shape, groups))

@@ -42,7 +42,7 @@ class Materialization:
     """Which values of a graph are stored, and why; who wants another one stored or left out says so here.
 
     users: who reads a node, and rank: a number larger than that of each input; both by a node's id.
-    dying: leaves that may be written over.
+    dying: leaves that may be written over. stored: the values that are stored, beside the leaves.
     """
 
     def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int]):
@@ -56,21 +56,13 @@ class Materialization:
                 for i in n.inputs if n.op.kind != "part" else n.inputs[:1]:
                     self.users[id(i)].append(n)
         self.epilogues = Epilogues()
-        self._stored: set[Node] = set()
+        self.stored: set[Node] = set()
         self._required: set[Node] = set()  # stored whatever the planner thinks of it
         self._why: dict[Node, str] = {}
         self._computed_in: dict[Node, Node] = {}  # elementwise node -> the value whose kernel computes it
         self._decide()
 
     # --- what is stored ---
-
-    def is_stored(self, node: Node) -> bool:
-        return node in self._stored
-
-    @property
-    def count(self) -> int:
-        """How many values are stored."""
-        return len(self._stored)
 
     def is_required(self, node: Node) -> bool:
         return node in self._required
@@ -80,7 +72,7 @@ class Materialization:
         return list(dict.fromkeys(self._why[n] for n in nodes if n in self._why))
 
     def store(self, node: Node, why: str) -> None:
-        self._stored.add(node)
+        self.stored.add(node)
         self._why.setdefault(node, why)
 
     def require(self, node: Node, why: str) -> None:
@@ -93,11 +85,11 @@ class Materialization:
         for nodes in decision.cut:
             old = self.epilogues.tail(nodes[0])
             if old not in self._required:
-                self._stored.discard(old)
+                self.stored.discard(old)
             self._end_epilogue(nodes, "others read it")
         for n in decision.store:
             self.store(n, "others read it")
-        self._stored.difference_update(n for n in decision.private if n not in self._required)
+        self.stored.difference_update(n for n in decision.private if n not in self._required)
 
     def cut_epilogue(self, node: Node, why: str) -> None:
         """End the epilogue that a node is in the middle of with that node."""
@@ -143,7 +135,7 @@ class Materialization:
         expression of buffers alone may be computed by one on a GPU, which decides that itself."""
         for i in n.inputs:
             i = alias(i)
-            while i.op.kind == "movement" and i.buffer is None and i not in self._stored:
+            while i.op.kind == "movement" and i.buffer is None and i not in self.stored:
                 i = alias(i.inputs[0])
             is_left = not self.limits.software and self._is_of_leaves(i)
             if i.buffer is None and i.op.kind == "elementwise" and not is_left:
@@ -155,7 +147,7 @@ class Materialization:
         while todo and room:
             n, room = alias(todo.pop()), room - 1
             if n.buffer is None and n.op.kind != "source":
-                if n.op.kind not in ("elementwise", "movement") or n in self._stored:
+                if n.op.kind not in ("elementwise", "movement") or n in self.stored:
                     return False
                 todo += n.inputs
         return not todo
@@ -181,7 +173,7 @@ class Materialization:
             if user is None:
                 break
             nodes.append(user)
-        while nodes[-1].op.kind == "movement" and nodes[-1] not in self._stored:
+        while nodes[-1].op.kind == "movement" and nodes[-1] not in self.stored:
             nodes.pop()
         if head.op.kind == "contract" and self._is_update(nodes):
             nodes, why = nodes[:1], "what reads it is written over what it was"
@@ -196,7 +188,7 @@ class Materialization:
 
     def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
         """The node that goes on from a value inside its head's kernel, or none and why."""
-        if at in self._stored:
+        if at in self.stored:
             return None, self._why[at]
         users = self.consumers(at)
         if len(users) != 1:
@@ -222,7 +214,7 @@ class Materialization:
         for n in reversed(self.order):
             if n.buffer is None and n.op.kind == "elementwise":
                 ends = {self._end_of(u, n) for u in self.consumers(n)}
-                is_one = len(ends) == 1 and n not in self._stored
+                is_one = len(ends) == 1 and n not in self.stored
                 self._computed_in[n] = ends.pop() if is_one else n
 
     def _end_of(self, user: Node, n: Node) -> Node:
@@ -254,7 +246,7 @@ class Materialization:
         """Buffers read (small ones count by their share) and work done to compute `node` again; more than is
         cheap where that is found on the way."""
         node = alias(node)
-        is_stored = node in self._stored and node is not top
+        is_stored = node in self.stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:
             share = 0.5 if node.op.name == "words" else 1.0  # the other word lies beside it
             return share * min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0

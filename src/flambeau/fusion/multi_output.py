@@ -24,7 +24,7 @@ def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
     """
     finder = _SiblingFinder(values)
     for n in values.order:
-        is_candidate = n.buffer is None and values.is_stored(n) and n.segment is None and n not in taken
+        is_candidate = n.buffer is None and n in values.stored and n.segment is None and n not in taken
         if is_candidate and n not in values.epilogues.head_of and finder.is_computed(n):
             finder.visit(n)
     for siblings in finder.all:
@@ -104,7 +104,7 @@ class _SiblingFinder:
         del groups[:-OPEN_GROUPS]
 
     def _is_there(self, n: Node) -> bool:
-        return n.buffer is not None or self.values.is_stored(n)
+        return n.buffer is not None or n in self.values.stored
 
     def _reads(self, n: Node) -> set[Node] | None:
         """The buffers that a value's kernel would read; None where it is not read element by element."""
@@ -176,7 +176,7 @@ class _SiblingFinder:
         for i, n in enumerate(reached([node], lambda n: (u for u in users[id(n)] if u not in inside))):
             if not users[id(n)]:
                 return False
-            passes = n.op.kind in ("elementwise", "movement", "composite") and not self.values.is_stored(n)
+            passes = n.op.kind in ("elementwise", "movement", "composite") and n not in self.values.stored
             if n is not node and (not passes or i > SEARCHED_NODES):
                 return False
         return True

@@ -9,7 +9,7 @@ from ..core.limits import Limits
 from ..core.node import Node, toposort
 from ..kernels import fold, ir, kernel, launches, map, reduce
 from ..kernels.contract import contract
-from ..kernels.lower import PARAMS, Move, NeedStore, alias, move_of
+from ..kernels.lower import PARAMS, NeedStore, alias, base_of, is_there, value_of
 from . import multi_output, row_groups, sibling_reductions
 from .cost import costs_of
 from .group import Decision, FusedGroup, Lowered
@@ -40,6 +40,7 @@ class Planner:
         # what kernels ask a plan for, see ir.Stored
         self.limits, self.max_inputs = limits, limits.storage_buffers - 1
         self.index, self.classes, self.users = values.index, graph.classes, values.users
+        self.stored = values.stored
         self.epilogues = values.epilogues.nodes
         self.value_shared: dict[Node, int] = {}  # of nodes that need no kernel: the value they are
         self.temporaries: list[tuple[int, int]] = []  # values that are no node's, and their bytes
@@ -53,7 +54,7 @@ class Planner:
     def _find_groups(self) -> dict[Node, FusedGroup]:
         """Find what is computed together; each finder sees what the groups before changed."""
         groups: list[FusedGroup] = []
-        if self.values.count == 1:
+        if len(self.stored) == 1:
             return {}
 
         def apply(decision: Decision) -> None:
@@ -68,29 +69,6 @@ class Planner:
             for decision in finder.find(self.values, taken):
                 apply(decision)
         return {n: g for g in groups for n in g.outputs}
-
-    # --- what lowering asks ---
-
-    def has(self, node: Node) -> bool:
-        return node.buffer is not None or (node in self.emitted and self.values.is_stored(node))
-
-    def is_due(self, node: Node) -> bool:
-        """Whether a node has to be stored before a kernel that reads it, and is not yet."""
-        is_made = node in self.emitted or node in self.current
-        return not is_made and self.values.is_stored(node)
-
-    def value_of(self, node: Node) -> int:
-        value = self.value_shared.get(node)
-        return self.index[id(node)] if value is None else value
-
-    def base_of(self, node: Node) -> tuple[Node, tuple[Move, ...]]:
-        """The node whose elements `node` shows, and the moves from there."""
-        chain: tuple[Move, ...] = ()
-        node = alias(node)
-        while node.op.kind == "movement" and not self.has(node):
-            chain = (move_of(node), *chain)
-            node = alias(node.inputs[0])
-        return node, chain
 
     def temporary(self, elements: int, itemsize: int = 4) -> int:
         value = len(self.nodes) + len(self.temporaries)
@@ -136,11 +114,12 @@ class Planner:
         head = self.values.epilogues.head_of.get(node)
         if head is not None:
             return Lowered(BUILD[head.op.kind](self, head, node))
-        base, chain = self.base_of(node) if node.op.kind == "movement" else (node, ())
+        base, chain = base_of(self, node) if node.op.kind == "movement" else (node, ())
         # a value may share the buffer of one that is computed beside it, never of a leaf: a leaf's may be
         # overwritten
-        if base is not node and base.buffer is None and self.has(base) and kernel.is_whole(base.shape, chain):
-            return Lowered([], {node: self.value_of(base)})
+        is_made = base.buffer is None and is_there(self, base)
+        if base is not node and is_made and kernel.is_whole(base.shape, chain):
+            return Lowered([], {node: value_of(self, base)})
         return Lowered(map.map_kernel(self, node))
 
     def _check_params(self, top: Node, group: FusedGroup | None, built: Lowered | None) -> None:
@@ -183,8 +162,8 @@ class Planner:
         below = alias(need.node)
         if group is None:
             below = self._before_end(top) if below is top else below
-            assert below is not top and not self.has(below), f"{top} can't be lowered: {need.why}"
-        elif self.has(below) or below in group.nodes:
+            assert below is not top and not is_there(self, below), f"{top} can't be lowered: {need.why}"
+        elif is_there(self, below) or below in group.nodes:
             # A node of the group itself, or one that is stored already, can't be helped by storing it: the
             # kernel binds too much.
             self._shrink(group)
@@ -224,7 +203,7 @@ class Planner:
         least = min((g for g in groups[first:] if g is not None), key=lambda g: g.size)
         del stack[groups.index(least) + 1 :]
         self._ungroup(least)
-        if len(stack) > 1 and not self.values.is_stored(stack[-1]):
+        if len(stack) > 1 and stack[-1] not in self.stored:
             stack.pop()
 
     def _ungroup(self, group: FusedGroup) -> None:
@@ -238,9 +217,9 @@ class Planner:
     def plan(self) -> Plan:
         """The kernels of all that is stored, and what passes make of them."""
         for n in self.values.order:
-            if n.buffer is None and self.values.is_stored(n):
+            if n.buffer is None and n in self.stored:
                 self.emit(n)
-        roots = tuple(self.value_of(alias(n)) for n in self.values.roots)
+        roots = tuple(value_of(self, alias(n)) for n in self.values.roots)
         draft = Draft(
             kernels=tuple(self.kernels),
             serials=self.serials,

@@ -177,7 +177,7 @@ class _RowFinder:
             if not todo:
                 break
             n = alias(todo.pop())
-            is_inside = n.buffer is None and not self.values.is_stored(n) and self.of(n) is None
+            is_inside = n.buffer is None and n not in self.values.stored and self.of(n) is None
             if is_inside and (n.op.kind == "elementwise" or n.op.order in ("same", "repeated")):
                 todo += n.inputs
             elif prod(n.shape) == size and n.op.kind != "source":
@@ -266,7 +266,7 @@ class _RowFinder:
             is_read[n] = self._is_read_by_others(n, group, is_read, for_group)
             if is_read[n] and n.op.kind == "elementwise" and self._is_dear(n, group):
                 for_group[n] = None
-        stored = [n for n in nodes if values.is_stored(n) or n in for_group]
+        stored = [n for n in nodes if n in values.stored or n in for_group]
         outputs = tuple(n for n in stored if values.is_required(n) or is_read[n])
         store, private = tuple(for_group), self._computed_for(group)
         serial = min(n.serial for n in nodes)
@@ -283,7 +283,7 @@ class _RowFinder:
         for u in self.values.users[id(n)]:
             if self.of(u) is not group:
                 return True
-            if is_read[u] and u not in for_group and not self.values.is_stored(u):
+            if is_read[u] and u not in for_group and u not in self.values.stored:
                 return True
         return False
 
@@ -296,9 +296,9 @@ class _RowFinder:
                 continue
             seen.add(n)
             passes = n.buffer is None and self.of(n) is None and n.op.kind in ("elementwise", "movement")
-            if not passes or (self.values.is_stored(n) and not self._is_for(n, group, private)):
+            if not passes or (n in self.values.stored and not self._is_for(n, group, private)):
                 continue
-            if self.values.is_stored(n):
+            if n in self.values.stored:
                 private.append(n)
             todo += n.inputs
         return private
@@ -315,7 +315,7 @@ class _RowFinder:
         """Whether a user computes in the group: as a part of it, or unstored for parts of it alone."""
         if self.of(user) is group:
             return True
-        is_stored = self.values.is_stored(user) and user not in private
+        is_stored = user in self.values.stored and user not in private
         users = self.values.users[id(user)]
         if is_stored or user.op.kind not in ("elementwise", "movement", "composite"):
             return False
@@ -326,7 +326,7 @@ class _RowFinder:
     def _is_dear(self, n: Node, group: _OpenRows) -> bool:
         """Whether others had better read a node than compute it again: all that contractions read, and what
         is made of several full buffers."""
-        if prod(n.shape) < group.size or self.values.is_stored(n):
+        if prod(n.shape) < group.size or n in self.values.stored:
             return False
         readers = self._readers(n, group)
         if any(self._reads_a_buffer(u) for u in readers):

@@ -87,7 +87,7 @@ class _ReductionFinder:
         """The buffers that a reduction's kernel would read."""
 
         def is_there(x: Node) -> bool:
-            return x.buffer is not None or self.values.is_stored(x)
+            return x.buffer is not None or x in self.values.stored
 
         starts = map(alias, inputs_of(self.values.epilogues.nodes[n]))
         below = reached(starts, lambda x: () if is_there(x) else map(alias, x.inputs))

@@ -2,47 +2,35 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..core.dtype import DType
 from ..core.limits import Limits
 from ..core.node import Node
 from ..core.shape import Affine
 
-if TYPE_CHECKING:
-    from .lower import Move
-
 
 class Stored(Protocol):
     """What building a kernel asks of the plan that it is for: which values there are, and what they are
-    called. A value is a number; several may be of one node.
+    called. A value is a number; several may be of one node. lower.py answers what is asked most: `is_there`,
+    `value_of`, `base_of`.
 
-    index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class are
+    stored: nodes whose values are kept in buffers; emitted: those that have their kernels; current: those
+    whose kernel is being built. index: a node's value, and users: who reads a node, both by the node's id;
+    value_shared: of nodes that need no kernel, the value that they are. classes: nodes of one class are
     equal. epilogues: a head, and what its kernel goes on with. max_inputs: buffers that one kernel may read.
     """
 
     limits: Limits
+    stored: set[Node]
+    emitted: set[Node]
+    current: set[Node]
     index: dict[int, int]
+    value_shared: dict[Node, int]
     classes: dict[Node, int]
     users: dict[int, list[Node]]
     epilogues: dict[Node, list[Node]]
     max_inputs: int
-
-    def has(self, node: Node) -> bool:
-        """Whether a node's elements are in a buffer before the kernel that is being built."""
-        ...
-
-    def is_due(self, node: Node) -> bool:
-        """Whether a node has to be stored before a kernel that reads it, and is not yet."""
-        ...
-
-    def value_of(self, node: Node) -> int:
-        """The value whose buffer a node's elements are in."""
-        ...
-
-    def base_of(self, node: Node) -> "tuple[Node, tuple[Move, ...]]":
-        """The node whose elements `node` shows, and the moves from there."""
-        ...
 
     def temporary(self, elements: int, itemsize: int = 4) -> int:
         """A new value that is no node's, of so many elements."""

@@ -9,7 +9,17 @@ from ..core.node import Node
 from ..core.op import Launch
 from .ir import Bindings, Kernel, Quantities, Shader, Stored
 from .kernel import is_whole, spread_grid
-from .lower import LONGEST_TRACED, NeedStore, Trace, check_turns, collapse_domain, view_through
+from .lower import (
+    LONGEST_TRACED,
+    NeedStore,
+    Trace,
+    base_of,
+    check_turns,
+    collapse_domain,
+    is_there,
+    value_of,
+    view_through,
+)
 from .map import copy_kernel
 
 
@@ -37,10 +47,10 @@ def part_kernels(planner: Stored, node: Node) -> list[Kernel]:
 
 def _stored(planner: Stored, node: Node, kernels: list[Kernel]) -> int:
     """The value that holds an input in row-major order, copied there if it must be."""
-    base, moves = planner.base_of(node)
-    if not planner.has(base):
+    base, moves = base_of(planner, node)
+    if not is_there(planner, base):
         raise NeedStore(base, "a whole kernel reads it from a buffer")
-    value = planner.value_of(base)
+    value = value_of(planner, base)
     if not moves or is_whole(base.shape, moves):
         return value
     view = view_through(base.shape, moves)

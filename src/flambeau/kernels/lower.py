@@ -121,6 +121,35 @@ def alias(node: Node) -> Node:
     return node
 
 
+# --- what a plan has ---
+
+
+def is_there(plan: Stored, node: Node) -> bool:
+    """Whether a node's elements are in a buffer before the kernel that is being built."""
+    return node.buffer is not None or (node in plan.emitted and node in plan.stored)
+
+
+def is_due(plan: Stored, node: Node) -> bool:
+    """Whether a node has to be stored before a kernel that reads it, and is not yet."""
+    return node in plan.stored and node not in plan.emitted and node not in plan.current
+
+
+def value_of(plan: Stored, node: Node) -> int:
+    """The value whose buffer a node's elements are in."""
+    value = plan.value_shared.get(node)
+    return plan.index[id(node)] if value is None else value
+
+
+def base_of(plan: Stored, node: Node) -> tuple[Node, tuple[Move, ...]]:
+    """The node whose elements `node` shows, and the moves from there."""
+    chain: tuple[Move, ...] = ()
+    node = alias(node)
+    while node.op.kind == "movement" and not is_there(plan, node):
+        chain = (move_of(node), *chain)
+        node = alias(node.inputs[0])
+    return node, chain
+
+
 # --- tracing ---
 
 
@@ -191,7 +220,7 @@ class Trace:
     def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
         """The step that holds `node` seen through `chain`."""
         node = alias(node)
-        while node.op.kind == "movement" and not self.planner.has(node):
+        while node.op.kind == "movement" and not is_there(self.planner, node):
             chain = chain if node.op.name == "detach" else (move_of(node), *chain)
             node = alias(node.inputs[0])
         key = (self.planner.classes[node], *[move[:2] for move in chain])
@@ -202,9 +231,9 @@ class Trace:
     def _trace(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
         if node is self.head:
             return self._add(Raw("acc", node.dtype, node))
-        if self.planner.has(node):
+        if is_there(self.planner, node):
             return self._read(node, chain)
-        if self.planner.is_due(node):
+        if is_due(self.planner, node):
             raise NeedStore(node, "others read it too")
         kind = node.op.kind
         if kind == "source":
@@ -229,14 +258,14 @@ class Trace:
 
     def _add(self, raw: Raw, below: set[int] = frozenset()) -> int:  # type: ignore[assignment]
         self.steps.append(raw)
-        affines = raw.view.affines() if raw.view is not None else []
+        affines = raw.view.affines if raw.view is not None else ()
         self.words += 1 + sum(1 + sum(stride != 0 for stride in a.strides) for a in affines)
         self.uses[len(self.steps) - 1] = set(below)
         return len(self.steps) - 1
 
     def _read(self, node: Node, chain: tuple[Move, ...]) -> int:
         view = view_through(node.shape, chain)
-        value = self.planner.value_of(node)
+        value = value_of(self.planner, node)
         self._bind(value, node)
         return self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
 
@@ -321,8 +350,8 @@ class Trace:
     def _gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
         x, index = node.inputs
         dim = node.attrs["dim"]
-        base, moves = self.planner.base_of(x)
-        if not self.planner.has(base):
+        base, moves = base_of(self.planner, x)
+        if not is_there(self.planner, base):
             raise NeedStore(base, "gather reads it by index")
         whole = view_through(base.shape, moves)
         if any(b.position.strides[dim] for b in whole.bounds):
@@ -335,7 +364,7 @@ class Trace:
             Move("expand", (index.shape,), None),
         )
         view = view_through(base.shape, (*moves, *cut, *chain))
-        value = self.planner.value_of(base)
+        value = value_of(self.planner, base)
         self._bind(value, node)
         extra = (x.shape[dim], whole.index.strides[dim])
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
@@ -349,7 +378,7 @@ class Trace:
     # --- naming ---
 
     def affines(self) -> list[Affine]:
-        return [a for s in self.steps if s.view is not None for a in s.view.affines()]
+        return [a for s in self.steps if s.view is not None for a in s.view.affines]
 
     def can_widen(self, runs: list[tuple[int, ...]], sizes: list[int]) -> bool:
         """Whether four neighbours of the innermost run can be read at once everywhere."""

@@ -167,7 +167,7 @@ class RowBuilder:
 
     def is_full(self, step: int) -> bool:
         """Whether what a step reads differs along a row."""
-        views = self.trace.steps[step].view.affines()  # type: ignore[union-attr]
+        views = self.trace.steps[step].view.affines  # type: ignore[union-attr]
         along = [d for d in range(self.kept, len(self.domain)) if self.domain[d] > 1]
         return any(a.strides[d] for a in views for d in along)
 

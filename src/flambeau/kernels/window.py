@@ -92,7 +92,7 @@ class WindowBuilder:
     def _by_cells(self) -> set[int]:
         made: set[int] = set()
         for i, s in enumerate(self.domain.trace.steps):
-            if all(map(self._walks, s.view.affines() if s.view else ())) and made.issuperset(s.args):
+            if all(map(self._walks, s.view.affines if s.view else ())) and made.issuperset(s.args):
                 made.add(i)
         return made
 

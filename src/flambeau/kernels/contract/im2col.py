@@ -8,7 +8,7 @@ from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, View, Window, contiguous_strides
 from ..ir import Kernel, Stored
-from ..lower import Move, view_through
+from ..lower import Move, base_of, is_there, value_of, view_through
 from ..map import ReadTrace, copy_kernel
 from .cost_model import by_rule, candidates
 from .operand import COLUMNS, ROWS, Operand, sums_positions
@@ -31,9 +31,9 @@ class Windowed(NamedTuple):
 
 def windowed(planner: Stored, o: Operand) -> Windowed | None:
     """How an operand shows windows of a buffer; None where it does not, or is computed."""
-    base, chain = planner.base_of(o.node)
+    base, chain = base_of(planner, o.node)
     at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)
-    if at is None or not o.is_stored or not planner.has(base):
+    if at is None or not o.is_stored or not is_there(planner, base):
         return None
     (spec,) = chain[at].args
     view = view_through(base.shape, chain[:at])
@@ -87,4 +87,4 @@ def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[
     far = new.affines[0].strides
     walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if new.walks(d) else 0))
     made = replace(product, domain=domain._replace(order=walked), **{side: new})
-    return made, [copy_kernel(planner, load.node, planner.value_of(found.base), laid, value)]
+    return made, [copy_kernel(planner, load.node, value_of(planner, found.base), laid, value)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...core.node import Node
 from ...core.shape import Affine, Shape, collapse, run_size
 from ..ir import Bindings, Quantities, Stored, WgslFunction, WgslIndex, name_index
-from ..lower import Naming, NeedStore, Trace
+from ..lower import Naming, NeedStore, Trace, base_of, is_there
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
 NAMES = ("batch", "rows", "columns", "summed")  # of these groups of dims, in Params
@@ -93,11 +93,11 @@ class Operand:
 def operand(planner: Stored, node: Node, shape: Shape, rank: int) -> Operand:
     """The elements of an operand that is stored, or cheap enough to compute where it is read; NeedStore where
     it is neither. `rank`: how many dims the result has."""
-    base, _ = planner.base_of(node)
+    base, _ = base_of(planner, node)
     trace = Trace(planner, node.shape)
     trace.top = base
     root = trace.value(node)
-    if not planner.has(base):
+    if not is_there(planner, base):
         columns = prod(n for n, own in zip(shape[:rank], node.shape, strict=False) if own == 1)
         if not is_worth_computing(trace, prod(node.shape) * -(-columns // STAGED_FOR), base):
             raise NeedStore(base, "a contraction would compute it too often")

@@ -10,7 +10,7 @@ from ...core.node import Node
 from ...core.shape import Affine, Shape, View, collapse_dims, contiguous_strides
 from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslIndex, name_parts
 from ..kernel import WORKGROUP, before_packed, check_bindings, epilogue, fitting, label, spread_grid
-from ..lower import Move, NeedStore, check_turns, view_through
+from ..lower import Move, NeedStore, base_of, check_turns, is_there, value_of, view_through
 from ..reduce import reduce_parts
 from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, DimGroup, SplitIndex
 from .pack import packed_copy
@@ -47,10 +47,8 @@ class BufferOperand:
     @cached_property
     def walked(self) -> frozenset[int]:
         """The dims along which other elements are read."""
-        affines = self.view.affines()
-        return frozenset(
-            d for d, n in enumerate(self.view.shape) if n > 1 and any(f.strides[d] for f in affines)
-        )
+        strides = zip(*(a.strides for a in self.view.affines), strict=True)
+        return frozenset(d for d, s in enumerate(strides) if any(s) and self.view.shape[d] > 1)
 
     def walks(self, d: int) -> bool:
         return d in self.walked
@@ -178,11 +176,11 @@ def _pack(product: BufferProduct) -> tuple[BufferOperand, Kernel]:
 
 
 def buffer_operand(planner: Stored, node: Node, full) -> BufferOperand:
-    base, chain = planner.base_of(node)
-    if not planner.has(base):
+    base, chain = base_of(planner, node)
+    if not is_there(planner, base):
         raise NeedStore(base, "contractions read buffers")
     return BufferOperand(
-        base, planner.value_of(base), view_through(base.shape, (*chain, Move("expand", (full,), node)))
+        base, value_of(planner, base), view_through(base.shape, (*chain, Move("expand", (full,), node)))
     )
 
 
@@ -200,7 +198,7 @@ class RegisterTileBuilder:
         out = Affine(contiguous_strides(self.full[: len(self.full) - self.nk]) + (0,) * self.nk, 0)
         reads = {self.a.value, self.b.value}
         after = epilogue(self.planner, head, tail, head.shape, reads) if part is None else None
-        self.collapse([out, *self.a.view.affines(), *self.b.view.affines(), *self.of_epilogue(after)])
+        self.collapse([out, *self.a.view.affines, *self.b.view.affines, *self.of_epilogue(after)])
         modes = ("scalar", "scalar") if narrow else (self.mode(self.a, ROWS), self.mode(self.b, COLUMNS))
         self.a, self.b = replace(self.a, mode=modes[0]), replace(self.b, mode=modes[1])
         m, n, batch = (self.total(g) for g in (ROWS, COLUMNS, BATCH))

@@ -10,6 +10,7 @@ from ...core.dtype import float16, float32
 from ...core.limits import Unit
 from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction
 from ..kernel import fitting, spread_grid
+from ..lower import base_of, value_of
 from .cost_model import CORES, PARTIAL, rounds_of, second_pass
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec
 from .product import ContractionBuilder, GemmTile, Product, SumPieces, TileLoad, in_pieces, plan_load
@@ -322,11 +323,11 @@ def _plan_load(s: OperandIndexing, extent: int, tile: GemmTile, q: Quantities) -
 def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
     """Kernels that find by which power of two an operand is scaled, and the value that holds it: its largest
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
-    base, _ = planner.base_of(side.node)
+    base, _ = base_of(planner, side.node)
     elements = prod(base.shape)
     groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)
     parts, found = planner.temporary(groups), planner.temporary(1)
-    first = _range(planner, planner.value_of(base), elements, groups, parts, last=False)
+    first = _range(planner, value_of(planner, base), elements, groups, parts, last=False)
     return [first, _range(planner, parts, groups, 1, found, last=True)], found
 
 

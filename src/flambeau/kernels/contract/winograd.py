@@ -8,7 +8,7 @@ from ...core.dtype import float32
 from ...core.shape import Affine
 from ..ir import Bindings, Kernel, Quantities, Shader
 from ..kernel import GPU_WORKGROUP, BoundTwice, spread_grid
-from ..lower import NeedStore
+from ..lower import NeedStore, base_of
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, OperandIndexing
 from .product import ContractionBuilder, Product, SumPieces
 from .subgroup_matrix import precision_of
@@ -183,7 +183,7 @@ def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
     dims = dims_of(product)
     assert dims is not None, "it was found when the shape was chosen"
     if not product.b.is_stored:
-        base, _ = product.planner.base_of(product.b.node)
+        base, _ = base_of(product.planner, product.b.node)
         raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
     filters, first = filters_kernel(product, dims, w)
     return [first, image_kernel(product, dims, w, filters)]
