@@ -18,7 +18,7 @@ from helpers.watched import WatchedDevice, watched
 from rows import ROWS
 
 import flambeau as fb
-from flambeau.codegen import bounds
+from flambeau.codegen.render import is_proven
 from flambeau.core import choose
 from flambeau.core.commands import Dispatch
 from flambeau.core.limits import SOFTWARE_TURNS, Limits
@@ -57,15 +57,15 @@ def shaders(t):
 
 def test_only_proven_templates_are_trusted():
     x = fb.zeros(64, 64, device=PaperDevice())
-    assert all(map(bounds.is_proven, shaders((x @ x).relu().sum(1))))
-    assert [bounds.is_proven(s) for s in shaders(x.cumsum(0))] == [False]
+    assert all(map(is_proven, shaders((x @ x).relu().sum(1))))
+    assert [is_proven(s) for s in shaders(x.cumsum(0))] == [False]
 
 
 def test_custom_wgsl_is_checked():
     twice = fb.custom_op("trust_twice", ["x"], expression="{{ x }} + {{ x }}", reference=lambda xp, x: x + x)
     x = fb.zeros(64, device=PaperDevice())
-    assert [bounds.is_proven(s) for s in shaders(twice(x) + 1)] == [False]
-    assert [bounds.is_proven(s) for s in shaders(x + 1)] == [True]
+    assert [is_proven(s) for s in shaders(twice(x) + 1)] == [False]
+    assert [is_proven(s) for s in shaders(x + 1)] == [True]
 
 
 def test_full_checks_are_a_setting(monkeypatch):

@@ -9,8 +9,8 @@ import re
 import numpy as np
 
 from flambeau.core.faults import DECLARED
-from flambeau.device import Allocation, native
-from flambeau.device.pool import Pool
+from flambeau.device import native
+from flambeau.device.pool import Allocation, Pool
 
 STORAGE = re.compile(r"var<storage, \w+> (\w+): array<")
 SIZED = re.compile(r"var(?:<\w+>)? (\w+)\s*(?::|=)\s*array<.+, (\d+)u?>")

@@ -11,7 +11,7 @@ from flambeau.core.limits import Limits
 from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.runtime import pipeline
-from flambeau.runtime.submits import FIRST, SECONDS, cuts, divided, seconds_of
+from flambeau.runtime.pipeline import FIRST, SECONDS, cuts, divided, seconds_of
 
 F = fb.nn.functional
 SLOW = (3e4, 3e4)  # operations and bytes a second

@@ -113,9 +113,10 @@ class DType:
         """NumPy's dtype of the values; NumPy has no bfloat16 and holds it in float32."""
         return "float32" if self.name == "bfloat16" else self.name
 
-    def words(self, width: int) -> int:
-        """How many words a cell of `width` neighbours is."""
-        return max(1, width * self.itemsize // 4)
+    @cached_property
+    def words(self) -> tuple[int, ...]:
+        """How many words a cell is, by how many neighbours it has: up to four."""
+        return tuple(max(1, width * self.itemsize // 4) for width in range(5))
 
 
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")

@@ -24,7 +24,7 @@ class Limits:
     turns: int = 1 << 31  # no limit
     matrix: tuple = ()  # what its matrix units multiply: Units
     # Operations and bytes a second that it surely reaches: what takes long by these is cut, see
-    # runtime/submits.py. A CPU has no watchdog.
+    # runtime/pipeline.py. A CPU has no watchdog.
     pace: tuple[float, float] = (1e11, 1e10)
     # (family, bucket) -> the variant that was measured to be fastest here; see core/choose.py.
     tuned: dict = field(default_factory=dict, compare=False)

@@ -122,7 +122,7 @@ async def open_device(spec: Any = None) -> Device:
     opens it again; tensors from before are gone.
     """
     if IN_BROWSER and spec != "cpu" and (spec is None or isinstance(spec, str)):
-        from . import web
+        from ..device import web
 
         await web.open_device()
     return get_device(spec)
@@ -190,10 +190,10 @@ def _open_default(_kind: str, _which: str) -> Device:
 
 def _open_gpu(_kind: str, which: str) -> Device:
     if IN_BROWSER:
-        from . import web
+        from ..device import web
 
         return web.open_now()
-    from . import adapters, native
+    from ..device import adapters, native
 
     # an adapter opens once: two names for one GPU mean one device
     return adapters.opened(which, lambda a: _opened(f"gpu:{a}") or native.open_device(a))
@@ -242,22 +242,6 @@ if hasattr(os, "register_at_fork"):
 def lanes_of(adapter: str) -> int:
     """How many numbers a register holds of the CPU that an adapter is: SwiftShader computes with SSE's."""
     return 4 if "swiftshader" in adapter.lower() else 8
-
-
-class Allocation:
-    """A piece of device memory. When nothing refers to it any more it is put in line to go back to its pool:
-    that may be in any thread, at any moment."""
-
-    __slots__ = ("doubt", "handle", "last", "nbytes", "pool", "shared", "size")
-
-    def __init__(self, pool: Any, handle: int, nbytes: int, size: int):
-        self.pool, self.handle, self.nbytes, self.size = pool, handle, nbytes, size
-        self.shared = False  # by several nodes
-        self.doubt: Any = None  # whether the value is of indices outside their dim (see `faults`)
-        self.last: Any = None  # of a recorded state's: a weak reference to the node that it is the value of
-
-    def __del__(self):
-        self.pool.ended.append((self.pool, self.size, self.handle))
 
 
 class Arrived:

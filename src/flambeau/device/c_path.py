@@ -86,6 +86,14 @@ class CPath:
             nap = min(1.2 * nap, longest)
             yield
 
+    @staticmethod
+    def layout(wgpu: Any, inputs: int, outputs: int) -> tuple[Any, Any]:
+        """Params, buffers to read, buffers to write: the layouts of a bind group and of a pipeline."""
+        kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
+        entries = [{"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)]
+        layout = wgpu.create_bind_group_layout(entries=entries)
+        return layout, wgpu.create_pipeline_layout(bind_group_layouts=[layout])
+
     def group(self, layout: Any, offset: int, window: int, params: Any, buffers: list[Any]) -> Any:
         """A bind group of `window` bytes of Params from `offset` on, and of whole buffers."""
         desc = self.ffi.new(self._group_type)

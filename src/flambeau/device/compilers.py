@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,17 +31,21 @@ def compiling_of(device: Any) -> Any:
     return (Ahead if compiles_late(device.adapter) else InThreads)(device)
 
 
+class AtOnce(Executor):
+    """What is submitted is called before that returns; what it raises is raised there."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Future:
+        done: Future = Future()
+        done.set_result(fn(*args, **named))
+        return done
+
+
 class Compiling:
     """In the calling thread."""
 
     def __init__(self, device: Any):
         self.device = device
-
-    def begin(self, compile: Callable[[], Any]) -> Future:
-        """What a call returns, or is to return."""
-        done: Future = Future()
-        done.set_result(compile())
-        return done
+        self.executor: Executor = AtOnce()
 
     def compile(self, job: Job, module: Any, layout: Any) -> Any:
         """The pipeline of a module."""
@@ -53,11 +57,7 @@ class InThreads(Compiling):
 
     def __init__(self, device: Any):
         super().__init__(device)
-        self._workers = ThreadPoolExecutor(device.compilers, "compile")
-
-    def begin(self, compile: Callable[[], Any]) -> Future:
-        """What a call in one of the threads is to return."""
-        return self._workers.submit(compile)
+        self.executor = ThreadPoolExecutor(device.compilers, "compile")
 
 
 class Ahead(InThreads):
@@ -78,7 +78,8 @@ class Ahead(InThreads):
         ours, mine = self.device._wgpu, self._own()
         if mine is not ours:
             theirs = self.device._fast.module(mine, job.wgsl, job.label, job.trusted)
-            self._dispatch(mine, job, create(mine, job, theirs, layout_of(mine, job.inputs, job.outputs)[1]))
+            own = self.device._fast.layout(mine, job.inputs, job.outputs)[1]
+            self._dispatch(mine, job, create(mine, job, theirs, own))
         pipeline = create(ours, job, module, layout)
         if mine is ours:
             self._dispatch(ours, job, pipeline)
@@ -117,14 +118,6 @@ def create(wgpu: Any, job: Job, module: Any, layout: Any) -> Any:
     return wgpu.create_compute_pipeline(
         label=job.label, layout=layout, compute={"module": module, "entry_point": "main"}
     )
-
-
-def layout_of(wgpu: Any, inputs: int, outputs: int) -> tuple[Any, Any]:
-    """Params, buffers to read and buffers to write: the layouts of a bind group and of a pipeline."""
-    kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
-    entries = [{"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)]
-    layout = wgpu.create_bind_group_layout(entries=entries)
-    return layout, wgpu.create_pipeline_layout(bind_group_layouts=[layout])
 
 
 def compiles_late(adapter: Any) -> bool:

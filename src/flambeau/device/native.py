@@ -15,7 +15,7 @@ from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, KernelError, OutOfMemory
 from . import FORKED, dawn, lanes_of, told
 from .adapters import Adapter, Refused, provider
-from .compilers import Job, compiling_of, layout_of
+from .compilers import Job, compiling_of
 from .pool import Pool
 from .readback import Fetch, Stagings
 from .seam import Caches
@@ -225,7 +225,7 @@ class NativeDevice(Caches):
             if checks and not self.faults:
                 self.faults = self.alloc(BYTES, BYTES)
             layout, whole = self._layout(inputs, outputs + checks)
-            pending = self._compiling.begin(lambda: self._compile(job, module, whole))
+            pending = self._compiling.executor.submit(self._compile, job, module, whole)
             self._pipelines.append((pending, layout, outputs, checks))
             return len(self._pipelines) - 1
 
@@ -258,7 +258,7 @@ class NativeDevice(Caches):
         """One layout for every pipeline of that shape."""
         layout = self._layouts.get((inputs, outputs))
         if layout is None:
-            layout = self._layouts[inputs, outputs] = layout_of(self._wgpu, inputs, outputs)
+            layout = self._layouts[inputs, outputs] = self._fast.layout(self._wgpu, inputs, outputs)
         return layout
 
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
@@ -363,7 +363,7 @@ def open_wgpu(adapter: Adapter) -> Any:
 
 
 def _fast_path(device: NativeDevice) -> Any:
-    from . import c_path
+    from ..device import c_path
 
     return c_path.path_of(device, provider())
 

@@ -2,9 +2,9 @@
 
 from collections import deque
 from functools import cache
+from typing import Any
 
 from ..errors import OutOfMemory
-from . import Allocation
 from .seam import Gpu
 
 SMALLEST = 256
@@ -17,6 +17,22 @@ def size_class(nbytes: int) -> int:
         return SMALLEST
     step = max(SMALLEST, 1 << max((nbytes - 1).bit_length() - 4, 0))
     return -(-nbytes // step) * step
+
+
+class Allocation:
+    """A piece of device memory. When nothing refers to it any more it is put in line to go back to its pool:
+    that may be in any thread, at any moment."""
+
+    __slots__ = ("doubt", "handle", "last", "nbytes", "pool", "shared", "size")
+
+    def __init__(self, pool: Any, handle: int, nbytes: int, size: int):
+        self.pool, self.handle, self.nbytes, self.size = pool, handle, nbytes, size
+        self.shared = False  # by several nodes
+        self.doubt: Any = None  # whether the value is of indices outside their dim (see `faults`)
+        self.last: Any = None  # of a recorded state's: a weak reference to the node that it is the value of
+
+    def __del__(self):
+        self.pool.ended.append((self.pool, self.size, self.handle))
 
 
 class Pool:

@@ -36,7 +36,8 @@ def classes_of(order: list[Node]) -> list[int]:
             if n.op.name == "constant":
                 at = place_of_number(n, i, numbers)
             elif not n.scalars:
-                at = first.setdefault((number_of(n), *[classes[x] for x in n.inputs]), i)
+                sig = number_of(n) if n.sig is None else n.sig
+                at = first.setdefault((sig, *[classes[x] for x in n.inputs]), i)
         classes[n] = at
     return list(classes.values())
 

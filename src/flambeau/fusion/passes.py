@@ -97,9 +97,10 @@ def gather_bundles(draft: Draft) -> None:
 
 def write_in_place(draft: Draft) -> None:
     """In a recorded plan, have maps write over what they read last."""
-    if not draft.is_recorded:
+    free = draft.free
+    if not draft.is_recorded or not free:
         return
-    changed = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
+    changed = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, free)
     most = draft.limits.storage_buffers
     full = {i for i, k in enumerate(changed) if k.shader.kind == "map_multi" and k.binds > most}
     if full:

@@ -1,10 +1,18 @@
 """The plan of a graph: its kernels in order, what they read, what is stored, and what each costs."""
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
+from ..core.node import Node
+from ..core.shape import broadcast
 from ..kernels.ir import Kernel
+from .cse import places
+
+COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they read
 
 
 class Cost(NamedTuple):
@@ -54,3 +62,123 @@ class Plan:
 def last_of(kernels: tuple[Kernel, ...]) -> dict[int, int]:
     """The last kernel that reads each value."""
     return {v: i for i, k in enumerate(kernels) for v in k.reads}
+
+
+# --- what each kernel costs ---
+
+
+def costs_of(plan: Plan, order: Sequence[Node]) -> tuple[Cost, ...]:
+    """The cost of every kernel of a plan, in the plan's order; `order` has the node of each value."""
+    sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
+    walk, values = _Walk(order, sizes), _worked_for(plan, len(order))
+    shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
+    heads: dict[int, int] = {}  # value -> the kernel that does its head's arithmetic, where several make it
+    for i, k in reversed(list(enumerate(plan.kernels))):
+        if values[i] not in heads or k.name.startswith(walk.label(values[i])):
+            heads[values[i]] = i
+    costs = []
+    for i, (k, value) in enumerate(zip(plan.kernels, values, strict=True)):
+        operations, touched = walk.of(k.outputs if value in k.outputs else (value,))
+        reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.reads))
+        flops = k.flops or (operations if heads[value] == i else sizes[k.outputs[0]] // 4)
+        shape = order[value].shape if value < len(order) else ()
+        writes = sum(sizes[v] // shares[v] for v in k.outputs)
+        costs.append(Cost(k.name, k.shader.template, reads, writes, flops, shape))
+    return tuple(costs)
+
+
+def _worked_for(plan: Plan, count: int) -> list[int]:
+    """For each kernel the node's value that it works for: its own, or that of who reads its temporary."""
+    values: list[int] = []
+    of_reader: dict[int, int] = {}  # temporary -> what its reader works for
+    for k in reversed(plan.kernels):
+        output = next((v for v in k.outputs if v < count), k.outputs[0])
+        values.append(of_reader.get(output, output))
+        for part in k.parts or (k,):
+            value = part.outputs[0] if k.parts else values[-1]
+            of_reader |= {v: value for v in part.reads if v >= count}
+    return values[::-1]
+
+
+def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
+    """The nodes that each kernel of a plan is for, inputs first: those between what it stores, or the one
+    that reads its temporary does, and what is stored. Kernels that make one value between them have the
+    same."""
+    stored = {id(order[v]) for v, _ in plan.stored if v < len(order)}
+    found = []
+    for k, value in zip(plan.kernels, _worked_for(plan, len(order)), strict=True):
+        tops = [order[v] for v in (k.outputs if value in k.outputs else (value,)) if v < len(order)]
+        ends = stored.difference(map(id, tops))
+        found.append(_above(tops, lambda n, ends=ends: id(n) in ends))
+    return found
+
+
+def _above(tops: list[Node], is_end: Callable[[Node], bool]) -> list[Node]:
+    """The nodes that others are made of, and these, inputs first, without what ends the way down."""
+    nodes: dict[Node, None] = {}
+    stack = [(n, False) for n in reversed(tops)]
+    while stack:
+        n, is_ready = stack.pop()
+        if is_ready:
+            nodes.setdefault(n)
+        elif n not in nodes and n.buffer is None and not is_end(n):
+            stack.append((n, True))
+            stack += [(x, False) for x in reversed(n.inputs)]
+    return list(nodes)
+
+
+class _Walk:
+    """Goes from a stored value down to the values that its kernels read."""
+
+    def __init__(self, order: Sequence[Node], sizes: dict[int, int]):
+        self.order, self.index = order, places(order)
+        self.stored = {i for i in sizes if i < len(order)}
+        self.walked: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
+
+    def of(self, values: tuple[int, ...]) -> tuple[int, dict[int, int]]:
+        """(operations, bytes of each value that is read) of what computes the values of one kernel."""
+        return self._walked(values)[:2]
+
+    def label(self, value: int) -> str:
+        """How the name of the kernel begins that does the arithmetic of a value's head."""
+        return self._walked((value,))[2]
+
+    def _walked(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
+        values = tuple(v for v in values if v < len(self.order))
+        if values not in self.walked:
+            self.walked[values] = self._walk(values)
+        return self.walked[values]
+
+    def _walk(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
+        flops, label = 0, ""
+        touched: dict[int, int] = {}
+        seen: set[tuple[int, int]] = set()
+        todo = [(self.order[v], prod(self.order[v].shape)) for v in values]
+        while todo:
+            n, elements = todo.pop()
+            at = self.index.get(id(n), -1)
+            if n.buffer is not None or (at in self.stored and at not in values):
+                touched[at] = touched.get(at, 0) + elements * n.dtype.itemsize
+            elif (id(n), elements) not in seen:
+                seen.add((id(n), elements))
+                flops += _operations(n)
+                label = n.attrs["label"] if n.op.kind == "contract" else label
+                todo += [(i, _read(n, i, elements)) for i in n.inputs]
+        return flops, touched, label
+
+
+def _operations(n: Node) -> int:
+    """The operations of one op."""
+    if n.op.kind == "contract":
+        return 2 * prod(broadcast(*(i.shape for i in n.inputs)))
+    if n.op.kind == "elementwise":
+        return n.op.cost * prod(n.shape)
+    return sum(prod(i.shape) for i in n.inputs) if n.op.kind in COUNTED else 0
+
+
+def _read(n: Node, i: Node, elements: int) -> int:
+    """How many elements of an input are read: of a slice those that it keeps, of a table those picked."""
+    there, result = prod(i.shape), prod(n.shape)
+    if n.op.kind == "movement":
+        return min(there, elements) if result <= there else there
+    return min(there, result) if n.op.kind == "gather" else there

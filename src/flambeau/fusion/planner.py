@@ -7,15 +7,14 @@ from dataclasses import replace
 from ..core.events import tell
 from ..core.limits import Limits
 from ..core.node import Node, toposort
-from ..kernels import fold, ir, kernel, launches, map, reduce
+from ..kernels import fold, ir, launches, map, reduce
 from ..kernels.contract import contract
-from ..kernels.lower import PARAMS, NeedStore, alias, base_of, is_there, value_of
+from ..kernels.lower import PARAMS, NeedStore, alias, base_of, is_there, is_whole, value_of
 from . import multi_output, row_groups, sibling_reductions
-from .cost import costs_of
 from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization
 from .passes import PASSES, PASSES_OF_ONE, Draft
-from .plan import Plan
+from .plan import Plan, costs_of
 from .rewrite import graph_of
 
 BUILD = {  # the ops that are kernels of their own
@@ -118,7 +117,7 @@ class Planner:
         # a value may share the buffer of one that is computed beside it, never of a leaf: a leaf's may be
         # overwritten
         is_made = base.buffer is None and is_there(self, base)
-        if base is not node and is_made and kernel.is_whole(base.shape, chain):
+        if base is not node and is_made and is_whole(base.shape, chain):
             return Lowered([], {node: value_of(self, base)})
         return Lowered(map.map_kernel(self, node))
 

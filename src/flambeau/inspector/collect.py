@@ -3,8 +3,7 @@
 import re
 from typing import Any
 
-from ..codegen.render import lines_of, template_line
-from ..codegen.wgsl_type import vec
+from ..codegen.render import lines_of, template_line, vec
 from ..core.commands import Dispatch
 from ..core.dtype import SHORT
 from ..kernels.ir import Shader, out_name
@@ -216,4 +215,4 @@ def _bindings(shader: Shader):
         yield BindingRow(input_name(i), f"array<{vec(stored, words)}>", False)
     for i, (short, width) in enumerate(shader.outs):
         dtype = SHORT[short]
-        yield BindingRow(out_name(i), f"array<{vec(dtype.stored, dtype.words(width))}>", True)
+        yield BindingRow(out_name(i), f"array<{vec(dtype.stored, dtype.words[width])}>", True)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from ..core.events import listening
 from ..core.node import Node
-from ..fusion.cost import nodes_of
-from ..fusion.plan import Cost
+from ..fusion.plan import Cost, nodes_of
 from ..fusion.planner import plan
 from ..kernels.ir import Kernel, Shader, WgslFunction
 from ..runtime.pipeline import part_of, word_of

@@ -4,9 +4,8 @@ from math import prod
 
 from ..core.node import Node
 from ..core.shape import Affine, collapse, run_size
-from .ir import Bindings, Kernel, Quantities, Shader, Stored
-from .kernel import WORKGROUP, epilogue, finish_function, label, spread_grid
-from .lower import Trace, check_turns
+from .ir import WORKGROUP, Bindings, Kernel, Quantities, Shader, Stored, spread_grid
+from .lower import Trace, check_turns, epilogue, finish_function, label
 
 
 def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from ..core.dtype import DType
 from ..core.node import Node
 from ..core.op import Launch
-from .ir import Bindings, Kernel, Quantities, Shader, Stored
-from .kernel import is_whole, spread_grid
+from .ir import Bindings, Kernel, Quantities, Shader, Stored, spread_grid
 from .lower import (
     LONGEST_TRACED,
     NeedStore,
@@ -17,6 +16,7 @@ from .lower import (
     check_turns,
     collapse_domain,
     is_there,
+    is_whole,
     value_of,
     view_through,
 )
@@ -98,7 +98,7 @@ class _LaunchBuilder:
         for place, what in enumerate(launch.reads):
             value, dtype, width = given[what]
             b.values.append(value)
-            b.kinds.append((dtype.stored, dtype.words(4 if place in launch.wide else width)))
+            b.kinds.append((dtype.stored, dtype.words[4 if place in launch.wide else width]))
         functions = ()
         if launch.traced is not None:
             functions, options["dims"] = _traced(planner, self.inputs[launch.traced], b, q, launch)

@@ -7,17 +7,20 @@ from math import prod
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View, refined
-from .ir import Bindings, Kernel, Quantities, Shader, Stored
-from .kernel import (
+from .ir import (
     GPU_WORKGROUP,
     WORKGROUP,
+    Bindings,
     BoundTwice,
+    Kernel,
+    Quantities,
+    Shader,
+    Stored,
     check_bindings,
     fitting,
-    label,
     spread_grid,
 )
-from .lower import Move, NeedStore, Raw, Trace, collapse_domain
+from .lower import Move, NeedStore, Raw, Trace, collapse_domain, label
 from .substitute import without_unused
 
 SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours

@@ -8,20 +8,31 @@ from typing import Any, NamedTuple
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View
-from .ir import Bindings, Kernel, Quantities, Shader, Stored, out_name
-from .kernel import (
+from .ir import (
     GPU_WORKGROUP,
     WORKGROUP,
+    Bindings,
     BoundTwice,
-    before_packed,
+    Kernel,
+    Quantities,
+    Shader,
+    Stored,
     check_bindings,
-    epilogue,
-    finish_function,
     fitting,
-    label,
+    out_name,
     spread_grid,
 )
-from .lower import Move, NeedStore, Trace, check_turns, collapse_domain
+from .lower import (
+    Move,
+    NeedStore,
+    Trace,
+    before_packed,
+    check_turns,
+    collapse_domain,
+    epilogue,
+    finish_function,
+    label,
+)
 from .map import ReadTrace
 from .window import window_kernel
 

@@ -10,9 +10,21 @@ from typing import Any, NamedTuple, Protocol
 from ..core import choose
 from ..core.node import Node
 from ..core.shape import Shape, contiguous_strides
-from .ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslStep, out_name
-from .kernel import BoundTwice, check_bindings, fitting, label, spread_grid
-from .lower import Move, Naming, NeedStore, Raw, Trace, collapse_domain, naming_over, view_through
+from .ir import (
+    Bindings,
+    BoundTwice,
+    Kernel,
+    Quantities,
+    Shader,
+    Stored,
+    WgslFunction,
+    WgslStep,
+    check_bindings,
+    fitting,
+    out_name,
+    spread_grid,
+)
+from .lower import Move, Naming, NeedStore, Raw, Trace, collapse_domain, label, naming_over, view_through
 from .vectorize import below
 from .window import line_of
 

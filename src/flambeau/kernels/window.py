@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import Affine, Bound, View
-from .ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction
-from .kernel import (
+from .ir import (
     GPU_WORKGROUP,
     WORKGROUP,
+    Bindings,
+    Kernel,
+    Quantities,
+    Shader,
+    Stored,
+    WgslFunction,
     check_bindings,
-    epilogue,
-    finish_function,
     fitting,
-    label,
     spread_grid,
 )
-from .lower import Raw, naming_over
+from .lower import Raw, epilogue, finish_function, label, naming_over
 from .vectorize import below, can_widen
 
 if TYPE_CHECKING:

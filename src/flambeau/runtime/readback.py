@@ -39,7 +39,7 @@ class Readback:
             with device.lock:  # a replay may move a value to another buffer
                 mine = [nodes[i] for i in places]
                 part, noted = _begun(device, mine)
-                doubts = {n.buffer.doubt for n in mine}
+                doubts = {n.buffer.doubt for n in mine} - {None}
             self.parts.append((places, part, noted, doubts))
 
     def wait(self) -> list[Any]:
@@ -55,7 +55,8 @@ class Readback:
             if noted is not None:
                 device, last = noted
                 raise_noted(device, last, parts.pop())
-            raise_doubted(doubts)
+            if doubts:
+                raise_doubted(doubts)
             for i, part in zip(places, parts, strict=True):
                 out[i] = part
         return out

@@ -13,9 +13,8 @@ from ..device import get_device
 from ..device.seam import Device, Gpu
 from ..fusion.planner import plan
 from .memory import allocate_eagerly, allocate_planned, give
-from .pipeline import Compiled, compile_plan, counters, patch_params, submits_of
+from .pipeline import Compiled, compile_plan, counters, cuts, divided, patch_params, submits_of
 from .state import shared, thread
-from .submits import cuts, divided
 
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
@@ -205,9 +204,9 @@ def execute(
         send_params(device, compiled, order)
         counters.submits += 1
         send(device, compiled)
-        doubt = doubt_of(device, compiled.checks, [order[i].buffer for i in plan.leaves])
-        if doubt is not None:
-            for v in set(plan.roots).difference(plan.leaves):
+        if device.faults:  # it has run kernels that check indices
+            doubt = doubt_of(device, compiled.checks, [order[i].buffer for i in plan.leaves])
+            for v in set(plan.roots).difference(plan.leaves) if doubt is not None else ():
                 buffers[v].doubt = doubt
     give(roots, plan.roots, buffers)  # what was not computed, or not all of it, has no value
 

@@ -106,7 +106,7 @@ class Launched:
         """The cells of each buffer that belong to its value; one where there are none, which kernels read in
         the place of what is outside, and leave out."""
         cells = [4 * words for _, words in self.shader.bindings]
-        cells += [4 * dt.SHORT[short].words(width) for short, width in self.shader.outs]
+        cells += [4 * dt.SHORT[short].words[width] for short, width in self.shader.outs]
         return [max(-(-size // cell), 1) for size, cell in zip(self.sizes, cells, strict=True)]
 
     def raw(self, places: list[int]) -> list[bytes]:

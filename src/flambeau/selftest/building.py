@@ -11,7 +11,7 @@ import flambeau as fb
 
 from ..core import dtype as dt
 from ..core.limits import Limits
-from ..kernels import kernel, reduce, rows
+from ..kernels import ir, reduce, rows
 from ..kernels.contract import product, registers, skinny
 from ..ops.attention import launches
 from ..ops.index import scatter_rows as scatters
@@ -46,8 +46,8 @@ THRESHOLDS = sorted(
         registers.PACK_FROM,
         launches.LEAST_KEYS,
         launches.MOST_FEW,
-        kernel.WORKGROUP,
-        kernel.GPU_WORKGROUP,
+        ir.WORKGROUP,
+        ir.GPU_WORKGROUP,
         *(n for pair in rows.THREADS_OF_A_ROW for n in pair),
         *(n for t in product.TILES.values() for n in t[:3]),
         *(4 * s.lanes * s.reads for s in skinny.SKINNY.values()),

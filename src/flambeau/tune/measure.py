@@ -14,8 +14,7 @@ from ..device.seam import Gpu
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up
-from ..runtime.pipeline import compile_plan, patch_params, submits_of
-from ..runtime.submits import SECONDS, divided, seconds_of
+from ..runtime.pipeline import SECONDS, compile_plan, divided, patch_params, seconds_of, submits_of
 
 ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
 LONGEST = 1.0  # seconds of rounds after which no other begins

@@ -5,8 +5,7 @@ from dataclasses import replace
 from math import ceil, prod
 
 from ...core.shape import View
-from ..ir import Kernel
-from ..kernel import fitting
+from ..ir import Kernel, fitting
 from ..map import ReadTrace
 from .cost_model import skinny_turn, tail_of
 from .depthwise import depthwise_kernel

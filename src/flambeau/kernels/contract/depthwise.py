@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from ..ir import Kernel
-from ..kernel import GPU_WORKGROUP
+from ..ir import GPU_WORKGROUP, Kernel
 from ..window import WindowLine, walk_of
 from .operand import COLUMNS, ROWS, SUMMED, OperandIndexing
 from .product import ContractionBuilder, Product, SumPieces, TileLoad

@@ -7,10 +7,19 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ...core.shape import Affine, Shape, broadcast, contiguous_strides, run_size
-from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslIndex, name_index
-from ..kernel import before_packed, check_bindings, epilogue, label, spread_grid
-from ..lower import NeedStore, Trace
+from ...core.shape import Affine, broadcast, contiguous_strides, run_size
+from ..ir import (
+    Bindings,
+    Kernel,
+    Quantities,
+    Shader,
+    Stored,
+    WgslIndex,
+    check_bindings,
+    name_index,
+    spread_grid,
+)
+from ..lower import NeedStore, Trace, before_packed, epilogue, label
 from ..reduce import pieces_kernel
 from .operand import (
     BATCH,
@@ -24,6 +33,7 @@ from .operand import (
     operand,
     order_of,
 )
+from .registers import in_walk_order
 
 
 class GemmTile(NamedTuple):
@@ -314,20 +324,3 @@ def product_of(planner: Stored, head: Node, tail: Node) -> Product:
     rank = len(head.shape)
     a, b, groups = in_walk_order((operand(planner, i, full, rank) for i in head.inputs), head, full)
     return Product(planner, head, tail, a, b, ContractionDomain(full, groups, order_of((a, b), groups)))
-
-
-def in_walk_order(operands, head: Node, full: Shape) -> tuple:
-    """The rows' side, the columns' side, and each dim's group."""
-    a, b = operands
-    rank = len(full) - head.attrs["nk"]
-    own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
-    own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
-    last = max((d for d in range(rank) if full[d] > 1), default=-1)
-    # columns are the side whose dim the result has innermost: neighbours store side by side
-    if last in own_a:
-        a, b, own_a, own_b = b, a, own_b, own_a
-    groups = tuple(
-        SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
-        for d in range(len(full))
-    )
-    return a, b, groups

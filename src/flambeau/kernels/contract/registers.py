@@ -1,20 +1,43 @@
 """Contractions as kernels: which dims are rows, columns, batch and summed, and how each side is read."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, Shape, View, collapse_dims, contiguous_strides
-from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslIndex, name_parts
-from ..kernel import WORKGROUP, before_packed, check_bindings, epilogue, fitting, label, spread_grid
-from ..lower import Move, NeedStore, base_of, check_turns, is_there, value_of, view_through
+from ..ir import (
+    WORKGROUP,
+    Bindings,
+    Kernel,
+    Quantities,
+    Shader,
+    Stored,
+    WgslFunction,
+    WgslIndex,
+    check_bindings,
+    fitting,
+    name_parts,
+    spread_grid,
+)
+from ..lower import (
+    Move,
+    NeedStore,
+    base_of,
+    before_packed,
+    check_turns,
+    epilogue,
+    is_there,
+    label,
+    value_of,
+    view_through,
+)
 from ..reduce import reduce_parts
 from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, DimGroup, SplitIndex
 from .pack import packed_copy
-from .product import in_walk_order
 
 GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 LARGE_FROM = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
@@ -93,6 +116,23 @@ def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> li
     part = planner.temporary(prod(head.shape) * parts)
     first = _kernels(replace(_in_parts(product, dim, parts), tail=head, part=part))
     return [*first, reduce_parts(planner, head, tail, part, parts)]
+
+
+def in_walk_order(operands: Iterable[Any], head: Node, full: Shape) -> tuple:
+    """The rows' side, the columns' side, and each dim's group."""
+    a, b = operands
+    rank = len(full) - head.attrs["nk"]
+    own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
+    own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
+    last = max((d for d in range(rank) if full[d] > 1), default=-1)
+    # columns are the side whose dim the result has innermost: neighbours store side by side
+    if last in own_a:
+        a, b, own_a, own_b = b, a, own_b, own_a
+    groups = tuple(
+        SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
+        for d in range(len(full))
+    )
+    return a, b, groups
 
 
 def _kernels(product: BufferProduct) -> list[Kernel]:

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from ..ir import Kernel
-from ..kernel import GPU_WORKGROUP
+from ..ir import GPU_WORKGROUP, Kernel
 from .operand import COLUMNS, ROWS, OperandIndexing
 from .product import ContractionBuilder, Product, SumPieces, TileLoad
 

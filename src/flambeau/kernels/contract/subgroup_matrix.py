@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from ...core.dtype import float16, float32
 from ...core.limits import Unit
-from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction
-from ..kernel import fitting, spread_grid
+from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, fitting, spread_grid
 from ..lower import base_of, value_of
 from .cost_model import CORES, PARTIAL, rounds_of, second_pass
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec

@@ -2,8 +2,8 @@
 
 from math import prod
 
-from ..ir import Bindings, Kernel, Quantities, Shader
-from ..kernel import GPU_WORKGROUP, check_bindings, label, spread_grid
+from ..ir import GPU_WORKGROUP, Bindings, Kernel, Quantities, Shader, check_bindings, spread_grid
+from ..lower import label
 from .operand import BATCH, COLUMNS, ROWS, OperandIndexing
 from .product import (
     ContractionBuilder,

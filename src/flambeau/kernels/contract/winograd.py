@@ -6,8 +6,7 @@ from typing import NamedTuple
 from ...core.choose import choose
 from ...core.dtype import float32
 from ...core.shape import Affine
-from ..ir import Bindings, Kernel, Quantities, Shader
-from ..kernel import GPU_WORKGROUP, BoundTwice, spread_grid
+from ..ir import GPU_WORKGROUP, Bindings, BoundTwice, Kernel, Quantities, Shader, spread_grid
 from ..lower import NeedStore, base_of
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, OperandIndexing
 from .product import ContractionBuilder, Product, SumPieces

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.device import host_copy
+from flambeau.device import readback
 
 SEED = 20261123
 
@@ -15,7 +15,7 @@ SEED = 20261123
 def lower(request, monkeypatch):
     """Threads from 64 bytes on, in pieces of 32."""
     for name, value in (("LARGE", 64), ("PAGE", 32), ("THREADS", 4)):
-        monkeypatch.setattr(host_copy, name, value)
+        monkeypatch.setattr(readback, name, value)
     if request.param == "without":
         monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
 
