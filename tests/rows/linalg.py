@@ -352,8 +352,11 @@ ON_HOST = {
         ).to(a.device),
     ),
     "lobpcg": linalg(  # where nothing is computed it never ends by its error: 30 iterations are enough
-        lambda x, niter: np.linalg.eigvalsh(x)[..., -1:], "symmetric", attrs={"niter": 30},
-        then=lambda y: y.eigenvalues, grads=0,
+        lambda x, niter: np.linalg.eigvalsh(x)[..., -1:],
+        "symmetric",
+        attrs={"niter": 30},
+        then=lambda y: y.eigenvalues,
+        grads=0,
     ),
     "linalg_ldl_factor": linalg(scaled_cholesky, "definite", then=lambda y: y.LD.tril(), grads=0),
     "linalg_ldl_factor_ex": linalg(scaled_cholesky, "definite", then=lambda y: y.LD.tril(), grads=0),
