@@ -38,8 +38,14 @@ def test_images(tmp_path):
     images, labels = next(iter(DataLoader(folder, 4, num_workers=2)))
     assert images.shape == (4, 2, 3, 3) and images.dtype is fb.uint8 and labels.tolist() == [0, 0, 1, 1]
     assert images[2, 0, 0].tolist() == [0, 0, 255]
-    small = data.ImageFolder(tmp_path, lambda image: image.mean(), lambda path: np.ones(2) * len(path.stem))
+    small = data.ImageFolder(
+        tmp_path, lambda image: image.mean(), loader=lambda path: np.ones(2) * len(path.stem)
+    )
     assert small[3] == (1.0, 1)
+    names = data.ImageFolder(tmp_path, np.mean, ["cat", "dog"].__getitem__)
+    assert names[0] == (85.0, "cat") and names[3] == (85.0, "dog")
+    some = data.ImageFolder(tmp_path, is_valid_file=lambda path: path.endswith(("1.png", ".txt")))
+    assert [p.name for p, _ in some.samples] == ["1.png", "1.png", "notes.txt"]
 
 
 def test_files_of_any_kind(tmp_path):
@@ -55,6 +61,13 @@ def test_files_of_any_kind(tmp_path):
         folder = data.DatasetFolder(tmp_path, np.load, extensions, lambda a: a * 10)
         assert folder.classes == ["a", "empty", "z"] and len(folder) == 3
         assert [(a.tolist(), label) for a, label in folder] == [([10], 0), ([20], 0), ([30], 2)]
+    chosen = data.DatasetFolder(
+        tmp_path,
+        lambda path: path.name,
+        target_transform=lambda label: -label,
+        is_valid_file=lambda path: "two" in path or "three" in path,
+    )
+    assert list(chosen) == [("two.NPY", 0), ("three.npy", -2)]
     every = data.DatasetFolder(tmp_path, lambda path: path.name)
     assert list(every) == [("one.npy", 0), ("other.txt", 0), ("two.NPY", 0), ("three.npy", 2)]
 
@@ -139,6 +152,9 @@ def test_audio_folder(tmp_path):
     assert plain.classes == ["no", "yes"] and plain[-1][0].shape == (1, 6) and plain[-1][1:] == (16_000, 1)
     with pytest.raises(IndexError, match=r"^AudioFolder\[3\]: no such item: there are 3$"):
         plain[3]
+    (tmp_path / "_background_noise_").mkdir()
+    write_wav(tmp_path / "_background_noise_" / "doing_the_dishes.wav", b"\0\0", 2)
+    assert data.AudioFolder(tmp_path).samples == plain.samples and "_" not in "".join(plain.classes)
 
 
 def test_folders_go_to_processes(tmp_path):
@@ -169,6 +185,10 @@ def test_errors(tmp_path, monkeypatch):
             )
     assert said(ValueError, lambda: data.DatasetFolder(tmp_path, np.load, ".npy"), tmp_path) == (
         f"DatasetFolder('T'): no files {rule}"
+    )
+    both = {"extensions": ".npy", "is_valid_file": str.isalpha}
+    assert said(ValueError, lambda: data.DatasetFolder(tmp_path, np.load, **both), tmp_path) == (
+        "DatasetFolder(extensions=..., is_valid_file=...): both say which files are taken: give one"
     )
 
 

@@ -202,6 +202,23 @@ def test_a_checkpoint_of_another_model(tmp_path):
     assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
 
 
+def test_a_checkpoint_of_another_accumulate(tmp_path):
+    """Refused inside an epoch, whose steps would be others; taken between epochs."""
+    learner, _ = made(tmp_path, accumulate=2, callbacks=[StopsAt(1)])
+    learner.fit(loader(), epochs=2)
+    (new,) = learner.checkpoints.paths()
+    other, _ = made(tmp_path, accumulate=3)
+    before = [p.numpy() for p in other.model.parameters()]
+    with pytest.raises(ValueError) as e:
+        other.fit(loader(), epochs=2, resume=True)
+    told = "it is 2 batches into an epoch whose steps are of 2, and this learner's of 3"
+    rule = f"accumulate: {told}: give accumulate=2, or change it between epochs"
+    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    assert all((p.numpy() == q).all() for p, q in zip(other.model.parameters(), before, strict=True))
+    assert len(made(tmp_path, accumulate=2)[0].fit(loader(), epochs=1, resume=True)) == 1
+    assert len(made(tmp_path, accumulate=3)[0].fit(loader(), epochs=2, resume=True)) == 2
+
+
 def test_a_checkpoint_of_other_callbacks(tmp_path):
     """The options are named by which they were given; one without a state may come and go."""
 

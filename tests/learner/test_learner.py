@@ -297,10 +297,19 @@ def test_it_stops_when_nothing_gets_better():
 
 
 @pytest.mark.parametrize("mode, sign", [("min", 1), ("max", -1)])
-def test_a_value_that_is_no_number_is_never_the_best(mode, sign):
-    nan = math.nan
+def test_a_value_that_is_not_finite_is_never_the_best(mode, sign):
+    nan, inf = math.nan, math.inf
     best = EarlyStopping("valid_loss", 3, mode=mode)
-    for value, kept, since in ((nan, None, 1), (nan, None, 2), (4, 4, 0), (nan, 4, 1), (3, 3, 0), (3, 3, 1)):
+    first = ((nan, None, 1), (-inf, None, 2), (inf, None, 3))
+    for value, kept, since in (
+        *first,
+        (4, 4, 0),
+        (nan, 4, 1),
+        (-inf, 4, 2),
+        (3, 3, 0),
+        (inf, 3, 1),
+        (3, 3, 2),
+    ):
         best.after_epoch(made()[0], {"valid_loss": sign * value})
         assert (best.value, best.since) == (None if kept is None else sign * kept, since)
 

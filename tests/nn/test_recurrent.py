@@ -143,6 +143,190 @@ def test_cells_beside_torch(torch, on_numpy, name):
         compare(torch, called, drawn(4), *(h[0] for h in given))
 
 
+# --- what PyTorch has not ---
+
+SIZE = 6
+
+
+class Plain:
+    """A layer's steps as they are written down, by NumPy or torch."""
+
+    def __init__(self, m, options):
+        self.m, self.options = m, options
+        self.clip = np.inf if options.get("clip") is None else options["clip"]
+        self.bound = np.inf if options.get("state_clip") is None else options["state_clip"]
+
+    def held(self, x, bound):
+        return x.clip(-bound, bound)
+
+    def act(self, name, usual, x):
+        how = self.options.get(f"{name}_activation", self.options.get("nonlinearity", usual))
+        m, exp = self.m, self.m.exp
+        return {
+            "sigmoid": lambda: 1 / (1 + exp(-x)),
+            "tanh": lambda: m.tanh(x),
+            "relu": lambda: x * (x > 0),
+            "elu": lambda: m.where(x > 0, x, exp(x * (x <= 0)) - 1),
+            "hardsigmoid": lambda: (0.2 * x + 0.5).clip(0, 1),
+            "leakyrelu": lambda: m.where(x > 0, x, 0.01 * x),
+            "scaledtanh": lambda: m.tanh(x),
+            "softplus": lambda: m.log(1 + exp(x)),
+            "softsign": lambda: x / (1 + abs(x)),
+            "thresholdedrelu": lambda: x * (x > 1),
+            "affine": lambda: x,
+            sines: lambda: m.sin(x),
+        }[how]()
+
+    def steps(self, kind, x, h, c, weights):
+        """[t, b, in], [b, out], [b, hidden] -> what each step shows, and the last cell."""
+        w, u, b, own, *project = weights
+        shown = []
+        for row in x:
+            h, c = self.step(kind, row @ w.T + b, (h, c), (u, own), project)
+            shown.append(h)
+        return shown, c
+
+    def step(self, kind, given, state, weights, project):
+        (h, c), (u, own) = state, weights
+        n, clip = u.shape[0] // GATES_OF[kind](self.options), self.clip
+
+        def part(x, k):
+            return x[:, k * n : (k + 1) * n]
+
+        made = h @ u.T + own
+        if kind == "RNN":
+            return self.held(self.act("", "tanh", self.held(given + made, clip)), self.bound), c
+        if kind == "GRU":
+            r, z = (self.act("gate", "sigmoid", self.held(part(given + made, k), clip)) for k in (0, 1))
+            new = part(made, 2) * r
+            if not self.options.get("reset_after", True):
+                new = (r * h) @ u[2 * n :].T + own[2 * n :]
+            new = self.act("hidden", "tanh", self.held(part(given, 2) + new, clip))
+            return self.held((1 - z) * new + z * h, self.bound), c
+        parts = [self.held(part(given + made, k), clip) for k in range(u.shape[0] // n)]
+        i, o = (self.act("gate", "sigmoid", parts[k]) for k in (0, -1))
+        f = 1 - i if self.options.get("input_forget") else self.act("gate", "sigmoid", parts[1])
+        c = self.held(f * c + i * self.act("cell", "tanh", parts[-2]), self.bound)
+        h = o * self.act("hidden", "tanh", c)
+        return (h @ project[0].T if project else h), c
+
+
+def sines(x):
+    return x.sin()
+
+
+GATES_OF = {"RNN": lambda o: 1, "GRU": lambda o: 3, "LSTM": lambda o: 3 if o.get("input_forget") else 4}
+OTHERS = {
+    "LSTM, clipped": ("LSTM", {"clip": 0.4}),
+    "LSTM, coupled": ("LSTM", {"input_forget": True}),
+    "LSTM, cell clipped": ("LSTM", {"state_clip": 0.15}),
+    "LSTM, coupled, clipped twice": ("LSTM", {"input_forget": True, "clip": 0.5, "state_clip": 0.2}),
+    "LSTM, functions": (
+        "LSTM",
+        {"gate_activation": "hardsigmoid", "cell_activation": "elu", "hidden_activation": "softsign"},
+    ),
+    "LSTM, others": (
+        "LSTM",
+        {
+            "gate_activation": "softplus",
+            "cell_activation": "leakyrelu",
+            "hidden_activation": "affine",
+            "clip": 0.8,
+            "state_clip": 0.5,
+        },
+    ),
+    "LSTM, projected": ("LSTM", {"proj_size": 3, "input_forget": True, "clip": 0.5}),
+    "LSTM, a function": ("LSTM", {"hidden_activation": sines, "input_forget": True}),
+    "GRU, clipped": ("GRU", {"clip": 0.4}),
+    "GRU, state clipped": ("GRU", {"state_clip": 0.15}),
+    "GRU, functions": ("GRU", {"gate_activation": "hardsigmoid", "hidden_activation": "scaledtanh"}),
+    "GRU, a function": ("GRU", {"hidden_activation": sines, "clip": 0.5}),
+    "GRU, reset before": ("GRU", {"reset_after": False}),
+    "GRU, reset before, clipped": ("GRU", {"reset_after": False, "clip": 0.4, "state_clip": 0.2}),
+    "RNN, clipped": ("RNN", {"clip": 0.5}),
+    "RNN, state clipped": ("RNN", {"nonlinearity": "leakyrelu", "state_clip": 0.2}),
+    "RNN, softsign": ("RNN", {"nonlinearity": "softsign", "clip": 0.7}),
+    "RNN, a threshold": ("RNN", {"nonlinearity": "thresholdedrelu"}),
+    "RNN, a function": ("RNN", {"nonlinearity": sines}),
+}
+
+
+def by_steps(m, kind, options, weights, given):
+    """A stack of layers, each both ways, over sequences of lengths of their own, one after the other.
+
+    weights: of each layer and direction; given: x [t, b, in], the first states, and the lengths.
+    """
+    plain, (x, h, c, lengths) = Plain(m, options), given
+    rows, last = [], []
+    for r, n in enumerate(lengths):
+        y, ends = x[:n, r : r + 1], []
+        for layer in range(2):
+            ways = []
+            for way in range(2):
+                k = 2 * layer + way
+                seen = m.flip(y, (0,)) if way else y
+                shown, cell = plain.steps(kind, seen, h[k, r : r + 1], c[k, r : r + 1], weights[k])
+                ends.append((shown[-1], cell))
+                shown = m.stack(shown)
+                ways.append(m.flip(shown, (0,)) if way else shown)
+            y = m.concatenate(ways, 2)
+        rows.append(y[:, 0])
+        last.append([m.concatenate([e[i] for e in ends]) for i in range(2)])
+    ends = [m.stack([each[i] for each in last], 1) for i in range(1 + (kind == "LSTM"))]
+    return rows, ends
+
+
+def drawn_layer(kind, options, device=None):
+    """Two layers both ways, first states and sequences of several lengths."""
+    layer = getattr(nn, kind)(4, SIZE, num_layers=2, bidirectional=True, device=device, **options)
+    for p in layer.parameters():
+        p.assign_(fb.tensor(drawn(*p.shape) * 0.6, device=device))
+    out = options.get("proj_size", SIZE)
+    return layer, (drawn(5, 4, 4), drawn(4, 4, out), drawn(4, 4, SIZE), [3, 5, 1, 4])
+
+
+def packed_of(layer, given, device=None):
+    """Rows of each sequence and the last states, of a packed call."""
+    x, h, c, lengths = given
+    packed = rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
+    y, state = layer(packed, (h, c) if layer.mode == "LSTM" else h)
+    padded_y, _ = rnn.pad_packed_sequence(y)
+    return [padded_y[:n, r] for r, n in enumerate(lengths)], list(state) if layer.mode == "LSTM" else [state]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_options_by_numpy(name, device):
+    kind, options = OTHERS[name]
+    layer, given = drawn_layer(kind, options, device)
+    moved = [fb.tensor(t, device=device) if isinstance(t, np.ndarray) else t for t in given]
+    rows, ends = packed_of(layer, moved)
+    weights = [[p.numpy().astype("f8") for p in each] for each in layer.all_weights]
+    exact = [t.astype("f8") if isinstance(t, np.ndarray) else t for t in given]
+    wanted, last = by_steps(np, kind, options, weights, exact)
+    for found, want in zip([*rows, *ends], [*wanted, *last], strict=True):
+        np.testing.assert_allclose(found.numpy(), want, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_gradients_of_options_beside_torch(torch, on_numpy, name):
+    kind, options = OTHERS[name]
+    layer, given = drawn_layer(kind, options)
+    mine = [fb.tensor(t).requires_grad_() if isinstance(t, np.ndarray) else t for t in given]
+    rows, ends = packed_of(layer, mine)
+    theirs = [
+        torch.tensor(t.astype("f8")).requires_grad_() if isinstance(t, np.ndarray) else t for t in given
+    ]
+    weights = [[torch.tensor(p.numpy().astype("f8")).requires_grad_() for p in w] for w in layer.all_weights]
+    wanted, last = by_steps(torch, kind, options, weights, theirs)
+    ways = [drawn(*r.shape) for r in [*rows, *ends]]
+    grads = sum((r * fb.tensor(w)).sum() for r, w in zip([*rows, *ends], ways, strict=True)).backward()
+    sum((r * torch.tensor(w)).sum() for r, w in zip([*wanted, *last], ways, strict=True)).backward()
+    pairs = [(p, q) for ps, qs in zip(layer.all_weights, weights, strict=True) for p, q in zip(ps, qs)]
+    pairs += zip(mine[: 3 if kind == "LSTM" else 2], theirs)
+    for p, q in pairs:
+        np.testing.assert_allclose(grads[p].numpy(), q.grad.numpy(), atol=1e-4, rtol=1e-3)
+
+
 def test_second_gradients_beside_torch(torch, on_numpy):
     for kind in ("RNN", "GRU", "LSTM"):
         ours, theirs = twins(torch, lambda f, kind=kind: getattr(f.nn, kind)(2, 3))
@@ -163,11 +347,24 @@ def kernels(*tensors):
     return len(plan(roots, Limits(software=True), toposort(roots)).kernels)
 
 
-@pytest.mark.parametrize("kind, ahead", [("RNN", 1), ("GRU", 2), ("LSTM", 2)])
-def test_kernels_of_a_step(kind, ahead, gpu):
-    """A product and a kernel of all gates; of a plain one the gate is the product's epilogue. A seventh of a
+CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
+
+
+@pytest.mark.parametrize(
+    "kind, ahead, options",
+    [
+        ("RNN", 1, {}),
+        ("GRU", 2, {}),
+        ("LSTM", 2, {}),
+        ("RNN", 2, {"clip": 1.0}),
+        ("GRU", 2, CLIPPED),
+        ("LSTM", 2, {**CLIPPED, "input_forget": True, "gate_activation": "hardsigmoid"}),
+    ],
+)
+def test_kernels_of_a_step(kind, ahead, options, gpu):
+    """A product and a kernel of all gates; a plain RNN's gate is the product's epilogue. A seventh of a
     kernel a step joins the states. On the way back a kernel and a product."""
-    layer = getattr(nn, kind)(4, 8, device=gpu)
+    layer = getattr(nn, kind)(4, 8, device=gpu, **options)
     x = fb.randn(21, 2, 4, device=gpu)
     fb.realize(x, *layer.parameters())
     counts = []
@@ -254,6 +451,10 @@ def test_packing_beside_torch(torch, on_numpy):
 
 
 X = fb.zeros(3, 2, 4, device="cpu")
+NAMES = (
+    "one of affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus, softsign, tanh,"
+    " thresholdedrelu, or a function of a tensor"
+)
 ERRORS = {
     "GRU(f32[3, 2, 4]): takes 3 dims (or 2, without a batch) of which the last is 5: reshape it": (
         lambda: nn.GRU(5, 6)(X)
@@ -265,9 +466,12 @@ ERRORS = {
     "LSTM(proj_size=6): is not 0 (none) to 5, below hidden_size: give another": (
         lambda: nn.LSTM(4, 6, proj_size=6)
     ),
-    "RNN(nonlinearity='sin'): is unknown: use 'tanh' or 'relu'": lambda: nn.RNN(4, 6, nonlinearity="sin"),
-    "RNNCell(nonlinearity='sin'): is unknown: use 'tanh' or 'relu'": (
-        lambda: nn.RNNCell(4, 6, nonlinearity="sin")
+    f"RNN(nonlinearity='sin'): is unknown: use {NAMES}": lambda: nn.RNN(4, 6, nonlinearity="sin"),
+    f"RNNCell(nonlinearity='sin'): is unknown: use {NAMES}": lambda: nn.RNNCell(4, 6, nonlinearity="sin"),
+    f"LSTM(cell_activation=3): is unknown: use {NAMES}": lambda: nn.LSTM(4, 6, cell_activation=3),
+    "GRU(clip=0): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip=0),
+    "LSTMCell(state_clip=-1): is no bound above 0: give one, or None for none": (
+        lambda: nn.LSTMCell(4, 6, state_clip=-1)
     ),
     "GRU(hidden_size=0): sizes are whole numbers above 0: give another": lambda: nn.GRU(4, 0),
     "GRUCell(f32[3, 2, 4]): takes 2 dims (or 1, without a batch) of which the last is 4: reshape it": (
@@ -299,7 +503,40 @@ def test_errors(on_numpy, text):
     assert str(e.value) == text
 
 
+def test_options_of_cells_are_those_of_a_step(on_numpy):
+    for kind, options in OTHERS.values():
+        if "proj_size" in options:
+            continue
+        layer = getattr(nn, kind)(4, SIZE, **options)
+        cell = getattr(nn, f"{kind}Cell")(4, SIZE, **options)
+        cell.load_state_dict({k.removesuffix("_l0"): v for k, v in layer.state_dict().items()})
+        x = fb.tensor(drawn(3, 4))
+        states = [fb.tensor(drawn(1, 3, SIZE)) for _ in range(1 + (kind == "LSTM"))]
+        y, _ = layer(x.unsqueeze(0), tuple(states) if kind == "LSTM" else states[0])
+        h = [s[0] for s in states]
+        made = cell(x, h if kind == "LSTM" else h[0])
+        shown = made[0] if kind == "LSTM" else made
+        np.testing.assert_allclose(shown.numpy(), y.numpy()[0], atol=1e-6)
+
+
+def test_a_layer_as_an_activation_learns(on_numpy):
+    layer = nn.GRU(2, 3, hidden_activation=nn.PReLU())
+    assert layer.hidden_activation.weight.item() == 0.25  # not drawn anew with the layer's own
+    assert "hidden_activation.weight" in layer.state_dict()
+    before, values = layer.hidden_activation.weight.item(), []
+    x = fb.tensor(drawn(4, 2, 2))
+    grads = layer(x)[0].sum().backward()
+    for step in (1e-2, -1e-2):
+        with fb.no_grad():
+            layer.hidden_activation.weight.fill_(before + step)
+        values.append(layer(x)[0].sum().item())
+    slope = grads[layer.hidden_activation.weight].item()
+    assert slope == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-2)
+
+
 def test_reads_as_torchs(on_numpy):
     assert repr(nn.LSTM(2, 3, 2, bidirectional=True)) == "LSTM(2, 3, num_layers=2, bidirectional=True)"
     assert [len(w) for w in nn.LSTM(2, 3, proj_size=1, bidirectional=True).all_weights] == [5, 5]
-    assert nn.RNN(2, 3, 1, "relu").nonlinearity == "relu"
+    assert nn.RNN(2, 3, 1, "relu").mode == "RNN_RELU" and nn.RNNCell(2, 3).mode == "RNN_TANH"
+    assert repr(nn.LSTM(2, 3, clip=3, input_forget=True)) == "LSTM(2, 3, clip=3, input_forget=True)"
+    assert repr(nn.GRUCell(2, 3, reset_after=False)) == "GRUCell(2, 3, reset_after=False)"

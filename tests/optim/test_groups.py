@@ -259,6 +259,19 @@ def test_hooks_and_closures():
     assert list(opt.state_dict()) == ["state", "param_groups"]
 
 
+def test_a_hook_may_bring_torchs_state():
+    """What is read out of a state is read behind the hook, here that a first step with dampening was made."""
+    opt = optim.SGD([leaf(1.0)], lr=0.5, momentum=0.9, dampening=0.5)
+    groups = opt.state_dict()["param_groups"]
+    buffers = {0: {"momentum_buffer": fb.tensor([2.0])}}
+    opt.register_load_state_dict_pre_hook(lambda o, d: {"state": buffers, "param_groups": groups})
+    opt.load_state_dict({})
+    assert {k: v.item() for k, v in opt.state_dict()["state"][0].items()} == {
+        "step": 1.0,
+        "momentum_buffer": 2.0,
+    }
+
+
 class Signs(optim.Optimizer):
     """An optimiser of a user's."""
 

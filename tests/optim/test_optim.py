@@ -328,6 +328,24 @@ def test_lbfgs_takes_torchs_state_and_gives_it_back(torch):
     np.testing.assert_allclose(again.detach().numpy(), q.detach().numpy(), atol=1e-5)
 
 
+def test_lbfgs_hooks_see_its_curvature():
+    """One before loading may change it, one after finds it in its place; one after saving sees it too."""
+    p = fb.tensor(START, device="cpu", requires_grad=True)
+    first = optim.LBFGS([p], max_iter=3)
+    first.step(lambda: bowl(p, fb).backward())
+    found = []
+    first.register_state_dict_post_hook(lambda o, d: found.append(sorted(d["state"][0])))
+    saved = first.state_dict()
+    assert found == [
+        ["H_diag", "d", "func_evals", "n_iter", "old_dirs", "old_stps", "prev_flat_grad", "ro", "t"]
+    ]
+    second = optim.LBFGS([p])
+    second.register_load_state_dict_pre_hook(lambda o, d: {**d, "state": {0: {**d["state"][0], "n_iter": 7}}})
+    second.register_load_state_dict_post_hook(lambda o: found.append(o.state_dict()["state"][0]["n_iter"]))
+    second.load_state_dict(saved)
+    assert found[-1] == 7 and second.memory.evaluations == first.memory.evaluations
+
+
 def test_lbfgs_refuses_what_is_not_its_own():
     opt = optim.LBFGS([fb.zeros(3, device="cpu").requires_grad_()])
     groups = opt.state_dict()["param_groups"]

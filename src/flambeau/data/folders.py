@@ -26,7 +26,9 @@ class DatasetFolder(Dataset):
 
     root: has the folders, whose names in order are `classes`; loader: of a path, gives what is in the file;
     extensions: endings of the files that are taken, as (".npy",), all where None; transform: of what the
-    loader gave. ValueError where there are no such files.
+    loader gave; target_transform: of the class's number; is_valid_file: of a path (a string, as
+    torchvision's), whether the file is taken, in place of `extensions`. ValueError for both of these, and
+    where there are no such files.
     """
 
     holds = "files"  # what an error calls them
@@ -37,29 +39,41 @@ class DatasetFolder(Dataset):
         loader: Callable[[Path], Any],
         extensions: str | Sequence[str] | None = None,
         transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[int], Any] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
     ):
+        if extensions is not None and is_valid_file is not None:
+            rule = "both say which files are taken: give one"
+            raise ValueError(f"{type(self).__name__}(extensions=..., is_valid_file=...): {rule}")
         self.root, self.loader, self.transform = Path(root), loader, transform
-        folders = sorted(p for p in self.root.iterdir() if p.is_dir()) if self.root.is_dir() else []
+        self.target_transform = target_transform
+        folders = sorted(filter(self._is_class, self.root.iterdir())) if self.root.is_dir() else []
         self.classes = [p.name for p in folders]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-        self.samples = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
+        found = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
+        self.samples = [(p, i) for p, i in found if is_valid_file is None or is_valid_file(str(p))]
         if not self.samples:
             rule = f"no {self.holds} in it: give a folder that has one for each class"
             raise ValueError(f"{type(self).__name__}('{root}'): {rule}")
+
+    def _is_class(self, path: Path) -> bool:
+        return path.is_dir()
 
     def __len__(self) -> int:
         return len(self.samples)
 
     def __getitem__(self, index: int) -> tuple:
         path, label = self.samples[checked(self, index)]
-        return through(self.transform, self.loader(path)), label
+        return through(self.transform, self.loader(path)), through(self.target_transform, label)
 
 
 class ImageFolder(DatasetFolder):
     """Images in a folder for each class, as torchvision's: items are (image, number of the class).
 
     root: has the folders, whose names in order are `classes`; transform: of an image, uint8 [height, width,
-    3], before it is given; loader: of a path, in place of Pillow. ValueError where there are no images.
+    3], before it is given; target_transform: of the number; loader: of a path, in place of Pillow;
+    is_valid_file: of a path (a string, as torchvision's), whether the file is taken, in place of the endings
+    of images. ValueError where there are no images.
     """
 
     holds = "images"
@@ -68,9 +82,12 @@ class ImageFolder(DatasetFolder):
         self,
         root: str | os.PathLike,
         transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[int], Any] | None = None,
         loader: Callable[[Path], Any] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
     ):
-        super().__init__(root, loader or read_image, IMAGES, transform)
+        endings = IMAGES if is_valid_file is None else None
+        super().__init__(root, loader or read_image, endings, transform, target_transform, is_valid_file)
 
 
 class TextFolder(DatasetFolder):
@@ -94,15 +111,19 @@ class TextFolder(DatasetFolder):
 class AudioFolder(DatasetFolder):
     """Sound (.wav) in a folder for each class: items are (samples, samples a second, number of the class).
 
-    root: has the folders, whose names in order are `classes`; transform: of the samples, float32 [channels,
-    samples] in -1 to 1, before they are given. ValueError where there is no sound, and for an item that
-    `read_audio` does not read.
+    root: has the folders, whose names in order are `classes`; one whose name begins with _ is no class, as
+    _background_noise_ of Speech Commands; transform: of the samples, float32 [channels, samples] in -1 to 1,
+    before they are given. ValueError where there is no sound, and for an item that `read_audio` does not
+    read.
     """
 
     holds = "sound (.wav)"
 
     def __init__(self, root: str | os.PathLike, transform: Callable[[Any], Any] | None = None):
         super().__init__(root, read_audio, ".wav", transform)
+
+    def _is_class(self, path: Path) -> bool:
+        return path.is_dir() and not path.name.startswith("_")
 
     def __getitem__(self, index: int) -> tuple[Any, int, int]:
         path, label = self.samples[checked(self, index)]

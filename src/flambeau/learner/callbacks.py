@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from ..errors import suggest
@@ -69,7 +69,8 @@ class Scheduling(Callback):
 
 
 class Best(Callback):
-    """Which epoch has the best value of `monitor`, by more than `min_delta`; how many came after it.
+    """Which epoch has the best value of `monitor`, by more than `min_delta`; how many came after it. No value
+    that is not finite is the best.
 
     higher: whether higher is better; None asks the metric. With `patience`, so many epochs without a better
     one end the run.
@@ -86,8 +87,8 @@ class Best(Callback):
         value = value_of(row, self.monitor, type(self).__name__)
         higher = learner.higher_is_better(self.monitor) if self.higher is None else self.higher
         before = -inf if self.value is None else self.value if higher else -self.value
-        gain = (value if higher else -value) - before  # NaN, which is above nothing, where the value is
-        self.since = 0 if gain > self.min_delta else self.since + 1
+        gain = (value if higher else -value) - before
+        self.since = 0 if isfinite(value) and gain > self.min_delta else self.since + 1
         if not self.since:
             self.value = value
         if self.is_over:

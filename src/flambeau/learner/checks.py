@@ -36,6 +36,15 @@ def check_optimizer(optimizer: Any) -> None:
         raise TypeError(f"Learner({type(optimizer).__name__}): {rule}")
 
 
+def check_accumulate(own: int, state: dict[str, Any]) -> None:
+    """ValueError for a state from inside an epoch whose steps are of another number of batches."""
+    given, at = state.get("accumulate", own), state["index"]
+    if at and not state["is_drained"] and given != own:
+        told = f"it is {at} batches into an epoch whose steps are of {given}, and this learner's of {own}"
+        cure = f"give accumulate={given}, or change it between epochs"
+        raise ValueError(f"accumulate: {told}: {cure}")
+
+
 def check_given(split: str, epoch: int, index: int) -> None:
     """ValueError where a loader gave no batch in an epoch."""
     if not index:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .callbacks import Best
+from .checks import check_accumulate
 from .randoms import random_states
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def state_of(learner: Learner, places: dict[str, Any]) -> dict[str, Any]:
         "model": learner.model.state_dict(),
         "optimizer": learner.optimizer.state_dict(),
         "kind": type(learner.optimizer).__name__,
+        "accumulate": learner.options.accumulate,
         "scaler": None if learner.scaler is None else learner.scaler.state_dict(),
         "callbacks": states_of(learner.callbacks),
         "metrics": learner.tallies["train"].state_dict(),
@@ -49,6 +51,7 @@ def put_back(learner: Learner, state: dict[str, Any], where: str) -> None:
         kind = type(learner.optimizer).__name__
         if (given := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would tell
             raise ValueError(f"optimizer: the learner has {kind}, given {given}: give the same")
+        check_accumulate(learner.options.accumulate, state)
         learner.model.load_state_dict(state["model"])
         learner.optimizer.load_state_dict(state["optimizer"])
         learner.tallies["train"].load_state_dict(state["metrics"])

@@ -74,6 +74,7 @@ from .image import (
     StructuralSimilarityIndexMeasure,
 )
 from .metric import Metric
+from .naturalness import AFINE
 from .regression import (
     ConcordanceCorrCoef,
     CosineSimilarity,
@@ -112,6 +113,7 @@ from .text import (
 )
 
 __all__ = [
+    "AFINE",
     "AUROC",
     "Accuracy",
     "AveragePrecision",

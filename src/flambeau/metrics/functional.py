@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import classification, confusion, curves, image, regression, text
+from . import classification, confusion, curves, image, naturalness, regression, text
 from .docstrings import lines
 from .metric import Metric
 from .states import tensors_in
@@ -24,6 +24,7 @@ NAMES = {
     "BinaryFBetaScore": "binary_fbeta_score",
     "MulticlassFBetaScore": "multiclass_fbeta_score",
     "MultilabelFBetaScore": "multilabel_fbeta_score",
+    "AFINE": "afine",
     "BLEUScore": "bleu_score",
     "ROUGEScore": "rouge_score",
     "R2Score": "r2_score",
@@ -83,7 +84,7 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
 
 def _functions() -> dict[str, Callable[..., Any]]:
     """One for each class that no other is made of."""
-    modules = (classification, confusion, curves, image, regression, text)
+    modules = (classification, confusion, curves, image, naturalness, regression, text)
     kinds = [(n, k, m) for m in modules for n, k in vars(m).items() if isinstance(k, type)]
     return {
         small(name): function_of(kind)

@@ -5,6 +5,7 @@ from typing import Any
 
 PUBLIC = {  # module: what it has for users
     "bert": "BertConfig BertModel",
+    "clip": "ClipVision ClipVisionConfig",
     "convnext": "ConvNeXt",
     "efficientnet": "EfficientNet",
     "generation": "Decoder Sampling generate",

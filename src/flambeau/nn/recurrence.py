@@ -4,13 +4,10 @@ What the input gives to all steps is one product before the first of them. A ste
 hidden state with the weights, to which the input's part is added as it is stored, and a kernel of all gates
 and states. On the way back the gates of all steps come of one product over the hidden states that were
 stored, and with them the factors of each step's gradients, which are linear: a step is one kernel that
-multiplies, and one product. The weights' gradients are one product over all steps, not one a step.
+multiplies, and one product. The weights' gradients are one product over all steps, not one a step. A cell
+whose slopes nobody wrote down (`cells.Cell`) is differentiated as its steps were computed.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from ..core import dtype as dt
 from ..core.autocast import ruled
 from ..core.declare import stand_for
 from ..core.modes import no_grad
@@ -18,126 +15,19 @@ from ..core.op import Op
 from ..ops.join import cat, stack
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
+from .cells import Cell, Sequence, Slopes, by_gate, gate, under_each_other
 
 PIECE = 32  # steps that are planned together
-
-
-class Sequence(NamedTuple):
-    """What a recurrence runs over; hidden is the size of a state, out that of what it shows."""
-
-    given: Tensor  # the input's part of all gates, [t, b, gates * hidden]
-    weight: Tensor  # from the state that is shown to the gates, [gates * hidden, out]
-    shown: Tensor  # before the first step, [b, out]
-    bias: Tensor | None = None  # of weight, [gates * hidden]
-    project: Tensor | None = None  # from a state to what it shows, [out, hidden]; without, it is shown itself
-    cell: Tensor | None = None  # before the first step, [b, hidden]
-    kept: Tensor | None = None  # which rows still run, [t, b, 1, 1]; the others keep their state
-
-
-class Slopes(NamedTuple):
-    """How the gradients of a step follow from those of its new state, by factors [t, b, 1, hidden].
-
-    rows: factors of the gradient of the hidden part or, where `of` has a 1, of the cell; the first ones are
-    of the state's gates. given: which rows are of the input's gates. carries: which row is of the old state's
-    hidden part, which of the old cell. across: of the new cell by the new hidden part.
-    """
-
-    rows: list[Tensor]
-    of: tuple[int, ...]
-    given: tuple[int, ...]
-    carries: tuple[int | None, int | None]
-    across: Tensor | None = None
-
-
-class Cell(NamedTuple):
-    """A kind of recurrent layer. A state is [..., parts, hidden]: what is shown or projected, then the cell.
-
-    step(gates, own, state) -> the new state, of the input's and the state's own gates [..., gates, hidden];
-    slopes(gates, own, state, new) -> Slopes, of all steps at once.
-    """
-
-    gates: int
-    step: Callable[[Tensor, Tensor, Tensor], Tensor]
-    slopes: Callable[[Tensor, Tensor, Tensor, Tensor], Slopes]
-
-
-def _gate(x: Tensor, i: int) -> Tensor:
-    return x.narrow(-2, i, 1)
-
-
-def _rows(parts: list[Tensor]) -> Tensor:
-    """Parts [..., 1, n] under each other as one value, which one kernel stores. -> [..., parts, n]"""
-    place, out = Tensor.arange(len(parts), dtype=dt.int32, device=parts[0].device).unsqueeze(1), parts[-1]
-    for i, part in enumerate(parts[:-1]):
-        out = (place == i).where(part, out)
-    return out
-
-
-# --- the cells ---
-
-
-def _plain(name: str) -> Cell:
-    def step(gates: Tensor, own: Tensor, state: Tensor) -> Tensor:
-        return getattr(gates + own, name)()
-
-    def slopes(gates: Tensor, own: Tensor, state: Tensor, new: Tensor) -> Slopes:
-        factor = 1 - new * new if name == "tanh" else (new > 0).to(new.dtype)
-        return Slopes([factor], (0,), (0,), (None, None))
-
-    return Cell(1, step, slopes)
-
-
-def _lstm_gates(gates: Tensor, own: Tensor) -> tuple[Tensor, ...]:
-    i, f, g, o = (_gate(gates + own, k) for k in range(4))
-    return i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
-
-
-def _lstm_step(gates: Tensor, own: Tensor, state: Tensor) -> Tensor:
-    i, f, g, o = _lstm_gates(gates, own)
-    cell = f * _gate(state, 1) + i * g
-    return _rows([o * cell.tanh(), cell])
-
-
-def _lstm_slopes(gates: Tensor, own: Tensor, state: Tensor, new: Tensor) -> Slopes:
-    i, f, g, o = _lstm_gates(gates, own)
-    bent = _gate(new, 1).tanh()
-    rows = [g * i * (1 - i), _gate(state, 1) * f * (1 - f), i * (1 - g * g), bent * o * (1 - o), f]
-    return Slopes(rows, (1, 1, 1, 0, 1), (0, 1, 2, 3), (None, 4), o * (1 - bent * bent))
-
-
-def _gru_gates(gates: Tensor, own: Tensor) -> tuple[Tensor, ...]:
-    r = (_gate(gates, 0) + _gate(own, 0)).sigmoid()
-    z = (_gate(gates, 1) + _gate(own, 1)).sigmoid()
-    return r, z, (_gate(gates, 2) + r * _gate(own, 2)).tanh()
-
-
-def _gru_step(gates: Tensor, own: Tensor, state: Tensor) -> Tensor:
-    _, z, n = _gru_gates(gates, own)
-    return (1 - z) * n + z * state
-
-
-def _gru_slopes(gates: Tensor, own: Tensor, state: Tensor, new: Tensor) -> Slopes:
-    r, z, n = _gru_gates(gates, own)
-    of_new = (1 - z) * (1 - n * n)
-    rows = [of_new * _gate(own, 2) * r * (1 - r), (state - n) * z * (1 - z), of_new * r, z, of_new]
-    return Slopes(rows, (0,) * 5, (0, 1, 4), (3, None))
-
-
-CELLS = {
-    "RNN_TANH": _plain("tanh"),
-    "RNN_RELU": _plain("relu"),
-    "LSTM": Cell(4, _lstm_step, _lstm_slopes),
-    "GRU": Cell(3, _gru_step, _gru_slopes),
-}
-
 
 # --- the way forward ---
 
 
 @ruled
-def recurrence(kind: str, s: Sequence) -> Tensor:
+def recurrence(cell: Cell, s: Sequence) -> Tensor:
     """The states after all steps, differentiable as often as is asked. -> [t, b, parts, hidden]"""
-    cell, size, present = CELLS[kind], len(s), [i for i, t in enumerate(s) if t is not None]
+    if cell.slopes is None or s.peepholes is not None:
+        return stack(_states(cell, s))
+    size, present = len(s), [i for i, t in enumerate(s) if t is not None]
     with no_grad():
         lowered = stack(_states(cell, s))
 
@@ -146,7 +36,7 @@ def recurrence(kind: str, s: Sequence) -> Tensor:
         found = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)  # type: ignore[arg-type]
         return [found[i] for i in present]
 
-    op = Op("composite", xp=lambda xp, x: x, grad=gradients, name=f"{kind.lower()}_steps")
+    op = Op("composite", xp=lambda xp, x: x, grad=gradients, name=f"{cell.name}_steps")
     return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))  # type: ignore[union-attr]
 
 
@@ -161,23 +51,13 @@ def _first(s: Sequence) -> Tensor:
     if s.cell is None:
         return s.shown.unsqueeze(-2)
     cell = s.cell.unsqueeze(-2)
-    return _rows([s.shown.unsqueeze(-2) if s.project is None else cell, cell])
-
-
-def _own(cell: Cell, shown: Tensor, s: Sequence) -> Tensor:
-    """The state's own part of the gates. [..., out] -> [..., gates, hidden]"""
-    made = shown @ s.weight.transpose(0, 1)
-    return _by_gate(cell, made if s.bias is None else made + s.bias)
-
-
-def _by_gate(cell: Cell, x: Tensor) -> Tensor:
-    return x.reshape(*x.shape[:-1], cell.gates, x.shape[-1] // cell.gates)
+    return under_each_other([s.shown.unsqueeze(-2) if s.project is None else cell, cell])
 
 
 def _states(cell: Cell, s: Sequence) -> list[Tensor]:
     state, shown, made = _first(s), s.shown, []
     for t, x in enumerate(s.given.unbind(0)):
-        new = cell.step(_by_gate(cell, x), _own(cell, shown, s), state)
+        new = cell.step(by_gate(x, cell.gates), shown, state, s)
         state = new if s.kept is None else s.kept[t].where(new, state)
         shown = shown_by(state, s.project)
         made.append(state)
@@ -200,8 +80,7 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     earlier = states.narrow(0, 0, len(states) - 1)
     before = cat([_first(s).unsqueeze(0), earlier], 0)
     shown = cat([s.shown.unsqueeze(0), shown_by(earlier, s.project)], 0)
-    gates = _by_gate(cell, s.given)
-    slopes = cell.slopes(gates, _own(cell, shown, s), before, states)
+    slopes = cell.slopes(by_gate(s.given, cell.gates), shown, before, states, s)  # type: ignore[misc]
     slopes = slopes if s.kept is None else _while_kept(slopes, s.kept)
     made, of_shown, carried = _walk_back(cell, s, slopes, g)
     own = made.narrow(-2, 0, cell.gates).flatten(-2)
@@ -219,7 +98,7 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
 
 
 def _chosen(made: Tensor, rows: tuple[int, ...]) -> Tensor:
-    return cat([_gate(made, i) for i in rows], -2).flatten(-2)
+    return cat([gate(made, i) for i in rows], -2).flatten(-2)
 
 
 def _of_project(project: Tensor, of_shown: list[Tensor], earlier: Tensor) -> Tensor:
@@ -244,23 +123,23 @@ def _walk_back(
 ) -> tuple[Tensor, list[Tensor], list[Tensor | None]]:
     """The gradients of all rows [t, b, rows, hidden]; of what was shown before each step, the first first;
     of the first state's hidden part and cell. A step is a kernel that multiplies, and a product."""
-    factors = _rows(slopes.rows).unbind(0)
+    factors = under_each_other(slopes.rows).unbind(0)
     across = None if slopes.across is None else slopes.across.unbind(0)
     is_cell = tensor(slopes.of, device=g.device).bool().unsqueeze(1)
     made: list[Tensor] = []
     of_shown: list[Tensor] = []
     carried: list[Tensor | None] = [None, None]
     for t in reversed(range(len(factors))):
-        hidden = _plus(_gate(g[t], 0), carried[0])
+        hidden = _plus(gate(g[t], 0), carried[0])
         if of_shown:
             back = of_shown[-1] if s.project is None else of_shown[-1] @ s.project
             hidden = hidden + back.unsqueeze(-2)
         arriving = hidden
         if across is not None:
-            of_cell = _plus(_gate(g[t], 1), carried[1]) + hidden * across[t]
+            of_cell = _plus(gate(g[t], 1), carried[1]) + hidden * across[t]
             arriving = is_cell.where(of_cell, hidden)
         made.append(factors[t] * arriving)
-        carried = [None if i is None else _gate(made[-1], i) for i in slopes.carries]
+        carried = [None if i is None else gate(made[-1], i) for i in slopes.carries]
         of_shown.append(made[-1].narrow(-2, 0, cell.gates).flatten(-2) @ s.weight)
         _in_pieces(made)
     return stack(made[::-1]), of_shown[::-1], carried

@@ -1,27 +1,124 @@
 """Recurrent layers under PyTorch's names, in layers and both directions, and their cells."""
 
-from dataclasses import dataclass
-from math import sqrt
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from math import inf, sqrt
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..core.options import options
 from ..ops.contract import linear
 from ..ops.join import cat, stack
 from ..ops.random import dropout
 from ..tensor import Tensor, tensor
-from . import init
+from . import cells, init
+from .cells import Activation, Cell, Sequence
 from .linear import new_parameter, positive
 from .module import Module
-from .recurrence import CELLS, Sequence, recurrence, shown_by
+from .recurrence import recurrence, shown_by
 from .utils.rnn import PackedSequence, lengths_of, packed, padded
 
 
 def _uniform(module: Module, hidden_size: int) -> None:
     """PyTorch's first values: uniform within 1 / sqrt(hidden_size)."""
     bound = 1 / sqrt(hidden_size)
-    for p in module.parameters():
+    for p in module.parameters(recurse=False):
         init.uniform_(p, -bound, bound)
+
+
+# --- what gates go through ---
+
+
+class GruOptions(TypedDict, total=False):
+    """What PyTorch's GRU has not."""
+
+    clip: float | None
+    state_clip: float | None
+    gate_activation: str | Callable[[Tensor], Tensor]
+    hidden_activation: str | Callable[[Tensor], Tensor]
+    reset_after: bool
+
+
+class LstmOptions(TypedDict, total=False):
+    """What PyTorch's LSTM has not."""
+
+    clip: float | None
+    state_clip: float | None
+    gate_activation: str | Callable[[Tensor], Tensor]
+    cell_activation: str | Callable[[Tensor], Tensor]
+    hidden_activation: str | Callable[[Tensor], Tensor]
+    input_forget: bool
+
+
+class RnnOptions(TypedDict, total=False):
+    """What PyTorch's RNN has not."""
+
+    clip: float | None
+    state_clip: float | None
+
+
+CLIPS = {"clip": None, "state_clip": None}
+OPTIONS: dict[str, dict[str, Any]] = {  # by kind of layer, with what they are by default
+    "RNN": CLIPS,
+    "GRU": {**CLIPS, "gate_activation": "sigmoid", "hidden_activation": "tanh", "reset_after": True},
+    "LSTM": {
+        **CLIPS,
+        "gate_activation": "sigmoid",
+        "cell_activation": "tanh",
+        "hidden_activation": "tanh",
+        "input_forget": False,
+    },
+}
+
+
+def _rnn_of(layer: Any) -> Cell:
+    act = _activation(layer, "nonlinearity")
+    return cells.rnn(cells.clipped(act, layer.clip), layer.state_clip)
+
+
+def _gru_of(layer: Any) -> Cell:
+    gate, hidden = (_activation(layer, f"{name}_activation") for name in ("gate", "hidden"))
+    gate, hidden = (cells.clipped(act, layer.clip) for act in (gate, hidden))
+    return cells.gru(cells.GruGates(gate, hidden, layer.state_clip, layer.reset_after))
+
+
+def _lstm_of(layer: Any) -> Cell:
+    gate, cell, hidden = (_activation(layer, f"{name}_activation") for name in ("gate", "cell", "hidden"))
+    gate, cell = (cells.clipped(act, layer.clip) for act in (gate, cell))
+    return cells.lstm(cells.LstmGates(gate, cell, hidden, layer.state_clip, layer.input_forget))
+
+
+CELLS: dict[str, Callable[[Any], Cell]] = {"RNN": _rnn_of, "GRU": _gru_of, "LSTM": _lstm_of}
+
+
+def _activation(layer: Any, argument: str) -> Activation:
+    """What an argument says: a function by its name, or one of a tensor. ValueError for others."""
+    given: Any = getattr(layer, argument)
+    if isinstance(given, str) and given.lower() in cells.ACTIVATIONS:
+        return cells.activation(given)
+    if isinstance(given, str) or not callable(given):
+        rule = f"is unknown: use one of {', '.join(cells.ACTIVATIONS)}, or a function of a tensor"
+        raise ValueError(f"{type(layer).__name__}({argument}={given!r}): {rule}")
+    return Activation(getattr(layer, argument))
+
+
+def cell_of(layer: Any) -> Cell:
+    """What a layer's arguments make of a step. ValueError for an unknown activation, and no bound."""
+    for name in CLIPS:
+        bound = getattr(layer, name)
+        if bound is not None and (isinstance(bound, bool) or not 0 < bound < inf):
+            rule = "is no bound above 0: give one, or None for none"
+            raise ValueError(f"{type(layer).__name__}({name}={bound!r}): {rule}")
+    return CELLS[layer.mode.split("_")[0]](layer)
+
+
+def _told(layer: Any) -> str:
+    """The arguments that PyTorch has not, where they are not what they are by default."""
+    usual = OPTIONS[layer.mode.split("_")[0]]
+    own = {name: getattr(layer, name) for name in usual}
+    shown = {k: v for k, v in own.items() if v != usual[k] and not isinstance(v, Module)}
+    return "".join(f", {name}={v!r}" for name, v in shown.items())
 
 
 class _Steps:
@@ -63,10 +160,10 @@ class RNNBase(Module):
             raise ValueError(f"{name}(proj_size={self.proj_size}): {rule}")
         if self.proj_size and self.mode != "LSTM":
             raise ValueError(f"{name}(proj_size={self.proj_size}): only LSTM projects: leave it out")
-        device = self.__dict__.pop("device")
+        device, gates = self.__dict__.pop("device"), cell_of(self).gates
         for layer in range(self.num_layers):
             for suffix in self._suffixes(layer):
-                self._make(layer, suffix, device)
+                self._make(layer, suffix, gates * self.hidden_size, device)
         _uniform(self, self.hidden_size)
 
     @property
@@ -77,18 +174,14 @@ class RNNBase(Module):
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
-    def _make(self, layer: int, suffix: str, device: Any) -> None:
-        gates, out = CELLS[self.mode_of()].gates * self.hidden_size, self.out_size
+    def _make(self, layer: int, suffix: str, gates: int, device: Any) -> None:
+        out = self.out_size
         width = self.input_size if layer == 0 else out * (1 + self.bidirectional)
         shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
         shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)} if self.bias else {}
         shapes |= {"weight_hr": (out, self.hidden_size)} if self.proj_size else {}
         for name, shape in shapes.items():
             self.register_parameter(name + suffix, new_parameter(*shape, device=device))
-
-    def mode_of(self) -> str:
-        """The kind of cell."""
-        return self.mode
 
     @property
     def all_weights(self) -> list[list[Any]]:
@@ -169,7 +262,7 @@ class RNNBase(Module):
         cell = start[1] if len(start) > 1 else None
         kept = None if steps is None else steps.kept
         s = Sequence(given, own, start[0], own_bias, project, cell, kept)  # type: ignore[arg-type]
-        states = recurrence(self.mode_of(), s)
+        states = recurrence(cell_of(self), s)
         y = shown_by(states, project)
         ends = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
         return turn(y) if back else y, ends
@@ -179,15 +272,29 @@ class RNNBase(Module):
         usual |= {"bidirectional": False, "proj_size": 0}
         own = {name: getattr(self, name) for name in usual}
         more = "".join(f", {name}={v!r}" for name, v in own.items() if v != usual[name])
-        return f"{self.input_size}, {self.hidden_size}{more}"
+        return f"{self.input_size}, {self.hidden_size}{more}{_told(self)}"
 
 
 SIZES = """
     input_size: features of a step. hidden_size: features of the state. num_layers: how many run one over the
     other. batch_first: the batch before the steps. dropout: the share that is dropped between layers.
-    bidirectional: a second one runs from the end, and both results are joined. nonlinearity (RNN): "tanh" or
-    "relu". proj_size (LSTM): features that the state is mapped to, 0: none. ValueError for sizes and
-    probabilities that are none."""
+    bidirectional: a second one runs from the end, and both results are joined. proj_size (LSTM): features
+    that the state is mapped to, 0: none.
+    clip: what goes into the gates is held within -clip and clip, as ONNX says. state_clip: what a step makes
+    is, the cell of an LSTM and the state of others. {more}
+    Functions have ONNX's names (affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus,
+    softsign, tanh, thresholdedrelu), or are functions of a tensor, which are differentiated step by step.
+    ValueError for sizes, probabilities, bounds and activations that are none."""
+
+MORE = {
+    "RNN": "nonlinearity: what makes the state.",
+    "GRU": """gate_activation: of resetting and updating.
+    hidden_activation: of candidates. reset_after: the reset gate multiplies what the state's weights made, as
+    PyTorch's does; else the state before them.""",
+    "LSTM": """gate_activation: of input, forgetting and
+    output. cell_activation: of candidates. hidden_activation: of the cell on its way out. input_forget:
+    forget as much as is taken in, 1 - the input gate: weights are of input, candidates and output alone.""",
+}
 
 
 @explained
@@ -198,21 +305,25 @@ class RNN(RNNBase):
     input_size: int
     hidden_size: int
     num_layers: int = 1
-    nonlinearity: str = "tanh"
+    nonlinearity: str | Callable[[Tensor], Tensor] = "tanh"
     bias: bool = True
     batch_first: bool = False
     dropout: float = 0.0
     bidirectional: bool = False
     device: Any = None
+    _: KW_ONLY
+    clip: float | None = None
+    state_clip: float | None = None
 
-    def __post_init__(self):
-        if self.nonlinearity not in ("tanh", "relu"):
-            call = f"RNN(nonlinearity={self.nonlinearity!r})"
-            raise ValueError(f"{call}: is unknown: use 'tanh' or 'relu'")
-        super().__post_init__()
+    @property
+    def mode(self) -> str:  # type: ignore[override]
+        """The kind of cell, as PyTorch names it."""
+        return rnn_mode(self.nonlinearity)
 
-    def mode_of(self) -> str:
-        return f"RNN_{self.nonlinearity.upper()}"
+
+def rnn_mode(nonlinearity: Any) -> str:
+    """RNN_TANH, RNN_RELU, or RNN_ with the name of another function."""
+    return f"RNN_{nonlinearity if isinstance(nonlinearity, str) else 'FUNCTION'}".upper()
 
 
 @explained
@@ -228,6 +339,12 @@ class GRU(RNNBase):
     dropout: float = 0.0
     bidirectional: bool = False
     device: Any = None
+    _: KW_ONLY
+    clip: float | None = None
+    state_clip: float | None = None
+    gate_activation: str | Callable[[Tensor], Tensor] = "sigmoid"
+    hidden_activation: str | Callable[[Tensor], Tensor] = "tanh"
+    reset_after: bool = True
     mode: ClassVar[str] = "GRU"
 
 
@@ -245,6 +362,13 @@ class LSTM(RNNBase):
     bidirectional: bool = False
     proj_size: int = 0
     device: Any = None
+    _: KW_ONLY
+    clip: float | None = None
+    state_clip: float | None = None
+    gate_activation: str | Callable[[Tensor], Tensor] = "sigmoid"
+    cell_activation: str | Callable[[Tensor], Tensor] = "tanh"
+    hidden_activation: str | Callable[[Tensor], Tensor] = "tanh"
+    input_forget: bool = False
     mode: ClassVar[str] = "LSTM"
 
     def _sizes(self) -> list[int]:
@@ -255,30 +379,28 @@ class LSTM(RNNBase):
 
 
 for _layer in (RNN, GRU, LSTM):
-    _layer.__doc__ = f"{_layer.__doc__}\n{SIZES}\n    "
+    _layer.__doc__ = f"{_layer.__doc__}\n{SIZES.format(more=MORE[_layer.__name__])}\n    "
 
 
 class RNNCellBase(Module):
     """What cells share: the weights of one step, under PyTorch's names.
 
-    input_size, hidden_size: features of a step and of the state; ValueError below 1.
+    input_size, hidden_size: features of a step and of the state; ValueError below 1. more: as of the layer.
     """
 
     mode = ""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, **more: Any):
+        for name, value in options(type(self).__name__, more, OPTIONS[self.mode.split("_")[0]]).items():
+            setattr(self, name, value)
         positive(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        gates = CELLS[self.mode_of()].gates * hidden_size
+        gates = cell_of(self).gates * hidden_size
         self.weight_ih = new_parameter(gates, input_size, device=device)
         self.weight_hh = new_parameter(gates, hidden_size, device=device)
         self.bias_ih = new_parameter(gates, device=device) if bias else None
         self.bias_hh = new_parameter(gates, device=device) if bias else None
         _uniform(self, hidden_size)
-
-    def mode_of(self) -> str:
-        """The kind of cell."""
-        return self.mode
 
     def _step(self, x: Tensor, start: list[Tensor | None]) -> list[Tensor]:
         """The states after one step. [b, in] or [in] -> [b, hidden] or [hidden]"""
@@ -297,19 +419,19 @@ class RNNCellBase(Module):
         shown, *cell = (h.reshape(-1, self.hidden_size) for h in rows)
         given = linear(x.reshape(1, -1, self.input_size), self.weight_ih, self.bias_ih)
         s = Sequence(given, self.weight_hh, shown, self.bias_hh, None, *cell)
-        state = recurrence(self.mode_of(), s)[0]
+        state = recurrence(cell_of(self), s)[0]
         return [state.select(-2, i).reshape(*lead, self.hidden_size) for i in range(len(rows))]
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False") + _told(self)
 
 
 @explained
 class RNNCell(RNNCellBase):
     """One step of RNN. [b, in], [b, hidden] -> [b, hidden]
 
-    input_size, hidden_size: features of a step and of the state. nonlinearity: "tanh" or "relu". ValueError
-    for others.
+    input_size, hidden_size: features of a step and of the state. nonlinearity, clip, state_clip: as of RNN.
+    ValueError for sizes, bounds and activations that are none.
     """
 
     def __init__(
@@ -317,16 +439,17 @@ class RNNCell(RNNCellBase):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        nonlinearity: str = "tanh",
+        nonlinearity: str | Callable[[Tensor], Tensor] = "tanh",
         device: Any = None,
+        **more: Unpack[RnnOptions],
     ):
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNNCell(nonlinearity={nonlinearity!r}): is unknown: use 'tanh' or 'relu'")
         self.nonlinearity = nonlinearity
-        super().__init__(input_size, hidden_size, bias, device)
+        super().__init__(input_size, hidden_size, bias, device, **more)
 
-    def mode_of(self) -> str:
-        return f"RNN_{self.nonlinearity.upper()}"
+    @property
+    def mode(self) -> str:  # type: ignore[override]
+        """The kind of cell."""
+        return rnn_mode(self.nonlinearity)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step(input, [hx])[0]
@@ -336,10 +459,21 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of GRU. [b, in], [b, hidden] -> [b, hidden]
 
-    input_size, hidden_size: features of a step and of the state.
+    input_size, hidden_size: features of a step and of the state. clip and the rest: as of GRU. ValueError
+    for sizes, bounds and activations that are none.
     """
 
     mode = "GRU"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        **more: Unpack[GruOptions],
+    ):
+        super().__init__(input_size, hidden_size, bias, device, **more)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step(input, [hx])[0]
@@ -349,10 +483,21 @@ class GRUCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of LSTM. [b, in], ([b, hidden], [b, hidden]) -> ([b, hidden], [b, hidden])
 
-    input_size, hidden_size: features of a step and of the state.
+    input_size, hidden_size: features of a step and of the state. clip and the rest: as of LSTM. ValueError
+    for sizes, bounds and activations that are none.
     """
 
     mode = "LSTM"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        **more: Unpack[LstmOptions],
+    ):
+        super().__init__(input_size, hidden_size, bias, device, **more)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         hidden, cell = self._step(input, [None, None] if hx is None else list(hx))

@@ -129,12 +129,11 @@ class LBFGS(Optimizer):
                 break
         return first
 
-    def state_dict(self) -> dict[str, Any]:
+    def _told(self) -> dict[str, Any]:
         """As the other optimisers', with the curvature as the state of parameter 0."""
-        return {**super().state_dict(), "state": {0: self.memory.state()}}
+        return {**super()._told(), "state": {0: self.memory.state()}}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken, ours or PyTorch's; ValueError lists all that does not fit."""
+    def _take(self, state_dict: dict[str, Any]) -> None:
         known = state_dict.get("state", {}).get(0, {})
         problems = [f"unexpected: 0.{name}" for name in known if name not in KEPT]
         size, device = sum(p.numel() for p in self.params), self.params[0].device
@@ -146,7 +145,7 @@ class LBFGS(Optimizer):
         if problems:
             cure = "give the state of the same optimizer and model"
             raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {cure}")
-        super().load_state_dict(state_dict | {"state": {}} if "state" in state_dict else state_dict)
+        super()._take(state_dict | {"state": {}} if "state" in state_dict else state_dict)
 
         def own(given: Any) -> Any:
             if isinstance(given, list):

@@ -360,16 +360,20 @@ class Optimizer:
         and by name, and `param_groups`, options with the numbers of their parameters."""
         for hook in self._hooked("state_dict_pre"):
             hook(self)
+        out = self._told()
+        for hook in self._hooked("state_dict_post"):
+            out = hook(self, out) or out
+        return out
+
+    def _told(self) -> dict[str, Any]:
+        """A state_dict before hooks saw it."""
         number = {id(p): i for i, p in enumerate(self.params)}
         groups = [
             {**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups
         ]
         copies: dict[int, Any] = {}  # what parameters share stays shared
         state = {number[id(p)]: copied(s, copies) for p, s in self.state.items() if s}
-        out = {"state": state, "param_groups": groups}
-        for hook in self._hooked("state_dict_post"):
-            out = hook(self, out) or out
-        return out
+        return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on where state_dict was taken, ours or PyTorch's; ValueError lists all that does not fit.
@@ -378,6 +382,12 @@ class Optimizer:
         """
         for hook in self._hooked("load_state_dict_pre"):
             state_dict = hook(self, state_dict) or state_dict
+        self._take(state_dict)
+        for hook in self._hooked("load_state_dict_post"):
+            hook(self)
+
+    def _take(self, state_dict: dict[str, Any]) -> None:
+        """What load_state_dict does between its hooks."""
         check_state(state_dict, self.param_groups, self.state, self._name)
         shared: dict[Any, State] = {}
         with uninterrupted(), no_grad():
@@ -390,8 +400,6 @@ class Optimizer:
                     self.state[p] = self._loaded(p, state_dict["state"].get(number, {}), shared)
             self._complete()
         realize(*self._tensors())
-        for hook in self._hooked("load_state_dict_post"):
-            hook(self)
 
     def _loaded(self, p: Tensor, saved: dict[str, Any], shared: dict[Any, State]) -> State:
         """A parameter's state as it was saved; what was shared, or is equal and need not be waited for, is

@@ -44,8 +44,7 @@ class SGD(Optimizer):
         """Dampening leaves the first step out."""
         return bool(o.dampening)
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken, ours or PyTorch's; ValueError lists all that does not fit."""
+    def _take(self, state_dict: dict[str, Any]) -> None:
         saved = state_dict.get("param_groups", ())
         damped = [s for group, s in zip(self.param_groups, saved, strict=False) if group["dampening"]]
         numbers = {n for s in damped for n in s["params"]}
@@ -53,7 +52,7 @@ class SGD(Optimizer):
         given = {
             n: {"step": 1.0, **s} if s and n in numbers else s for n, s in state_dict.get("state", {}).items()
         }
-        super().load_state_dict(state_dict | {"state": given} if given else state_dict)
+        super()._take(state_dict | {"state": given} if given else state_dict)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""

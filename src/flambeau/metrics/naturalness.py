@@ -1,0 +1,142 @@
+"""A-FINE: how natural an image is and how near to another, by features of CLIP (Chen et al., 2025)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.dtype import float32
+from ..core.node import describe
+from ..functions import cat, split
+from ..nn import functional as F
+from ..tensor import Tensor, tensor
+from .docstrings import explained
+from .image import Features, Perceived, check_network
+from .inputs import check_option, refuse
+
+MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)  # of CLIP's images
+SMALL = 1e-10  # beside divisors
+WANTED = {  # the parts of the published file that are read, and what of each
+    "natural": (
+        *("proj_feat.weight", "proj_feat.bias", "proj_head.0.weight", "proj_head.0.bias"),
+        *("proj_head.2.weight", "proj_head.2.bias"),
+    ),
+    "fidelity": ("alpha", "beta"),
+    "natural_scale": ("yita3", "yita4"),
+    "fidelity_scale": ("yita3", "yita4"),
+    "adapter": ("k",),
+}
+MIDDLES, WIDTHS = (0.05, 0.95), (0.01, 0.70)  # what fidelity's mapping is held within
+CENTRE, SPREAD = -1.9710, 2.3734  # of the last mapping, onto 0 to 100
+TERMS = ("score", "unbounded", "fidelity", "naturalness")
+
+
+def logistic(x: Tensor, middle: Any, width: Any) -> Tensor:
+    """A rise from 0 to 1."""
+    return ((x - middle) / (width + SMALL)).sigmoid()
+
+
+def moments(level: Tensor) -> tuple[Tensor, Tensor]:
+    """Means and variances over places. [n, t, c] -> [n, c] both"""
+    mean = level.mean(1)
+    return mean, (level - mean.unsqueeze(1)).square().mean(1)
+
+
+@explained
+class AFINE(Perceived):
+    """How good an image is beside another that need not be perfect: less is better (Chen et al., 2025).
+
+    net: images -> a list of features [n, t, c], as `features` of models.ClipVision; weights: what is in the
+    published file, by part ("natural", "fidelity", "natural_scale", "fidelity_scale", "adapter") and name;
+    term: "score", from 0 to 100; "unbounded", before it is mapped to that; "fidelity" or "naturalness" alone,
+    from -2 to 2; reduction: "mean", "sum" or "none". ValueError for weights that are missing.
+    """
+
+    def __init__(
+        self,
+        net: Features,
+        weights: Mapping[str, Mapping[str, Any]],
+        term: str = "score",
+        reduction: str | None = "mean",
+        device: Any = None,
+    ):
+        super().__init__(reduction, device)
+        file = "and weights=, what is in A-FINE's file"
+        check_network(self.name, "net", net, f"net=, CLIP's network for images, {file}")
+        check_option(self.name, "term", term, TERMS)
+        given: Mapping[str, Any] = weights if isinstance(weights, Mapping) else {}
+        missing = [f"{p}.{n}" for p, names in WANTED.items() for n in names if n not in given.get(p, ())]
+        if missing:
+            rule = "give what is in A-FINE's file, by part and name"
+            raise ValueError(f"{self.name}(weights=...): {', '.join(missing)} are missing: {rule}")
+        self.net, self.term = net, term
+        self.weights = {p: {n: self._own(given[p][n]) for n in names} for p, names in WANTED.items()}
+
+    def _own(self, given: Any) -> Tensor:
+        return given.to(self.device) if isinstance(given, Tensor) else tensor(given, device=self.device)
+
+    def update(self, preds: Tensor, target: Tensor | None = None) -> None:
+        """Count images in, from 0 to 1, beside those that they are compared with. [n, 3, h, w] both;
+        ValueError for other shapes, and without a target for what is more than naturalness."""
+        if target is None and self.term != "naturalness":
+            rule = 'is beside a target: give one, or the metric term="naturalness"'
+            raise ValueError(f"{self.name}({describe(preds)}): term={self.term!r} {rule}")
+        one, other = self.check_images(preds, preds if target is None else target)
+        if one.shape[1] != len(MEAN):
+            refuse(self, preds, target, "takes colours: give [n, 3, h, w]")
+        seen = self._levels(one)
+        natural = self._natural(seen)
+        if self.term == "naturalness":
+            self.add(natural)
+            return
+        wanted = self._levels(other)
+        near = self._near(seen, wanted)
+        if self.term == "fidelity":
+            self.add(near)
+            return
+        sharpness = F.softplus(self.weights["adapter"]["k"])
+        found = (sharpness * (self._natural(wanted) - natural)).exp() * natural + near
+        self.add(found if self.term == "unbounded" else 100 * logistic(found, CENTRE, SPREAD))
+
+    def _levels(self, x: Tensor) -> list[Tensor]:
+        """The image itself, and what is above 0 of its features. [n, t, c] each"""
+        mean, std = (tensor(list(v), device=x.device).reshape(1, 3, 1, 1) for v in (MEAN, STD))
+        found = self.layers((x - mean) / std)
+        self._check_layers(found)
+        return [x.flatten(2).transpose(1, 2), *(f.to(float32).relu() for f in found)]
+
+    def _check_layers(self, found: Sequence[Tensor]) -> None:
+        """ValueError for features that the weights are not of."""
+        natural, alpha = self.weights["natural"], self.weights["fidelity"]["alpha"]
+        hidden, width = natural["proj_feat.weight"].shape
+        count = (natural["proj_head.0.weight"].shape[1] - 2 * len(MEAN)) // hidden
+        fits = len(found) == count and all(f.ndim == 3 and f.shape[2] * 2 == width for f in found)
+        if not fits or alpha.numel() != len(MEAN) + count * width // 2:
+            shapes = ", ".join(str(list(f.shape)) for f in found)
+            rule = f"weights are of {count} layers [n, t, {width // 2}]: give the network that they are for"
+            raise ValueError(f"{self.name}: net gives {shapes}: {rule}")
+
+    def _natural(self, levels: list[Tensor]) -> Tensor:
+        """How unnatural images are, from -2 to 2. [n]"""
+        w, scale = self.weights["natural"], self.weights["natural_scale"]
+        image, *features = (cat(moments(level), 1) for level in levels)
+        told = [F.linear(f, w["proj_feat.weight"], w["proj_feat.bias"]) for f in features]
+        inner = F.linear(cat([image, *told], 1), w["proj_head.0.weight"], w["proj_head.0.bias"])
+        raw = F.linear(F.gelu(inner), w["proj_head.2.weight"], w["proj_head.2.bias"]).squeeze(1)
+        return 4 * logistic(raw, scale["yita3"], scale["yita4"].abs()) - 2
+
+    def _near(self, seen: list[Tensor], wanted: list[Tensor]) -> Tensor:
+        """How far images are from others, from -2 to 2. [n]"""
+        weights = [F.softplus(self.weights["fidelity"][name]).reshape(-1) for name in ("alpha", "beta")]
+        total = weights[0].sum() + weights[1].sum() + SMALL
+        sizes = [level.shape[2] for level in seen]
+        alphas, betas = (split(w / total, sizes) for w in weights)
+        likeness = [self._like(*each) for each in zip(seen, wanted, alphas, betas, strict=True)]
+        scale = self.weights["fidelity_scale"]
+        middle, width = scale["yita3"].clamp(*MIDDLES), scale["yita4"].clamp(*WIDTHS)
+        return 4 * logistic(1 - sum(likeness[1:], likeness[0]), middle, width) - 2
+
+    def _like(self, x: Tensor, y: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
+        """What means and structure of a level share. [n]"""
+        (mx, vx), (my, vy) = moments(x), moments(y)
+        shared = ((x - mx.unsqueeze(1)) * (y - my.unsqueeze(1))).mean(1)
+        means = (2 * mx * my + SMALL) / (mx * mx + my * my + SMALL)
+        return (alpha * means + beta * (2 * shared + SMALL) / (vx + vy + SMALL)).sum(1)

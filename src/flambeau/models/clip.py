@@ -1,0 +1,128 @@
+"""CLIP's network for images (Radford et al., 2021), under OpenAI's names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import nn
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..ops.join import cat
+from ..tensor import Tensor
+from .settings import activation
+
+
+@explained
+@dataclass(frozen=True)
+class ClipVisionConfig:
+    """Sizes, those of ViT-B/32 without others. ValueError where patches do not tile the image, or heads do
+    not divide the features.
+
+    image_size, patch_size: pixels of a side; width: features of a patch; layers: how many blocks; output_dim:
+    features of an image.
+    """
+
+    image_size: int = 224
+    patch_size: int = 32
+    width: int = 768
+    layers: int = 12
+    num_heads: int = 12
+    output_dim: int = 512
+
+    def __post_init__(self):
+        if self.image_size % self.patch_size or self.width % self.num_heads:
+            given = (
+                f"{self.image_size} pixels in {self.patch_size}, {self.width} features in {self.num_heads}"
+            )
+            rule = "patches tile the image, heads share features: give divisors"
+            raise ValueError(f"ClipVisionConfig: {given}: {rule}")
+
+
+class ClipMlp(nn.Module):
+    """Two layers, with CLIP's quick gelu between them. [n, t, dim] -> [n, t, dim]"""
+
+    def __init__(self, dim: int):
+        self.c_fc, self.c_proj = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(activation("quick_gelu")(self.c_fc(x)))
+
+
+class ClipBlock(nn.Module):
+    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [n, t, dim]"""
+
+    def __init__(self, dim: int, num_heads: int):
+        self.ln_1, self.attn = nn.LayerNorm(dim), nn.MultiheadAttention(dim, num_heads, batch_first=True)
+        self.ln_2, self.mlp = nn.LayerNorm(dim), ClipMlp(dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.ln_1(x)
+        x = x + self.attn(y, y, y, need_weights=False)[0]
+        return x + self.mlp(self.ln_2(x))
+
+
+class ClipBlocks(nn.Module):
+    """The blocks, under OpenAI's name."""
+
+    def __init__(self, config: ClipVisionConfig):
+        blocks = (ClipBlock(config.width, config.num_heads) for _ in range(config.layers))
+        self.resblocks = nn.ModuleList(list(blocks))
+
+
+def _drawn(dim: int, *shape: int) -> Tensor:
+    return nn.init.normal_(nn.Parameter(Tensor.zeros(*shape)), std=dim**-0.5)
+
+
+@explained
+class ClipVision(nn.Module):
+    """CLIP's network for images. [n, 3, h, w] -> [n, output_dim]
+
+    config: a ClipVisionConfig. Images of another size than its own have positions that are interpolated.
+    ValueError for images whose sides are no multiples of a patch's.
+    """
+
+    def __init__(self, config: ClipVisionConfig | None = None):
+        self.config = config = config or ClipVisionConfig()
+        dim, places = config.width, (config.image_size // config.patch_size) ** 2 + 1
+        self.conv1 = nn.Conv2d(3, dim, config.patch_size, config.patch_size, bias=False)
+        self.class_embedding, self.positional_embedding = _drawn(dim, dim), _drawn(dim, places, dim)
+        self.ln_pre, self.transformer = nn.LayerNorm(dim), ClipBlocks(config)
+        self.ln_post = nn.LayerNorm(dim)
+        self.proj = _drawn(dim, dim, config.output_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.ln_post(self._layers(x)[-1][:, 0]) @ self.proj
+
+    def features(self, x: Tensor) -> list[Tensor]:
+        """What each block makes of each patch. [n, 3, h, w] -> a list of [n, patches, width]
+
+        x: images.
+        """
+        return [y[:, 1:] for y in self._layers(x)]
+
+    def _layers(self, x: Tensor) -> list[Tensor]:
+        """[n, 1 + patches, width] behind each block."""
+        size = self.config.patch_size
+        if x.ndim != 4 or x.shape[2] % size or x.shape[3] % size:
+            rule = f"takes [n, 3, h, w], of sides that are multiples of {size}: resize them"
+            raise ValueError(f"ClipVision({describe(x)}): {rule}")
+        x = self.conv1(x).flatten(2).transpose(1, 2)
+        x = cat([self.class_embedding.expand(x.shape[0], 1, -1), x], 1)
+        x, found = self.ln_pre(x + self._positions(x.shape[1])), []
+        for block in self.transformer.resblocks:
+            x = block(x)
+            found.append(x)
+        return found
+
+    def _positions(self, count: int) -> Tensor:
+        """A vector for each place; for another count rows are interpolated in their order, as A-FINE does."""
+        own = self.positional_embedding
+        if count == own.shape[0]:
+            return own
+        size = (count, own.shape[1])
+        return nn.functional.interpolate(own[None, None], size=size, mode="bicubic")[0, 0]
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state_dict under these names, of one of all of CLIP, which has a network for texts too."""
+        own = {name.removeprefix("visual."): t for name, t in state.items() if name.startswith("visual.")}
+        return own or dict(state)

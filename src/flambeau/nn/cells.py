@@ -1,0 +1,284 @@
+"""What a step of a recurrent layer computes of its gates, and the factors that its gradients follow by."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from ..core import dtype as dt
+from ..ops.activation import elu, leaky_relu, softplus, softsign, thresholded_relu
+from ..ops.creation import full_like
+from ..tensor import Tensor
+
+
+class Sequence(NamedTuple):
+    """What a recurrence runs over; hidden is the size of a state, out that of what it shows."""
+
+    given: Tensor  # the input's part of all gates, [t, b, gates * hidden]
+    weight: Tensor  # from the state that is shown to the gates, [gates * hidden, out]
+    shown: Tensor  # before the first step, [b, out]
+    bias: Tensor | None = None  # of weight, [gates * hidden]
+    project: Tensor | None = None  # from a state to what it shows, [out, hidden]; without, it is shown itself
+    cell: Tensor | None = None  # before the first step, [b, hidden]
+    kept: Tensor | None = None  # which rows still run, [t, b, 1, 1]; the others keep their state
+    peepholes: Tensor | None = None  # from an LSTM's cell to input, output and forget, [3, hidden]
+
+
+class Slopes(NamedTuple):
+    """How the gradients of a step follow from those of its new state, by factors [t, b, 1, hidden].
+
+    rows: factors of the gradient of the hidden part or, where `of` has a 1, of the cell; the first ones are
+    of the state's gates. given: which rows are of the input's gates. carries: which row is of the old state's
+    hidden part, which of the old cell. across: of the new cell by the new hidden part.
+    """
+
+    rows: list[Tensor]
+    of: tuple[int, ...]
+    given: tuple[int, ...]
+    carries: tuple[int | None, int | None]
+    across: Tensor | None = None
+
+
+class Cell(NamedTuple):
+    """A kind of recurrent layer. A state is [..., parts, hidden]: what is shown or projected, then the cell.
+
+    step(gates, shown, state, s) -> the new state, of the input's gates [..., gates, hidden], and of the old
+    state and what it shows; slopes(gates, shown, state, new, s) -> Slopes, of all steps at once. Without them
+    its steps are differentiated as they were computed.
+    """
+
+    name: str
+    gates: int
+    step: Callable[[Tensor, Tensor, Tensor, Sequence], Tensor]
+    slopes: Callable[[Tensor, Tensor, Tensor, Tensor, Sequence], Slopes] | None
+
+
+def gate(x: Tensor, i: int) -> Tensor:
+    """One of the rows. [..., rows, n] -> [..., 1, n]"""
+    return x.narrow(-2, i, 1)
+
+
+def under_each_other(parts: list[Tensor]) -> Tensor:
+    """Parts [..., 1, n] as one value, which one kernel stores. -> [..., parts, n]"""
+    place, out = Tensor.arange(len(parts), dtype=dt.int32, device=parts[0].device).unsqueeze(1), parts[-1]
+    for i, part in enumerate(parts[:-1]):
+        out = (place == i).where(part, out)
+    return out
+
+
+def by_gate(x: Tensor, gates: int) -> Tensor:
+    """[..., gates * hidden] -> [..., gates, hidden]"""
+    return x.reshape(*x.shape[:-1], gates, x.shape[-1] // gates)
+
+
+def own_gates(shown: Tensor, s: Sequence, gates: int) -> Tensor:
+    """The state's own part of the gates. [..., out] -> [..., gates, hidden]"""
+    made = shown @ s.weight.transpose(0, 1)
+    return by_gate(made if s.bias is None else made + s.bias, gates)
+
+
+# --- activations ---
+
+
+class Activation(NamedTuple):
+    """A function of elements, and its slope by what went in and what came out; None where it is unknown."""
+
+    function: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor, Tensor], Tensor] | None = None
+
+    def sloped(self, x: Tensor, y: Tensor) -> Tensor:
+        """The slope where x became y."""
+        assert self.slope is not None, "cells of such a function have no slopes"
+        return self.slope(x, y)
+
+
+def _hard_sigmoid(x: Tensor, a: float, b: float) -> Tensor:
+    return (x * a + b).clamp(0, 1)
+
+
+def _scaled_tanh(x: Tensor, a: float, b: float) -> Tensor:
+    return (x * b).tanh() * a
+
+
+def _scaled_tanh_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
+    inner = (x * b).tanh()
+    return a * b * (1 - inner * inner)
+
+
+# by ONNX's names: what alpha and beta are without others, the function, and its slope
+ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Tensor], Callable[..., Tensor]]] = {
+    "affine": ((1.0, 0.0), lambda x, a, b: x * a + b, lambda x, y, a, b: full_like(x, a)),
+    "elu": ((1.0,), elu, lambda x, y, a: (x > 0).where(1.0, y + a)),
+    "hardsigmoid": ((0.2, 0.5), _hard_sigmoid, lambda x, y, a, b: ((y > 0) & (y < 1)).where(a, 0.0)),
+    "leakyrelu": ((0.01,), leaky_relu, lambda x, y, a: (x > 0).where(1.0, a)),
+    "relu": ((), lambda x: x.relu(), lambda x, y: (y > 0).where(1.0, 0.0)),
+    "scaledtanh": ((1.0, 1.0), _scaled_tanh, _scaled_tanh_slope),
+    "sigmoid": ((), lambda x: x.sigmoid(), lambda x, y: y * (1 - y)),
+    "softplus": ((), softplus, lambda x, y: x.sigmoid()),
+    "softsign": ((), softsign, lambda x, y: 1 / (1 + x.abs()).square()),
+    "tanh": ((), lambda x: x.tanh(), lambda x, y: 1 - y * y),
+    "thresholdedrelu": ((1.0,), thresholded_relu, lambda x, y, a: (x > a).where(1.0, 0.0)),
+}
+
+
+def activation(name: str, *given: float) -> Activation:
+    """A function by its name, with the first of its numbers. ValueError for an unknown name."""
+    if name.lower() not in ACTIVATIONS:
+        raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(ACTIVATIONS)}")
+    usual, function, slope = ACTIVATIONS[name.lower()]
+    numbers = (*given, *usual[len(given) :])
+    if not numbers:
+        return Activation(function, slope)
+    return Activation(lambda x: function(x, *numbers), lambda x, y: slope(x, y, *numbers))
+
+
+def _within(x: Tensor, bound: float | None) -> Tensor:
+    return x if bound is None else x.clamp(-bound, bound)
+
+
+def clipped(a: Activation, bound: float | None) -> Activation:
+    """The function of arguments that are held within -bound and bound."""
+    if bound is None:
+        return a
+    slope = a.slope
+    if slope is not None:
+        slope = partial(_clipped_slope, slope, bound)
+    return Activation(lambda x: a.function(_within(x, bound)), slope)
+
+
+def _clipped_slope(slope: Callable[[Tensor, Tensor], Tensor], bound: float, x: Tensor, y: Tensor) -> Tensor:
+    return (x.abs() <= bound).where(slope(_within(x, bound), y), 0.0)
+
+
+def _passed(x: Tensor, bound: float | None) -> Callable[[Tensor], Tensor]:
+    """What becomes of factors of a value that is held within bounds after it was computed."""
+    return (lambda row: row) if bound is None else (lambda row: (x.abs() <= bound).where(row, 0.0))
+
+
+# --- the cells ---
+
+
+def rnn(act: Activation, state_clip: float | None = None) -> Cell:
+    """One gate, whose value is the new state."""
+
+    def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
+        return _within(act.function(gates + own_gates(shown, s, 1)), state_clip)
+
+    def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
+        x = gates + own_gates(shown, s, 1)
+        y = new if state_clip is None else act.function(x)
+        return Slopes([_passed(y, state_clip)(act.sloped(x, y))], (0,), (0,), (None, None))
+
+    return Cell("rnn", 1, step, slopes if act.slope else None)
+
+
+class LstmGates(NamedTuple):
+    """What the gates of an LSTM go through; clip holds what goes into them, state_clip the new cell."""
+
+    gate: Activation
+    cell: Activation
+    hidden: Activation
+    state_clip: float | None = None
+    input_forget: bool = False  # forget as much as is taken in: there is no gate of forgetting
+
+
+class _Opened(NamedTuple):
+    """What goes into an LSTM's gates of input, forgetting, candidates and output, and what comes of them."""
+
+    before: list[Tensor]
+    i: Tensor
+    f: Tensor
+    g: Tensor
+    cell: Tensor  # before it is clipped
+    new: Tensor
+
+
+def lstm(how: LstmGates) -> Cell:
+    """Gates of input, forgetting, candidates and output, in PyTorch's order."""
+    coupled = how.input_forget
+    count = 4 - coupled
+
+    def opened(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> _Opened:
+        x, old = gates + own_gates(shown, s, count), gate(state, 1)
+        i, *f, g, o = (gate(x, k) for k in range(count))
+        if s.peepholes is not None:
+            i = i + s.peepholes[0] * old
+            f = [each + s.peepholes[2] * old for each in f]
+        made = how.gate.function(i)
+        forget = 1 - made if coupled else how.gate.function(f[0])
+        candidate = how.cell.function(g)
+        cell = forget * old + made * candidate
+        new = _within(cell, how.state_clip)
+        o = o if s.peepholes is None else o + s.peepholes[1] * new
+        return _Opened([i, *f, g, o], made, forget, candidate, cell, new)
+
+    def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
+        v = opened(gates, shown, state, s)
+        return under_each_other([how.gate.function(v.before[-1]) * how.hidden.function(v.new), v.new])
+
+    def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
+        v, old, cell = opened(gates, shown, state, s), gate(state, 1), gate(new, 1)
+        bent, o = how.hidden.function(cell), how.gate.function(v.before[-1])
+        slope_i, slope_o = how.gate.sloped(v.before[0], v.i), how.gate.sloped(v.before[-1], o)
+        taken = (
+            [(v.g - old) * slope_i] if coupled else [v.g * slope_i, old * how.gate.sloped(v.before[1], v.f)]
+        )
+        taken.append(v.i * how.cell.sloped(v.before[-2], v.g))
+        passed = _passed(v.cell, how.state_clip)
+        rows, of = [*map(passed, taken), bent * slope_o, passed(v.f)], (1,) * (count - 1) + (0, 1)
+        return Slopes(rows, of, tuple(range(count)), (None, count), o * how.hidden.sloped(cell, bent))
+
+    known = all(a.slope for a in how[:3])
+    return Cell("lstm", count, step, slopes if known else None)
+
+
+class GruGates(NamedTuple):
+    """What the gates of a GRU go through; state_clip holds the new state."""
+
+    gate: Activation
+    hidden: Activation
+    state_clip: float | None = None
+    reset_after: bool = True  # the reset gate multiplies what the product with the state made, not the state
+
+
+def gru(how: GruGates) -> Cell:
+    """Gates of resetting, updating and candidates, in PyTorch's order."""
+    return _gru(how) if how.reset_after else _gru_that_resets_before(how)
+
+
+def _gru(how: GruGates) -> Cell:
+    def opened(gates: Tensor, shown: Tensor, s: Sequence) -> tuple[Tensor, ...]:
+        own = own_gates(shown, s, 3)
+        of_r, of_z = (gate(gates, k) + gate(own, k) for k in range(2))
+        r = how.gate.function(of_r)
+        of_n = gate(gates, 2) + r * gate(own, 2)
+        return of_r, of_z, of_n, r, how.gate.function(of_z), how.hidden.function(of_n), gate(own, 2)
+
+    def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
+        *_, z, n, _ = opened(gates, shown, s)
+        return _within((1 - z) * n + z * state, how.state_clip)
+
+    def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
+        of_r, of_z, of_n, r, z, n, own = opened(gates, shown, s)
+        of_new, slope = (1 - z) * how.hidden.sloped(of_n, n), how.gate.sloped
+        rows = [of_new * own * slope(of_r, r), (state - n) * slope(of_z, z), of_new * r, z, of_new]
+        passed = _passed((1 - z) * n + z * state, how.state_clip)
+        return Slopes([*map(passed, rows)], (0,) * 5, (0, 1, 4), (3, None))
+
+    return Cell("gru", 3, step, slopes if how.gate.slope and how.hidden.slope else None)
+
+
+def _gru_that_resets_before(how: GruGates) -> Cell:
+    """Its candidates are a second product, behind the reset gate: a step is two of each."""
+
+    def part(shown: Tensor, s: Sequence, begin: int, gates: int) -> Tensor:
+        n = shown.shape[-1]
+        bias = None if s.bias is None else s.bias.narrow(0, begin * n, gates * n)
+        return own_gates(shown, s._replace(weight=s.weight.narrow(0, begin * n, gates * n), bias=bias), gates)
+
+    def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
+        both = how.gate.function(gates.narrow(-2, 0, 2) + part(shown, s, 0, 2))
+        r, z = gate(both, 0), gate(both, 1)
+        n = how.hidden.function(gate(gates, 2) + part(r.squeeze(-2) * shown, s, 2, 1))
+        return _within((1 - z) * n + z * state, how.state_clip)
+
+    return Cell("gru", 3, step, None)
