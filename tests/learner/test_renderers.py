@@ -3,6 +3,7 @@
 import io
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from math import nan
 from types import SimpleNamespace
 
@@ -175,7 +176,7 @@ def test_which_renderer(monkeypatch):
     terminal(True, "dumb")
     assert kinds() == ["PlainLines"]
     terminal(True)
-    assert kinds() == ["Dashboard"]
+    assert kinds() == ["Dashboard" if find_spec("textual") else "PlainLines"]
     monkeypatch.setattr(renderers, "find_spec", lambda _: None)
     assert kinds() == ["PlainLines"]
     shell = SimpleNamespace(config={"IPKernelApp": {}})

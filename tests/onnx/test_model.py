@@ -374,12 +374,25 @@ def test_results_that_no_device_holds(nodes, device):
         "cpu": f"{gives}4,398,046,511,104 bytes are more than the {host_memory():,} of this machine's memory",
         "gpu": f"{gives}1,099,511,627,776 elements are more than the 2,147,483,648 that a kernel can index",
     }[device.kind]
-    if not GIVES_TOO_MUCH[nodes]:  # an array of the host's, which NumPy refuses to make
-        told = (
-            "the model: ConstantOfShape -> c: needs more memory than there is: Unable to allocate 1.00 TiB "
-            "for an array with shape (1099511627776,) and data type float8_e4m3fn"
-        )
+    if not GIVES_TOO_MUCH[nodes]:  # an array of the host's, which an operating system may promise
+        rule = f"1,099,511,627,776 bytes are more than the {host_memory():,} of this machine's memory"
+        told = f"the model: ConstantOfShape -> c: gives float8_e4m3fn[1099511627776]: {rule}"
     assert str(e.value) == told
+
+
+def test_counts_that_no_machine_holds():
+    """A place of an n-gram says how long a row of the result is."""
+    from flambeau.onnx.values import host_memory
+
+    x, y = (helper.make_tensor_value_info(n, t, [1]) for n, t in (("x", 7), ("y", 1)))
+    grams = {"pool_int64s": [1], "ngram_counts": [0], "ngram_indexes": [2**40 - 1]}
+    sizes = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], **grams, **sizes)
+    model = helper.make_model(helper.make_graph([node], "g", [x], [y]))
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(model, device="cpu")(np.ones(1, "i8"))
+    rule = f"4,398,046,511,104 bytes are more than the {host_memory():,} of this machine's memory"
+    assert str(e.value) == f"the model: TfIdfVectorizer -> y: gives float32[1, 1099511627776]: {rule}"
 
 
 def test_memory_that_runs_out_as_a_result_is_read(monkeypatch):

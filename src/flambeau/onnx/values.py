@@ -5,7 +5,7 @@ sequence is a list, an empty optional None, a map a dict.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -155,14 +155,22 @@ def host_memory() -> int:
         return SAID_NOTHING
 
 
+def check_array(dtype: str, shape: Sequence[int], nbytes: int) -> None:
+    """ValueError for an array that this machine can't hold: an operating system may promise the memory, and
+    kill the process when it is touched."""
+    if nbytes > host_memory():
+        rule = f"{nbytes:,} bytes are more than the {host_memory():,} of this machine's memory"
+        raise ValueError(f"gives {dtype}{list(shape)}: {rule}")
+
+
 def check_room(values: Iterable[Any]) -> None:
     """ValueError for a value that its device can't hold: by its shape, before anything of it is computed."""
     for t in tensors_in(values):
-        what = f"gives {dtype_name(t)}{list(t.shape)}: {{:,}} {{}} are more than the {{:,}} "
-        if t.device.kind == "cpu" and t.node.nbytes > host_memory():
-            raise ValueError(what.format(t.node.nbytes, "bytes", host_memory()) + "of this machine's memory")
-        if t.device.kind != "cpu" and t.numel() > MAX_ELEMENTS:
-            raise ValueError(what.format(t.numel(), "elements", MAX_ELEMENTS) + "that a kernel can index")
+        if t.device.kind == "cpu":
+            check_array(dtype_name(t), t.shape, t.node.nbytes)
+        elif t.numel() > MAX_ELEMENTS:
+            rule = f"{t.numel():,} elements are more than the {MAX_ELEMENTS:,} that a kernel can index"
+            raise ValueError(f"gives {dtype_name(t)}{list(t.shape)}: {rule}")
 
 
 def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:

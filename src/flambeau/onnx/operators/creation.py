@@ -1,6 +1,6 @@
 """Tensors made of numbers and shapes."""
 
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import Any
 
 from ...core.dtype import DTYPES
@@ -8,7 +8,7 @@ from ...functions import arange, full
 from ...tensor import Tensor
 from ..convert import numpy_dtype
 from ..graph import DTYPES as NAMES
-from ..values import cpu, device_for, to_value
+from ..values import check_array, cpu, device_for, dtype_name, to_value
 from .table import operator
 
 KINDS = {  # attribute: dtype of what it gives
@@ -44,6 +44,7 @@ def constant_of_shape(shape: Any, *, value: Any = None, node: Any) -> Any:
         raise ValueError(f"shape={list(shape)}: sizes are from 0 on")
     fill = np.zeros(1, np.float32) if value is None else value.reshape(-1)[:1]
     if fill.dtype.name not in DTYPES:
+        check_array(dtype_name(fill), shape, prod(shape) * fill.dtype.itemsize)
         return np.broadcast_to(fill, shape).copy()
     dtype = DTYPES[fill.dtype.name]
     device = cpu() if dtype.is_int else device_for(dtype, node.device)

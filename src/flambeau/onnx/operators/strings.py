@@ -1,10 +1,11 @@
 """Texts, which stay on the host as NumPy arrays."""
 
 import re
+from math import prod
 from typing import Any
 
 from ...tensor import Tensor
-from ..values import cpu, host, to_array, to_value
+from ..values import check_array, cpu, host, to_array, to_value
 from .table import operator
 
 
@@ -172,7 +173,9 @@ def tf_idf_vectorizer(x: Any, *, mode: str, **given: Any) -> Tensor:
     rows = array.reshape(1, -1) if array.ndim < 2 else array
     grams = ngrams(given)
     places = given["ngram_indexes"]
-    out = np.zeros((len(rows), max(places, default=-1) + 1), np.float32)
+    shape = len(rows), max(places, default=-1) + 1
+    check_array("float32", shape, 4 * prod(shape))
+    out = np.zeros(shape, np.float32)
     for r, row in enumerate(rows.tolist()):
         for gram in found_in(row, given):
             if gram in grams:
