@@ -22,7 +22,8 @@ FUNCTIONS = (
     "vstack",
 )
 FEW = 3  # tensors that are joined as padded views, which fuse; more are copied, each element once
-LARGE = 1 << 15  # elements of a tensor that are worth a dispatch
+LARGE = 1 << 15  # elements of a tensor that are worth a dispatch on a software adapter
+LARGE_ON_GPU = 1 << 19  # on a GPU, where each waits for the one before, since they write one buffer
 GROUP = 64
 
 
@@ -31,10 +32,11 @@ def _cat_launch(limits, *nodes, dim):
     columns of the result's rows."""
     rows = prod(nodes[0].shape[:dim])
     widths = [prod(n.shape[dim:]) for n in nodes]
+    alone = [_is_large(limits, n) for n in nodes]
     whole, most, before, at, launches = sum(widths), limits.storage_buffers - 1, 0, 0, []
     while at < len(nodes):
         few = widths[at : at + most]
-        few = few[: next((i for i, w in enumerate(few) if rows * w >= LARGE), len(few))]
+        few = few[: next((i for i in range(len(few)) if alone[at + i]), len(few))]
         made = (
             _few(few, at, rows, whole, before) if few else _large(limits, at, rows, widths[at], whole, before)
         )
@@ -43,6 +45,16 @@ def _cat_launch(limits, *nodes, dim):
         before += sum(widths[at : at + taken])
         at += taken
     return launches
+
+
+def _is_large(limits, node) -> bool:
+    """Whether an input is worth a dispatch of its own, which computes it or follows its view."""
+    elements = prod(node.shape)
+    if limits.software or not LARGE <= elements < LARGE_ON_GPU:
+        return elements >= LARGE
+    while node.buffer is None and node.op.name in ("reshape", "detach"):
+        node = node.inputs[0]
+    return node.buffer is None and node.op.kind == "movement"  # else it would be copied first
 
 
 def _large(limits, at, rows, width, whole, before) -> Launch:
