@@ -470,6 +470,8 @@ ERRORS = {
     f"RNNCell(nonlinearity='sin'): is unknown: use {NAMES}": lambda: nn.RNNCell(4, 6, nonlinearity="sin"),
     f"LSTM(cell_activation=3): is unknown: use {NAMES}": lambda: nn.LSTM(4, 6, cell_activation=3),
     "GRU(clip=0): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip=0),
+    "GRU(clip='1'): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip="1"),
+    "GRU(f32[0, 2, 4]): there is no step in it: give sequences of one at least": lambda: nn.GRU(4, 6)(X[:0]),
     "LSTMCell(state_clip=-1): is no bound above 0: give one, or None for none": (
         lambda: nn.LSTMCell(4, 6, state_clip=-1)
     ),

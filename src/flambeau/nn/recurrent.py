@@ -107,7 +107,8 @@ def cell_of(layer: Any) -> Cell:
     """What a layer's arguments make of a step. ValueError for an unknown activation, and no bound."""
     for name in CLIPS:
         bound = getattr(layer, name)
-        if bound is not None and (isinstance(bound, bool) or not 0 < bound < inf):
+        is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
+        if bound is not None and not (is_number and 0 < bound < inf):
             rule = "is no bound above 0: give one, or None for none"
             raise ValueError(f"{type(layer).__name__}({name}={bound!r}): {rule}")
     return CELLS[layer.mode.split("_")[0]](layer)
@@ -202,6 +203,9 @@ class RNNBase(Module):
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             rule = f"takes 3 dims (or 2, without a batch) of which the last is {self.input_size}"
             raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}: reshape it")
+        if not x.shape[0]:
+            rule = "there is no step in it: give sequences of one at least"
+            raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}")
         y, state = self._run(x if batched else x.unsqueeze(1), self._start(hx, x, batched), None)
         if not batched:
             return y.squeeze(1), self._shown(tuple(t.squeeze(1) for t in state))
