@@ -347,6 +347,19 @@ def kernels(*tensors):
     return len(plan(roots, Limits(software=True), toposort(roots)).kernels)
 
 
+def kernels_of_14_steps(layer, gpu):
+    """How many more there are of 21 steps than of 7: forward, and forward and back."""
+    x = fb.randn(21, 2, 4, device=gpu)
+    fb.realize(x, *layer.parameters())
+    counts = []
+    for steps in (7, 21):
+        y, _ = layer(x[:steps])
+        before = kernels(y)
+        grads = y.square().sum().backward()
+        counts.append((before, kernels(*(grads[p] for p in layer.parameters()))))
+    return [b - a for a, b in zip(*counts, strict=True)]
+
+
 CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
 
 
@@ -364,19 +377,20 @@ CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
 def test_kernels_of_a_step(kind, ahead, options, gpu):
     """A product and a kernel of all gates; a plain RNN's gate is the product's epilogue. A seventh of a
     kernel a step joins the states. On the way back a kernel and a product."""
-    layer = getattr(nn, kind)(4, 8, device=gpu, **options)
-    x = fb.randn(21, 2, 4, device=gpu)
-    fb.realize(x, *layer.parameters())
-    counts = []
-    for steps in (7, 21):
-        y, _ = layer(x[:steps])
-        before = kernels(y)
-        grads = y.square().sum().backward()
-        counts.append((before, kernels(*(grads[p] for p in layer.parameters()))))
-    more = [b - a for a, b in zip(*counts, strict=True)]
+    more = kernels_of_14_steps(getattr(nn, kind)(4, 8, device=gpu, **options), gpu)
     back = 14 * 2 if kind != "RNN" else 14
     assert more[0] == 14 * ahead + 2
     assert 14 * (ahead + 1) + 4 <= more[1] <= 14 * ahead + back + 6
+
+
+@pytest.mark.parametrize(
+    "kind, ahead, options",
+    [("GRU", 3, {"reset_after": False}), ("LSTM", 2, {"hidden_activation": sines})],
+)
+def test_kernels_of_a_step_that_is_differentiated_by_itself(kind, ahead, options, gpu):
+    """Gates are one kernel forward, with a reset before it a product more; going back costs 11 to 13."""
+    more = kernels_of_14_steps(getattr(nn, kind)(4, 8, device=gpu, **options), gpu)
+    assert more[0] == 14 * ahead + 2 and more[1] <= 14 * 15 + 4
 
 
 def test_long_sequences_are_computed_in_pieces(gpu):
