@@ -489,6 +489,9 @@ ERRORS = {
     "LSTMCell(state_clip=-1): is no bound above 0: give one, or None for none": (
         lambda: nn.LSTMCell(4, 6, state_clip=-1)
     ),
+    "GRU(bidirectional=True, reverse=True): both directions are there: leave one of both out": (
+        lambda: nn.GRU(4, 6, bidirectional=True, reverse=True)
+    ),
     "GRU(hidden_size=0): sizes are whole numbers above 0: give another": lambda: nn.GRU(4, 0),
     "GRUCell(f32[3, 2, 4]): takes 2 dims (or 1, without a batch) of which the last is 4: reshape it": (
         lambda: nn.GRUCell(4, 6)(X)
@@ -517,6 +520,30 @@ def test_errors(on_numpy, text):
     with pytest.raises(ValueError) as e:
         ERRORS[text]()
     assert str(e.value) == text
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_from_the_end_alone(kind, on_numpy):
+    """As the second direction of a layer that has both, in each of two layers, also of several lengths."""
+    both = getattr(nn, kind)(3, 4, bidirectional=True)
+    layer = getattr(nn, kind)(3, 4, reverse=True)
+    own = {k.removesuffix("_reverse"): v for k, v in both.state_dict().items() if k.endswith("_reverse")}
+    layer.load_state_dict(own)
+    x = fb.tensor(drawn(5, 2, 3))
+    for given in (x, rnn.pack_padded_sequence(x, [5, 3])):
+        (y, h), (wanted, last) = layer(given), both(given)
+        y, wanted = (rnn.pad_packed_sequence(t)[0] if given is not x else t for t in (y, wanted))
+        np.testing.assert_allclose(y.numpy(), wanted[..., 4:].numpy(), atol=1e-6)
+        h, last = (t[0] if kind == "LSTM" else t for t in (h, last))
+        np.testing.assert_allclose(h[0].numpy(), last[1].numpy(), atol=1e-6)
+    deep = getattr(nn, kind)(3, 4, 2, reverse=True)
+    parts = [getattr(nn, kind)(n, 4) for n in (3, 4)]
+    for i, part in enumerate(parts):
+        part.load_state_dict(
+            {k.replace(f"l{i}", "l0"): v for k, v in deep.state_dict().items() if f"l{i}" in k}
+        )
+    turned = parts[1](parts[0](x.flip(0))[0])[0].flip(0)
+    np.testing.assert_allclose(deep(x)[0].numpy(), turned.numpy(), atol=1e-6)
 
 
 def test_options_of_cells_are_those_of_a_step(on_numpy):
