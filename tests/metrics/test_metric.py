@@ -408,7 +408,7 @@ def test_functions_are_named_as_torchmetrics(torchmetrics):
     spaces = ("classification", "regression", "text", "image", "segmentation")
     there = {n for s in spaces for n in dir(importlib.import_module(f"torchmetrics.functional.{s}"))}
     there |= set(dir(importlib.import_module("torchmetrics.functional")))
-    assert set(F.__all__) - there == set()
+    assert set(F.__all__) - there == {"afine"}  # which it has not
 
 
 X, Y, ONE_OF = "f32[4, 3]", "i64[4]", "must be one of"

@@ -347,6 +347,19 @@ def kernels(*tensors):
     return len(plan(roots, Limits(software=True), toposort(roots)).kernels)
 
 
+def kernels_of_14_steps(layer, gpu):
+    """How many more there are of 21 steps than of 7: forward, and forward and back."""
+    x = fb.randn(21, 2, 4, device=gpu)
+    fb.realize(x, *layer.parameters())
+    counts = []
+    for steps in (7, 21):
+        y, _ = layer(x[:steps])
+        before = kernels(y)
+        grads = y.square().sum().backward()
+        counts.append((before, kernels(*(grads[p] for p in layer.parameters()))))
+    return [b - a for a, b in zip(*counts, strict=True)]
+
+
 CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
 
 
@@ -364,19 +377,20 @@ CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
 def test_kernels_of_a_step(kind, ahead, options, gpu):
     """A product and a kernel of all gates; a plain RNN's gate is the product's epilogue. A seventh of a
     kernel a step joins the states. On the way back a kernel and a product."""
-    layer = getattr(nn, kind)(4, 8, device=gpu, **options)
-    x = fb.randn(21, 2, 4, device=gpu)
-    fb.realize(x, *layer.parameters())
-    counts = []
-    for steps in (7, 21):
-        y, _ = layer(x[:steps])
-        before = kernels(y)
-        grads = y.square().sum().backward()
-        counts.append((before, kernels(*(grads[p] for p in layer.parameters()))))
-    more = [b - a for a, b in zip(*counts, strict=True)]
+    more = kernels_of_14_steps(getattr(nn, kind)(4, 8, device=gpu, **options), gpu)
     back = 14 * 2 if kind != "RNN" else 14
     assert more[0] == 14 * ahead + 2
     assert 14 * (ahead + 1) + 4 <= more[1] <= 14 * ahead + back + 6
+
+
+@pytest.mark.parametrize(
+    "kind, ahead, options",
+    [("GRU", 3, {"reset_after": False}), ("LSTM", 2, {"hidden_activation": sines})],
+)
+def test_kernels_of_a_step_that_is_differentiated_by_itself(kind, ahead, options, gpu):
+    """Gates are one kernel forward, with a reset before it a product more; going back costs 11 to 13."""
+    more = kernels_of_14_steps(getattr(nn, kind)(4, 8, device=gpu, **options), gpu)
+    assert more[0] == 14 * ahead + 2 and more[1] <= 14 * 15 + 4
 
 
 def test_long_sequences_are_computed_in_pieces(gpu):
@@ -470,8 +484,13 @@ ERRORS = {
     f"RNNCell(nonlinearity='sin'): is unknown: use {NAMES}": lambda: nn.RNNCell(4, 6, nonlinearity="sin"),
     f"LSTM(cell_activation=3): is unknown: use {NAMES}": lambda: nn.LSTM(4, 6, cell_activation=3),
     "GRU(clip=0): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip=0),
+    "GRU(clip='1'): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip="1"),
+    "GRU(f32[0, 2, 4]): there is no step in it: give sequences of one at least": lambda: nn.GRU(4, 6)(X[:0]),
     "LSTMCell(state_clip=-1): is no bound above 0: give one, or None for none": (
         lambda: nn.LSTMCell(4, 6, state_clip=-1)
+    ),
+    "GRU(bidirectional=True, reverse=True): both directions are there: leave one of both out": (
+        lambda: nn.GRU(4, 6, bidirectional=True, reverse=True)
     ),
     "GRU(hidden_size=0): sizes are whole numbers above 0: give another": lambda: nn.GRU(4, 0),
     "GRUCell(f32[3, 2, 4]): takes 2 dims (or 1, without a batch) of which the last is 4: reshape it": (
@@ -501,6 +520,30 @@ def test_errors(on_numpy, text):
     with pytest.raises(ValueError) as e:
         ERRORS[text]()
     assert str(e.value) == text
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_from_the_end_alone(kind, on_numpy):
+    """As the second direction of a layer that has both, in each of two layers, also of several lengths."""
+    both = getattr(nn, kind)(3, 4, bidirectional=True)
+    layer = getattr(nn, kind)(3, 4, reverse=True)
+    own = {k.removesuffix("_reverse"): v for k, v in both.state_dict().items() if k.endswith("_reverse")}
+    layer.load_state_dict(own)
+    x = fb.tensor(drawn(5, 2, 3))
+    for given in (x, rnn.pack_padded_sequence(x, [5, 3])):
+        (y, h), (wanted, last) = layer(given), both(given)
+        y, wanted = (rnn.pad_packed_sequence(t)[0] if given is not x else t for t in (y, wanted))
+        np.testing.assert_allclose(y.numpy(), wanted[..., 4:].numpy(), atol=1e-6)
+        h, last = (t[0] if kind == "LSTM" else t for t in (h, last))
+        np.testing.assert_allclose(h[0].numpy(), last[1].numpy(), atol=1e-6)
+    deep = getattr(nn, kind)(3, 4, 2, reverse=True)
+    parts = [getattr(nn, kind)(n, 4) for n in (3, 4)]
+    for i, part in enumerate(parts):
+        part.load_state_dict(
+            {k.replace(f"l{i}", "l0"): v for k, v in deep.state_dict().items() if f"l{i}" in k}
+        )
+    turned = parts[1](parts[0](x.flip(0))[0])[0].flip(0)
+    np.testing.assert_allclose(deep(x)[0].numpy(), turned.numpy(), atol=1e-6)
 
 
 def test_options_of_cells_are_those_of_a_step(on_numpy):

@@ -107,7 +107,8 @@ def cell_of(layer: Any) -> Cell:
     """What a layer's arguments make of a step. ValueError for an unknown activation, and no bound."""
     for name in CLIPS:
         bound = getattr(layer, name)
-        if bound is not None and (isinstance(bound, bool) or not 0 < bound < inf):
+        is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
+        if bound is not None and not (is_number and 0 < bound < inf):
             rule = "is no bound above 0: give one, or None for none"
             raise ValueError(f"{type(layer).__name__}({name}={bound!r}): {rule}")
     return CELLS[layer.mode.split("_")[0]](layer)
@@ -148,6 +149,7 @@ class RNNBase(Module):
     dropout: float
     bidirectional: bool
     proj_size: int = 0
+    reverse: bool = False
     mode = ""
 
     def __post_init__(self):
@@ -160,6 +162,9 @@ class RNNBase(Module):
             raise ValueError(f"{name}(proj_size={self.proj_size}): {rule}")
         if self.proj_size and self.mode != "LSTM":
             raise ValueError(f"{name}(proj_size={self.proj_size}): only LSTM projects: leave it out")
+        if self.reverse and self.bidirectional:
+            rule = "both directions are there: leave one of both out"
+            raise ValueError(f"{name}(bidirectional=True, reverse=True): {rule}")
         device, gates = self.__dict__.pop("device"), cell_of(self).gates
         for layer in range(self.num_layers):
             for suffix in self._suffixes(layer):
@@ -202,6 +207,9 @@ class RNNBase(Module):
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             rule = f"takes 3 dims (or 2, without a batch) of which the last is {self.input_size}"
             raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}: reshape it")
+        if not x.shape[0]:
+            rule = "there is no step in it: give sequences of one at least"
+            raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}")
         y, state = self._run(x if batched else x.unsqueeze(1), self._start(hx, x, batched), None)
         if not batched:
             return y.squeeze(1), self._shown(tuple(t.squeeze(1) for t in state))
@@ -252,7 +260,7 @@ class RNNBase(Module):
         return x, tuple(stack(each) for each in zip(*last, strict=True))
 
     def _direction(self, x: Tensor, suffix: str, start: tuple, steps: _Steps | None) -> tuple[Tensor, tuple]:
-        back = suffix.endswith("reverse")
+        back = self.reverse or suffix.endswith("reverse")
         turn = (lambda t: t.flip(0)) if steps is None else steps.turn
         weight, bias, own, own_bias, project = (
             getattr(self, name + suffix, None)
@@ -269,7 +277,7 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}
-        usual |= {"bidirectional": False, "proj_size": 0}
+        usual |= {"bidirectional": False, "proj_size": 0, "reverse": False}
         own = {name: getattr(self, name) for name in usual}
         more = "".join(f", {name}={v!r}" for name, v in own.items() if v != usual[name])
         return f"{self.input_size}, {self.hidden_size}{more}{_told(self)}"
@@ -279,7 +287,7 @@ SIZES = """
     input_size: features of a step. hidden_size: features of the state. num_layers: how many run one over the
     other. batch_first: the batch before the steps. dropout: the share that is dropped between layers.
     bidirectional: a second one runs from the end, and both results are joined. proj_size (LSTM): features
-    that the state is mapped to, 0: none.
+    that the state is mapped to, 0: none. reverse: run from the end alone, with results at their steps.
     clip: what goes into the gates is held within -clip and clip, as ONNX says. state_clip: what a step makes
     is, the cell of an LSTM and the state of others. {more}
     Functions have ONNX's names (affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus,
@@ -312,6 +320,7 @@ class RNN(RNNBase):
     bidirectional: bool = False
     device: Any = None
     _: KW_ONLY
+    reverse: bool = False
     clip: float | None = None
     state_clip: float | None = None
 
@@ -340,6 +349,7 @@ class GRU(RNNBase):
     bidirectional: bool = False
     device: Any = None
     _: KW_ONLY
+    reverse: bool = False
     clip: float | None = None
     state_clip: float | None = None
     gate_activation: str | Callable[[Tensor], Tensor] = "sigmoid"
@@ -363,6 +373,7 @@ class LSTM(RNNBase):
     proj_size: int = 0
     device: Any = None
     _: KW_ONLY
+    reverse: bool = False
     clip: float | None = None
     state_clip: float | None = None
     gate_activation: str | Callable[[Tensor], Tensor] = "sigmoid"
