@@ -305,7 +305,6 @@ MORE = {
 }
 
 
-@explained
 @dataclass(eq=False, repr=False)
 class RNN(RNNBase):
     """h = tanh(W x + b + U h' + c), step by step. [t, b, in] -> [t, b, out], [layers, b, hidden]"""
@@ -335,7 +334,6 @@ def rnn_mode(nonlinearity: Any) -> str:
     return f"RNN_{nonlinearity if isinstance(nonlinearity, str) else 'FUNCTION'}".upper()
 
 
-@explained
 @dataclass(eq=False, repr=False)
 class GRU(RNNBase):
     """Gated recurrent units (Cho et al., 2014). [t, b, in] -> [t, b, out], [layers, b, hidden]"""
@@ -358,7 +356,6 @@ class GRU(RNNBase):
     mode: ClassVar[str] = "GRU"
 
 
-@explained
 @dataclass(eq=False, repr=False)
 class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997). [t, b, in] -> [t, b, out], (h, c)"""
@@ -391,6 +388,7 @@ class LSTM(RNNBase):
 
 for _layer in (RNN, GRU, LSTM):
     _layer.__doc__ = f"{_layer.__doc__}\n{SIZES.format(more=MORE[_layer.__name__])}\n    "
+    explained(_layer)
 
 
 class RNNCellBase(Module):
