@@ -264,7 +264,7 @@ def test_lora():
     utils.lora(model, r=2, alpha=4.0, pattern="2.*")
     np.testing.assert_array_equal(model(x).numpy(), before)
     assert [n for n, p in model.named_parameters() if p.requires_grad] == ["2.0.lora_A", "2.0.lora_B"]
-    optimizer = fb.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    optimizer = fb.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.02)
     for _ in range(3):
         optimizer.step((model(x) - 1).square().sum().backward())
     learned = model(x).numpy()
@@ -274,7 +274,7 @@ def test_lora():
     utils.merge_lora(model)
     assert type(model[2][0]) is nn.Linear and all(p.requires_grad for p in model[2].parameters())
     np.testing.assert_allclose(model[2][0].weight.numpy(), want, atol=1e-6)
-    np.testing.assert_allclose(model(x).numpy(), learned, atol=1e-5)
+    np.testing.assert_allclose(model(x).numpy(), learned, rtol=1e-5, atol=1e-5)  # other products
 
 
 @pytest.mark.parametrize("sizes", [{}, {"kdim": 3, "vdim": 5}])
