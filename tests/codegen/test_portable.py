@@ -34,7 +34,7 @@ def forward(row, name, device, dtype):
 def rendered(software: str) -> dict[str, tuple[str, int]]:
     """Every WGSL text that this class of adapters gets, with its kernel's label and number of inputs."""
     device = PaperDevice(CLASSES[software])
-    for name in with_kernels(ROWS, runs=4, first=3):
+    for name in with_kernels(ROWS, first=3):
         row = ROWS[name]
         for dtype in (d for kind in declared(name) for d in SIZED[kind] if d.is_float or has_whole(row)):
             forward(row, name, device, dtype)

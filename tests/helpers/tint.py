@@ -1,4 +1,4 @@
-"""Shaders (JSON on stdin) and their pipelines checked by Tint and Dawn; what is refused goes to stdout (JSON).
+"""Shaders (JSON on stdin) and their pipelines checked by Tint and Dawn; what is refused to stdout (JSON).
 
 A process of its own: Dawn reads once which adapter it is to open, and WGPU_BACKEND_TYPE=Null, the one that
 computes nothing, is not the other tests'. It checks what the others do, and has no driver compile anything.

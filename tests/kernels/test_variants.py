@@ -1,8 +1,8 @@
 """Every variant of every family of kernels, forced in turn, gives what NumPy gives.
 
 Which families and variants there are is what planning these cases asks `choose.choose` for: a new variant is
-tried here as soon as it fits one of them. Of a family of many (tiles and pieces of products) each run takes a
-third.
+tried here as soon as it fits one of them. Of a family of many (tiles and pieces of products) each run takes
+an eighth.
 """
 
 from functools import cache
@@ -77,7 +77,7 @@ CASES = {
     ],
 }  # fmt: skip
 CLASSES = {"software": True, "gpu": False}
-MANY = 4  # variants of a family: of more, a third
+MANY = 4  # variants of a family: of more, an eighth
 MOST = 1  # cases that a variant is tried on; test_contract.py and test_variant_grid.py have more
 TOLERANCE = {False: 2e-5, True: 2e-2}  # of the largest magnitude; in halves
 
@@ -102,7 +102,7 @@ def turns(order, families):
     for family, names in families.items():
         known = order.setdefault(family, {})
         known.update(dict.fromkeys(names))
-        wanted = in_turn(known, 4) if len(known) > MANY else known
+        wanted = in_turn(known, 8) if len(known) > MANY else known
         yield from ((family, name) for name in names if name in wanted)
 
 

@@ -48,7 +48,7 @@ def made(case, device):
 
 
 @pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", in_turn(CASES, 2))
 def test_attention_and_its_gradients(case, scores, device, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"scores": scores})
     arrays, xs, compute, reference = made(case, device)
@@ -109,7 +109,7 @@ def templates(y):
     return {k.shader.template for k in y.plan()}
 
 
-@pytest.mark.parametrize("tile", range(len(launches.FORWARD)))
+@pytest.mark.parametrize("tile", in_turn(range(len(launches.FORWARD)), 3))
 def test_forward_in_each_tile(tile, gpu, forced):
     rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
     q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
@@ -125,7 +125,7 @@ def test_forward_in_each_tile(tile, gpu, forced):
 GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
-@pytest.mark.parametrize("tile", in_turn(GRADIENTS, 3))
+@pytest.mark.parametrize("tile", in_turn(GRADIENTS, 6))
 def test_gradients_in_each_tile(tile, gpu, forced):
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
     shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))

@@ -68,7 +68,7 @@ def expected(arrays, mask, start=None, **options):
     return attention(*(a.astype("f8") for a in arrays), mask, **options)
 
 
-@pytest.mark.parametrize("case", in_turn(CASES, 2))
+@pytest.mark.parametrize("case", in_turn(CASES, 4))
 def test_against_the_formula(case, units):
     arrays, mask, options = made(case, np.random.default_rng(1))
     given = None if mask is None else fb.tensor(mask, device=units)

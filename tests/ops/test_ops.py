@@ -97,7 +97,7 @@ WIDE_RESULT = (
 )  # fmt: skip
 
 
-KERNELS_OF_DTYPES = with_kernels(ROWS, runs=4)
+KERNELS_OF_DTYPES = with_kernels(ROWS)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -150,7 +150,7 @@ def test_primitives_declare_their_dtypes():
     assert not [n for n, op in OPS.items() if op.kind in kinds and not op.dtypes]
 
 
-@pytest.mark.parametrize("name", with_kernels([n for n in PLAIN if all(i.shape for i in ROWS[n].inputs)], 4))
+@pytest.mark.parametrize("name", with_kernels([n for n in PLAIN if all(i.shape for i in ROWS[n].inputs)]))
 def test_mixed_view(name, gpu):
     row, rng = ROWS[name], np.random.default_rng(5)
     given = arrays(row, rng)
@@ -187,7 +187,7 @@ def test_view(name, view, gpu):
     check(y.numpy(), row.expected(*map(host, given)), row.tol, f"{name} of {view.__name__}")
 
 
-@pytest.mark.parametrize("name", with_kernels(PLAIN, runs=4, first=2))
+@pytest.mark.parametrize("name", with_kernels(PLAIN, first=2))
 def test_fused_equals_unfused(name, gpu):
     row, rng = ROWS[name], np.random.default_rng(7)
     given = arrays(row, rng)
