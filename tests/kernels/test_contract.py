@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.compare import values
 from helpers.draws import in_turn
 
 import flambeau as fb
@@ -174,7 +175,7 @@ def test_gradients_of_a_convolution_have_the_same_value(forced):
         given, weight = (fb.tensor(a, device=device, requires_grad=True) for a in (x, w))
         y = F.conv2d(given, weight, padding=1)
         found = (y * fb.tensor(g, device=device)).sum().backward()
-        return found[given].numpy(), found[weight].numpy()
+        return values(found[given], found[weight])
 
     for ours, reference in zip(gradients(forced), gradients("cpu"), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-3)
@@ -203,7 +204,7 @@ def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, man
         given = [fb.tensor(a, device=device, requires_grad=True) for a in (x, w, b)]
         y = F.conv2d(*given, **attrs).sigmoid()
         found = y.square().sum().backward()
-        return [y.numpy(), *(found[t].numpy() for t in given)]
+        return values(y, *(found[t] for t in given))
 
     for ours, reference in zip(gradients(many_threads), gradients("cpu"), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-4)

@@ -113,10 +113,12 @@ def test_declared_dtypes(name, gpu):
     for dtype in (d for kind in declared(name) for d in SIZED[kind] if d.is_float or has_whole(row)):
         given = of_dtype(row, dtype, rng)
         to = [dtype if i.kind == main_kind(row) else None for i in row.inputs]
-        on = [
-            row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to)))
-            for device in (gpu if name in KERNELS_OF_DTYPES else "cpu", "cpu")
-        ]
+        first = gpu if name in KERNELS_OF_DTYPES else "cpu"
+        of = {
+            device: row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to)))
+            for device in (first, "cpu")
+        }
+        on = [of[first], of["cpu"]]
         assert on[0].dtype is on[1].dtype
         made.append((dtype, on, [t.numpy() for t in (fb.tensor(a, t, "cpu") for a, t in zip(given, to))]))
     found = values(*(y[0] for _, y, _ in made))
