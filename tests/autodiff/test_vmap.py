@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.compare import values
 
 import flambeau as fb
 from flambeau import nn
@@ -79,8 +80,8 @@ def by_flambeau(name, device):
     given = [fb.tensor(a, device=device, requires_grad=a.dtype == "f4") for a in arrays]
     out = fb.vmap(lambda *a: f(fb, *a), in_dims, out_dims)(*given)
     loss = (out * fb.tensor(weights(out.shape), device=device)).sum()
-    grads = fb.autograd.grad(loss, [t for t in given if t.requires_grad])
-    return out.numpy(), [g.numpy() for g in grads]
+    y, *grads = values(out, *fb.autograd.grad(loss, [t for t in given if t.requires_grad]))
+    return y, grads
 
 
 def weights(shape):
@@ -96,8 +97,8 @@ def by_loop(name):
     rows = [[x if d is None else x.select(d, i) for x, d in zip(given, dims)] for i in range(n)]
     out = fb.stack([f(fb, *row) for row in rows]).movedim(0, out_dims)
     loss = (out * fb.tensor(weights(out.shape), device="cpu")).sum()
-    grads = fb.autograd.grad(loss, [t for t in given if t.requires_grad])
-    return out.numpy(), [g.numpy() for g in grads]
+    y, *grads = values(out, *fb.autograd.grad(loss, [t for t in given if t.requires_grad]))
+    return y, grads
 
 
 def same(found, wanted):

@@ -117,7 +117,7 @@ def flat(result):
     return [(t.dtype, t.numpy()) for t in parts]
 
 
-@pytest.mark.parametrize("name", in_turn(MODELS, 2))
+@pytest.mark.parametrize("name", in_turn(MODELS, 4))
 def test_a_loaded_program_gives_the_models_numbers_bit_for_bit(name, saved):
     model, inputs, _, program = saved(name)
     for n in SIZES:

@@ -1,6 +1,7 @@
-"""Shaders (JSON on stdin) compiled by Tint on Chromium's SwiftShader; what is refused goes to stdout (JSON).
+"""Shaders (JSON on stdin) and their pipelines checked by Tint and Dawn; what is refused to stdout (JSON).
 
-A process of its own: a Vulkan loader reads its driver's name once, and this one is not the other tests'.
+A process of its own: Dawn reads once which adapter it is to open, and WGPU_BACKEND_TYPE=Null, the one that
+computes nothing, is not the other tests'. It checks what the others do, and has no driver compile anything.
 """
 
 import glob
@@ -33,7 +34,7 @@ def driver_file() -> str:
 
 
 def open_device(provider):
-    adapter = provider.gpu.enumerate_adapters_sync()[0]
+    adapter = provider.gpu.request_adapter_sync()
     return adapter.request_device_sync(required_limits=LIMITS)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.compare import values
 from helpers.draws import in_turn
 
 import flambeau as fb
@@ -84,36 +85,38 @@ def test_enough_results_are_not_split():
 
 
 def test_products_have_the_same_value(forced):
-    for m, k, n in ((5, 3000, 7), (64, 64, 48), (1, 513, 40)):
+    for i, (m, k, n) in enumerate(((5, 3000, 7), (64, 64, 48), (1, 513, 40))):
         x, w, b = numbers(m, k), numbers(k, n), numbers(n)
         want = np.maximum(x.astype(float) @ w + b, 0)
-        for flip in (False, True):
+        for flip in in_turn((False, True), 2, first=i):
             right = fb.tensor(w.T.copy(), device=forced).t() if flip else fb.tensor(w, device=forced)
             y = (fb.tensor(x, device=forced) @ right + fb.tensor(b)).relu()
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
 SKINNY = [Variant(name) for name in ("skinny", "skinny_deep", "skinny_short")]
-SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 2)
+SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 4)
 
 
 @pytest.mark.parametrize("variant", SKINNY, ids=str)
 def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypatch):
     """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways.
 
-    In pieces each length is read in one of three orders, other ones for others: each is a kernel to compile.
+    Each order is a kernel to compile: in pieces each length is read in one of three, other ones for others,
+    and as a whole in four of the eight, the others in the next run.
     """
     monkeypatch.setattr(choose, "forced", lambda: {"contract": str(variant)})
     rng = np.random.default_rng(variant.split)
     turn = rng.choice([256, 512]) * variant.split
     summed = {256, 512, 1024, turn, turn + 256, turn - 1, turn + 1, int(rng.integers(turn, 2 * turn + 999))}
     orders, wrong, at = [*np.ndindex(2, 2, 2)], [], many_threads
+    whole = in_turn(orders, 2)
     for i, k in enumerate(sorted(summed)):
         m, n = (int(rng.integers(1, high)) for high in (9, 70))
         a, b = rng.standard_normal((k, m)).astype("f4"), rng.standard_normal((k, n)).astype("f4")
         want = a.T.astype("f8") @ b
         for is_flat, is_flipped, is_turned in (
-            orders if variant.split == 1 else [orders[(int(variant.split) + 3 * (i % 3)) % 8]]
+            whole if variant.split == 1 else [orders[(int(variant.split) + 3 * (i % 3)) % 8]]
         ):
             x, w = (
                 fb.tensor(t.T.copy(), device=at).T if turned else fb.tensor(t, device=at)
@@ -126,19 +129,19 @@ def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypa
     assert not wrong
 
 
+@pytest.mark.parametrize("flip", in_turn((False, True), 2))
 @pytest.mark.parametrize("shape", [(260, 200, 300, 1), (130, 100, 41, 5), (257, 330, 129, 3)])
-def test_the_last_tiles_are_cut(shape, many_threads, monkeypatch):
+def test_the_last_tiles_are_cut(shape, flip, many_threads, monkeypatch):
     """As on a GPU of two cores: whole rounds of workgroups, and the last one in pieces along the sum."""
     monkeypatch.setattr(cost_model, "CORES", 2)
     monkeypatch.setattr(choose, "forced", lambda: {"contract": "128x128+"})
     m, k, n, batch = shape
     a, b, c = numbers(batch, m, k), numbers(batch, k, n), numbers(n)
     want = np.maximum(a.astype(float) @ b + c, 0)
-    for flip in (False, True):
-        right = fb.tensor(b.swapaxes(1, 2).copy() if flip else b, device=many_threads)
-        y = (fb.tensor(a, device=many_threads) @ (right.mT if flip else right) + fb.tensor(c)).relu()
-        assert [x.name for x in y.plan()] == ["matmul+add+relu", "sum+add+relu"]
-        np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
+    right = fb.tensor(b.swapaxes(1, 2).copy() if flip else b, device=many_threads)
+    y = (fb.tensor(a, device=many_threads) @ (right.mT if flip else right) + fb.tensor(c)).relu()
+    assert [x.name for x in y.plan()] == ["matmul+add+relu", "sum+add+relu"]
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("left", ["turned", "as it lies"])
@@ -172,7 +175,7 @@ def test_gradients_of_a_convolution_have_the_same_value(forced):
         given, weight = (fb.tensor(a, device=device, requires_grad=True) for a in (x, w))
         y = F.conv2d(given, weight, padding=1)
         found = (y * fb.tensor(g, device=device)).sum().backward()
-        return found[given].numpy(), found[weight].numpy()
+        return values(found[given], found[weight])
 
     for ours, reference in zip(gradients(forced), gradients("cpu"), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-3)
@@ -187,10 +190,11 @@ def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monk
     np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-4, atol=1e-3)
 
 
+WINDOWS = ({}, {"stride": 2}, {"padding": 2, "dilation": 2}, {"padding": 1, "groups": 4})
+
+
 @pytest.mark.parametrize("layout", ["view", "copy"])
-@pytest.mark.parametrize(
-    "attrs", [{}, {"stride": 2}, {"padding": 2, "dilation": 2}, {"padding": 1, "groups": 4}]
-)
+@pytest.mark.parametrize("attrs", in_turn(WINDOWS, 2), ids=str)
 def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, many_threads, monkeypatch):
     """A convolution of odd sizes and both its gradients."""
     monkeypatch.setattr(choose, "forced", lambda: {"windows": layout})
@@ -200,7 +204,7 @@ def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, man
         given = [fb.tensor(a, device=device, requires_grad=True) for a in (x, w, b)]
         y = F.conv2d(*given, **attrs).sigmoid()
         found = y.square().sum().backward()
-        return [y.numpy(), *(found[t].numpy() for t in given)]
+        return values(y, *(found[t] for t in given))
 
     for ours, reference in zip(gradients(many_threads), gradients("cpu"), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-4)

@@ -48,7 +48,7 @@ def made(case, device):
 
 
 @pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", in_turn(CASES, 2))
 def test_attention_and_its_gradients(case, scores, device, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"scores": scores})
     arrays, xs, compute, reference = made(case, device)
@@ -109,7 +109,7 @@ def templates(y):
     return {k.shader.template for k in y.plan()}
 
 
-@pytest.mark.parametrize("tile", range(len(launches.FORWARD)))
+@pytest.mark.parametrize("tile", in_turn(range(len(launches.FORWARD)), 3))
 def test_forward_in_each_tile(tile, gpu, forced):
     rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
     q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
@@ -125,7 +125,7 @@ def test_forward_in_each_tile(tile, gpu, forced):
 GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
-@pytest.mark.parametrize("tile", in_turn(GRADIENTS, 3))
+@pytest.mark.parametrize("tile", in_turn(GRADIENTS, len(GRADIENTS)))
 def test_gradients_in_each_tile(tile, gpu, forced):
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
     shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
@@ -138,10 +138,9 @@ def test_gradients_in_each_tile(tile, gpu, forced):
         return [found[x] for x in xs]
 
     with forced(tile):
-        made = grads()
-        fb.realize(*made)
-    for got, want in zip(made, grads(create_graph=True), strict=True):
-        check(got.numpy(), want.numpy(), 5e-6, tile)
+        made = values(*grads())
+    for got, want in zip(made, values(*grads(create_graph=True)), strict=True):
+        check(got, want, 5e-6, tile)
 
 
 @pytest.mark.parametrize("dtype", in_turn((fb.float16, fb.bfloat16), 2))
@@ -153,12 +152,11 @@ def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
         y = sdpa(*xs)
         assert y.dtype is dtype and "attention/tiles.wgsl" in templates(y)
         found = y.sum().backward()
-        made = [y.float(), *(found[x].float() for x in xs)]
-        fb.realize(*made)
+        made = values(y.float(), *(found[x].float() for x in xs))
     slow = sdpa(*xs).float().sum().backward(create_graph=True)
     eps = fb.finfo(dtype).eps
-    for got, want in zip(made, [attention(*exact), *(slow[x].float().numpy() for x in xs)], strict=True):
-        assert np.abs(got.numpy() - want).max() <= 4 * eps * max(1, np.abs(want).max())
+    for got, want in zip(made, [attention(*exact), *values(*(slow[x].float() for x in xs))], strict=True):
+        assert np.abs(got - want).max() <= 4 * eps * max(1, np.abs(want).max())
 
 
 FEW = {
@@ -227,11 +225,12 @@ def test_start(variant, kind, gpu, forced):
         xs = [fb.tensor(x, device=gpu).requires_grad_() for x in (q, k, v)]
         y = sdpa(*xs, is_causal=True, start=start)
         grads = y.sum().backward()
-        check(y.numpy(), want, 2e-6, variant)
+        got, *found = values(y, *(grads[x] for x in xs))
+        check(got, want, 2e-6, variant)
     mask = fb.tensor(np.arange(90) <= np.arange(3)[:, None] + 70, device=gpu)
     by_mask = sdpa(*xs, mask).sum().backward()
-    for x in xs:
-        check(grads[x].numpy(), by_mask[x].numpy(), 5e-6, variant)
+    for ours, theirs in zip(found, values(*(by_mask[x] for x in xs)), strict=True):
+        check(ours, theirs, 5e-6, variant)
 
 
 def test_start_on_the_cpu():

@@ -10,7 +10,7 @@ from rows import ROWS, unary
 import flambeau as fb
 
 SECOND = [n for n, r in ROWS.items() if r.grads > 1]
-KERNELS_OF_SECOND = with_kernels(SECOND, runs=4, first=1)
+KERNELS_OF_SECOND = with_kernels(SECOND, first=1)
 
 
 @pytest.mark.parametrize("name", GRADS)

@@ -97,7 +97,7 @@ WIDE_RESULT = (
 )  # fmt: skip
 
 
-KERNELS_OF_DTYPES = with_kernels(ROWS, runs=4)
+KERNELS_OF_DTYPES = with_kernels(ROWS)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -113,10 +113,12 @@ def test_declared_dtypes(name, gpu):
     for dtype in (d for kind in declared(name) for d in SIZED[kind] if d.is_float or has_whole(row)):
         given = of_dtype(row, dtype, rng)
         to = [dtype if i.kind == main_kind(row) else None for i in row.inputs]
-        on = [
-            row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to)))
-            for device in (gpu if name in KERNELS_OF_DTYPES else "cpu", "cpu")
-        ]
+        first = gpu if name in KERNELS_OF_DTYPES else "cpu"
+        of = {
+            device: row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to)))
+            for device in (first, "cpu")
+        }
+        on = [of[first], of["cpu"]]
         assert on[0].dtype is on[1].dtype
         made.append((dtype, on, [t.numpy() for t in (fb.tensor(a, t, "cpu") for a, t in zip(given, to))]))
     found = values(*(y[0] for _, y, _ in made))
@@ -150,7 +152,7 @@ def test_primitives_declare_their_dtypes():
     assert not [n for n, op in OPS.items() if op.kind in kinds and not op.dtypes]
 
 
-@pytest.mark.parametrize("name", with_kernels([n for n in PLAIN if all(i.shape for i in ROWS[n].inputs)], 4))
+@pytest.mark.parametrize("name", with_kernels([n for n in PLAIN if all(i.shape for i in ROWS[n].inputs)]))
 def test_mixed_view(name, gpu):
     row, rng = ROWS[name], np.random.default_rng(5)
     given = arrays(row, rng)
@@ -187,7 +189,7 @@ def test_view(name, view, gpu):
     check(y.numpy(), row.expected(*map(host, given)), row.tol, f"{name} of {view.__name__}")
 
 
-@pytest.mark.parametrize("name", with_kernels(PLAIN, runs=4, first=2))
+@pytest.mark.parametrize("name", with_kernels(PLAIN, first=2))
 def test_fused_equals_unfused(name, gpu):
     row, rng = ROWS[name], np.random.default_rng(7)
     given = arrays(row, rng)

@@ -33,7 +33,7 @@ def numbers(rng, shape):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", in_turn(SHAPES, runs=4), ids=str)
+@pytest.mark.parametrize("shape", in_turn(SHAPES, runs=6), ids=str)
 def test_places(shape, planned):
     for a in numbers(np.random.default_rng(0), shape):
         t = fb.tensor(a, device=planned)
@@ -162,7 +162,10 @@ def test_what_is_refused(wrong, text):
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16, fb.int8, fb.uint8], ids=lambda d: d.name)
+PACKED = [fb.float16, fb.bfloat16, fb.int8, fb.uint8]
+
+
+@pytest.mark.parametrize("dtype", in_turn(PACKED, 2), ids=lambda d: d.name)
 def test_packed_dtypes(dtype, planned):
     t = fb.tensor(np.random.default_rng(5).integers(0, 30, (2, 2100)), device=planned).to(dtype)
     x = t.float().numpy()
