@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.compare import values
-from helpers.draws import in_turn
 from helpers.graphs import LARGE, backward, of_views
 from helpers.inputs import arrays, tensors
 from helpers.kernels import planned_for
@@ -149,7 +148,7 @@ WATCHED = (
 
 @pytest.mark.parametrize("software", CLASSES)
 def test_no_access_strays(software, watching):
-    for name in in_turn(WATCHED, 2, first=software == "software"):
+    for name in WATCHED:
         watching.kernels.clear()
         with planned_for(watching, software == "software"):
             run_row(name, watching)
@@ -192,7 +191,7 @@ def test_no_access_of_sums_strays(watching):
 def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
     monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"quantized": variant})
     with planned_for(watching, software=variant == "rows", groups=7):
-        for bits in in_turn((8, 4), 2):
+        for bits in (8, 4):
             q = fb.quantize(fb.ones(70, 1056, device=watching), bits=bits)
             b = fb.ones(70, device=watching)
             fb.realize(*(fb.quantized_linear(fb.ones(m, 1056, device=watching), q, b) for m in (20, 1)))
