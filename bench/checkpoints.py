@@ -4,13 +4,16 @@ python bench/checkpoints.py [--device gpu] [--network gpt] [--steps 20] [--round
 
 Model, optimiser and batches are learner_loop.py's, the state is what a Learner writes. A round ends when its
 steps have run; a checkpoint that is being written is waited for behind it, so the writing of its file lies
-beside the steps as it does in a run. Steps before the first round, and from time to time between rounds,
-leave behind the calls at which a recording is made again (2, 4, 8, ...).
+beside the steps as it does in a run. The fastest rounds count. Then the processor time of checkpoints without
+steps beside them, and of steps: what a machine whose clock is too rough for the first pays at most, where its
+processor is the device. Steps before the first round, and from time to time between rounds, leave behind the
+calls at which a recording is made again (2, 4, 8, ...).
 """
 
 import argparse
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -78,21 +81,44 @@ def main() -> None:
             checkpoints.finish()
             return taken
 
+        def processor(call: Callable[[], object]) -> float:
+            fb.synchronize()
+            start = time.process_time()
+            call()
+            fb.synchronize()
+            return time.process_time() - start
+
+        def alone() -> None:
+            checkpoints.begin((0, loop.calls), loop.state(), [])
+            checkpoints.finish()
+
         loop.run(128)
         seconds(True)  # the first one makes its staging buffers
-        for _ in range(given.rounds):
+        for turn in range(given.rounds):
             loop.pass_recordings(2 * given.steps)
-            pairs.append((seconds(False), seconds(True)))
+            took = {begun: seconds(begun) for begun in ((False, True), (True, False))[turn % 2]}
+            pairs.append((took[False], took[True]))
             without, beside = (1e3 * t for t in pairs[-1])
             print(
                 f"{given.steps} steps {without:.1f} ms, with one {beside:.1f}: {beside - without:.1f} ms",
                 flush=True,
             )
-    step = median(without for without, _ in pairs) / given.steps
-    cost = median(beside - without for without, beside in pairs)
+        costs = []
+        for _ in range(10):
+            loop.run(1)  # another step's state, or nothing is written
+            costs.append(processor(alone))
+        loop.pass_recordings(given.steps)
+        of_step = processor(lambda: loop.run(given.steps)) / given.steps
+    least, beside = (min(times) for times in zip(*pairs, strict=True))  # other work only adds to a round
+    step, cost = least / given.steps, beside - least
     share = cost / (given.every * step)
     print(
         f"{fb.get_default_device()}: {1e3 * step:.2f} ms a step, {1e3 * cost:.1f} ms a checkpoint: "
+        f"{100 * share:.2f} % of {given.every} steps"
+    )
+    share = median(costs) / (given.every * of_step)
+    print(
+        f"processor time: {1e3 * of_step:.2f} ms a step, {1e3 * median(costs):.1f} ms a checkpoint: "
         f"{100 * share:.2f} % of {given.every} steps"
     )
 
