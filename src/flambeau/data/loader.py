@@ -206,10 +206,14 @@ class DataLoader:
         return self._counted(epoch, given)
 
     def _counted(self, epoch: int, given: int) -> Iterator[Any]:
-        for batch in self._iterated(epoch, given) if self.is_iterable else self._fetched(epoch, given):
-            given += 1
-            self._at = (epoch, given)
-            yield batch
+        batches = self._iterated(epoch, given) if self.is_iterable else self._fetched(epoch, given)
+        try:
+            for batch in batches:
+                given += 1
+                self._at = (epoch, given)
+                yield batch
+        finally:
+            del batches  # Python 3.12.3 would keep them, and their workers, beyond a `close` of this one
         self._at = (epoch + 1, 0)
 
     # --- of datasets with items by index ---
