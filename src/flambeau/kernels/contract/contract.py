@@ -13,6 +13,8 @@ from .product import product_of
 from .registers import register_kernels
 from .variant import REGISTERS
 
+LIKELY = 6  # variants on matrix units that tuning tries before those without
+
 
 def contract_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     """Tiles in workgroup memory on a GPU; tiles of registers on a software adapter, and where results are
@@ -28,7 +30,8 @@ def contract_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     on_units, variants = subgroup_matrix.candidates(product), ranked(product, candidates(product))
     default = subgroup_matrix.by_rule(product, on_units) or variants[0]
     bucket = subgroup_matrix.bucket_of(product)
-    chosen = choose(planner.limits, "contract", bucket, [*on_units, *variants], default)
+    likely = [*on_units[:LIKELY], *variants, *on_units[LIKELY:]]
+    chosen = choose(planner.limits, "contract", bucket, likely, default)
     if chosen == REGISTERS:
         return register_kernels(planner, head, tail, full)
     make = subgroup_matrix.product_kernels if chosen in on_units else product_kernels

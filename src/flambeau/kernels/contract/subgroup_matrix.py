@@ -10,8 +10,18 @@ from ...core.dtype import float16, float32
 from ...core.limits import Unit
 from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, fitting, spread_grid
 from ..lower import base_of, value_of
-from .cost_model import CORES, PARTIAL, rounds_of, second_pass
-from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec
+from .cost_model import CORES, PARTIAL, UNIT, second_pass
+from .operand import (
+    BATCH,
+    BYTE,
+    COLUMNS,
+    ROWS,
+    SUMMED,
+    DimGroup,
+    Operand,
+    OperandIndexing,
+    OperandSpec,
+)
 from .product import ContractionBuilder, GemmTile, Product, SumPieces, TileLoad, in_pieces, plan_load
 from .variant import Variant
 
@@ -21,9 +31,22 @@ BAND = 8  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop takes, where none is fetched ahead and their number is a multiple
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 RANGE_THREADS, RANGE_GROUPS = 256, 1024  # of the search for an operand's range
-OFTEN = 8  # times that each element of a float32 side is staged, from which on a pass before makes it float16
-CUTS = 2, 4, 8, 16, 32, 64  # pieces of the summed dims, where few tiles leave cores idle
+CUTS = 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64  # pieces of the summed dims, where few tiles leave cores idle
 TILES = {"matrix": GemmTile(128, 128, 32, 8, 16), "matrix64": GemmTile(64, 64, 64, 4, 8)}
+# of a tile at a precision: how many times a core's multiply-adds without units it makes, its sides made
+# float16 on their way and by a pass before (an H100 through Dawn: docs/internals/performance.md)
+SPEED = {
+    ("matrix", "exact"): (5.8, 5.8),
+    ("matrix", "high"): (2.7, 3.1),
+    ("matrix", "medium"): (5.0, 6.5),
+    ("matrix64", "exact"): (3.0, 3.0),
+    ("matrix64", "high"): (1.7, 2.0),
+    ("matrix64", "medium"): (2.9, 4.0),
+}
+BESIDE = 2  # workgroups that share a core
+ALONE = {"matrix": 0.65, "matrix64": 0.8}  # the time of one on a core, of the time that two take together
+BEGIN = 128  # summed places whose time it takes to begin a piece
+PASS = 8e6  # picoseconds that a pass before or behind takes beside its bytes
 PLAIN = Unit("plain", 32, 32, 16, 32)
 
 
@@ -60,7 +83,7 @@ def memory(tile: GemmTile, precision: str) -> int:
 
 
 def candidates(product: Product) -> list[Variant]:
-    """The variants on matrix units that fit."""
+    """The variants on matrix units that fit, by their estimated time."""
     precision, unit = precision_of(product), unit_of(product.limits)
     if unit is None or precision is None or not min(product.m, product.n, product.k, product.batch):
         return []
@@ -68,17 +91,27 @@ def candidates(product: Product) -> list[Variant]:
         return []
     room = product.limits.workgroup_memory
     fits = [Variant(name) for name, tile in TILES.items() if memory(tile, precision) <= room]
-    return [*fits, *(_cut(product, fits) if precision == "exact" else (v._replace(f16=True) for v in fits))]
+    if precision != "exact":
+        fits += [v._replace(f16=True) for v in fits]
+    return sorted([*fits, *_cut(product, precision, fits)], key=lambda v: estimate(product, v))
 
 
-def _cut(product: Product, fits: list[Variant]) -> Iterator[Variant]:
-    """The same in pieces of the summed dims, of four turns or more each."""
+def _cut(product: Product, precision: str, fits: list[Variant]) -> Iterator[Variant]:
+    """The same in more pieces of the summed dims than they have anyway, of four turns or more each."""
     results = prod(product.head.shape)
     for variant in fits:
-        least = 4 * TURNS * TILES[variant.kernel].step
+        least = pieces_of(product, precision, variant)
+        short = 4 * TURNS * step_of(TILES[variant.kernel], precision)
         yield from (
-            variant._replace(split=n) for n in CUTS if n * least <= product.k and n * results <= PARTIAL
+            variant._replace(split=n)
+            for n in CUTS
+            if n > least and n * short <= product.k and n * results <= PARTIAL
         )
+
+
+def pieces_of(product: Product, precision: str, variant: Variant) -> int:
+    """Pieces of the summed dims: those of the variant, and at "high" as many as are exact enough."""
+    return max(int(variant.split), -(-product.k // LONGEST) if precision == "high" else 1)
 
 
 def bucket_of(product: Product) -> tuple:
@@ -88,30 +121,32 @@ def bucket_of(product: Product) -> tuple:
 
 
 def by_rule(product: Product, variants: list[Variant]) -> Variant | None:
-    """The variant that is the best of all, where matrix units are worth it."""
+    """The first of the variants, where matrix units are worth it."""
     least = 16 if precision_of(product) == "exact" else 128  # float32 is read twice, and scaled
-    if not variants or min(product.m, product.n, product.k) < least:
-        return None
-    fits = [v for v in variants if not v.f16 and v.split == 1]
-    variant = fits[0] if _groups(product, TILES["matrix"]) >= CORES else fits[-1]
-    rows, columns = TILES[variant.kernel][:2]
-    if _groups(product, TILES[variant.kernel]) < CORES:
-        same = (v for v in variants if v.kernel == variant.kernel and not v.f16)
-        variant = min(same, key=lambda v: _lone(product, v))
-    often = product.m > rows * (OFTEN - 1) and product.n > columns * (OFTEN - 1)
-    converted = variant._replace(f16=True)
-    return converted if often and converted in variants else variant
+    return variants[0] if variants and min(product.m, product.n, product.k) >= least else None
 
 
-def _groups(product: Product, tile: GemmTile) -> int:
-    return product.batch * -(-product.m // tile.rows) * -(-product.n // tile.columns)
+def estimate(product: Product, variant: Variant) -> float:
+    """Time in multiply-adds of a core without units, as `cost_model.estimate`: the rounds of workgroups, the
+    second pass of pieces, and the passes that make the sides float16."""
+    precision = precision_of(product)
+    assert precision is not None
+    tile, pieces = TILES[variant.kernel], pieces_of(product, precision, variant)
+    groups = product.batch * -(-product.m // tile.rows) * -(-product.n // tile.columns) * pieces
+    rounds, left = divmod(groups, BESIDE * CORES)
+    last = (ALONE[variant.kernel] if left <= CORES else 1.0) if left else 0.0
+    summed = product.k / pieces + BEGIN
+    speed = SPEED[variant.kernel, precision][variant.f16]
+    time = BESIDE * (rounds + last) * tile.rows * tile.columns * summed / speed
+    if pieces > 1:
+        time += second_pass(product, pieces) + PASS / UNIT
+    return time + (_conversion(product, precision) if variant.f16 else 0.0)
 
 
-def _lone(product: Product, variant: Variant) -> float:
-    """Time in multiply-adds where no core has two workgroups: one alone is no faster than without units."""
-    tile = TILES[variant.kernel]
-    rounds = rounds_of(_groups(product, tile), variant.split, CORES)
-    return rounds * tile.rows * tile.columns * product.k + second_pass(product, variant.split)
+def _conversion(product: Product, precision: str) -> float:
+    """Reading both sides as float32 and writing one or two float16 of each."""
+    elements = product.batch * product.k * (product.m + product.n)
+    return (BYTE * (8 if precision == "high" else 6) * elements + PASS) / UNIT
 
 
 @dataclass(frozen=True)
@@ -146,7 +181,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
         before += [kernel for kernel, _ in made]
         of = replace(of, converted=tuple(side for _, side in made))
     turn = tile_turn(of)
-    count = -(-product.k // LONGEST) if precision == "high" else int(variant.split)
+    count = pieces_of(product, precision, variant)
     long = -(-product.k // (count * turn)) * turn if count > 1 else product.k
     make = partial(_unit_kernel, of)
     return [*before, *in_pieces(product, long, lambda pieces: fitting(partial(make, pieces)))]
