@@ -2,7 +2,7 @@
 
 python examples/custom_renderer.py
 
-The last line of 3 epochs, 180 steps: ██▇▆▆▅▄▃▃▃▂▂▂▂▂▂▂▂▂▂▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ train 0.0166 valid 0.0174
+The last line of 3 epochs, 180 steps: ██▇▆▆▅▅▄▄▃▃▃▂▂▂▂▂▂▂▂▂▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ train 0.0166 valid 0.0174
 """
 
 import argparse
