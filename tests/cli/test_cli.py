@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from helpers.paths import ROOT
 
 import flambeau as fb
-from flambeau.cli import main, progress
+from flambeau.cli import main, mnist, progress
 from flambeau.cli.mnist import network
 from flambeau.debug import first_bad
 
@@ -62,6 +62,8 @@ def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
     assert done.exit_code == 0, done.output
     assert "reloaded, its logits agree" in done.output
+    assert done.stdout.startswith("digits: ")
+    assert f"done: the checkpoints of {tmp_path / 'mnist.run'} are removed" in done.output
     assert float(re.search(r"^test accuracy (.*)$", done.stdout, flags=re.M)[1]) > 0.9
     model = network()
     model.load(tmp_path / "mnist.safetensors")
@@ -241,6 +243,18 @@ def test_progress_in_plain_lines(monkeypatch):
         "train 1/2 80/80 10.0 it/s loss 0.5",
         "test 1/1",
     ]
+
+
+def test_a_download_of_digits_is_shown(monkeypatch, capsys):
+    def digits(train, data, progress):
+        if train:
+            progress("images.gz", 2**20, 2**21)
+            progress("images.gz", 2**21, 2**21)
+        return train
+
+    monkeypatch.setattr(mnist, "digits", digits)
+    assert mnist.load(None) == (True, False)
+    assert capsys.readouterr().out.split() == ["download", "1/1", "images.gz", "2.0", "of", "2.0", "MB"]
 
 
 def test_progress_on_a_terminal(monkeypatch):

@@ -149,6 +149,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
         click.echo("stopped: saving what was learned; --resume goes on")
     else:
         shutil.rmtree(folder)
+        click.echo(f"done: the checkpoints of {folder} are removed")
     return 0
 
 
@@ -237,9 +238,7 @@ def mnist(**options: Any):
     begin = time.perf_counter()
     wanted = MnistOptions(**options)
     check_out(wanted.out)
-    with ProgressLine() as progress:
-        progress.phase("load")
-        sets = load(wanted.data, progress)
+    sets = load(wanted.data)
     wanted = wanted.settled(len(sets[0]))
     where, epochs = get_device(wanted.device), wanted.epochs
     click.echo(f"digits: {sets[0].source}\ndevice: {where}")
@@ -265,12 +264,14 @@ def mnist(**options: Any):
     sys.exit(code)
 
 
-def load(data: str | None, progress: ProgressLine) -> tuple:
-    """The training and the test digits; a download shows in the progress."""
+def load(data: str | None) -> tuple:
+    """The training and the test digits; a line says how far a download is."""
+    with ProgressLine() as progress:
 
-    def show(name: str, received: int, total: int) -> None:
-        progress.update(0, f"{name} {received / 2**20:.1f} of {total / 2**20:.1f} MB")
+        def show(name: str, received: int, total: int) -> None:
+            if not progress.name:
+                progress.phase("download")
+            done = int(0 < total <= received)
+            progress.update(done, f"{name} {received / 2**20:.1f} of {total / 2**20:.1f} MB")
 
-    sets = digits(True, data, progress=show), digits(False, data, progress=show)
-    progress.update(1, " ")
-    return sets
+        return digits(True, data, progress=show), digits(False, data, progress=show)

@@ -20,17 +20,6 @@ class ProgressLine:
         self.bar: Any = None
 
     def __enter__(self) -> "ProgressLine":
-        if self.stream.isatty():
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self.bar = Progress(
-                TextColumn("{task.description:<9}"),
-                BarColumn(),
-                TextColumn("{task.completed:g}/{task.total:g} {task.fields[numbers]}"),
-                TimeRemainingColumn(),
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("", total=1, numbers="")
         return self
 
     def __exit__(self, *_):
@@ -41,8 +30,24 @@ class ProgressLine:
         """Begin another phase of `total` steps; speed is counted from here."""
         self.name, self.total, self.done = name, total, 0
         self.start = self.last = time.perf_counter()
-        if self.bar is not None:
+        if self.stream.isatty():
+            self._begin_bar()
             self.bar.reset(self.task, total=max(total, 1), description=name, numbers=self.numbers)
+
+    def _begin_bar(self) -> None:
+        """Show the bar, which the first phase begins."""
+        if self.bar is not None:
+            return
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("{task.description:<9}"),
+            BarColumn(),
+            TextColumn("{task.completed:g}/{task.total:g} {task.fields[numbers]}"),
+            TimeRemainingColumn(),
+        )
+        self.bar.start()
+        self.task = self.bar.add_task("", total=1, numbers="")
 
     def update(self, done: int, numbers: str = "") -> None:
         """Show `done` steps of the phase, with what else there is to say; it stays until there is more."""
