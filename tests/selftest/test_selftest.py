@@ -91,6 +91,9 @@ def test_an_unknown_family():
     done = selftest("--device", "cpu", "--family", "product")
     assert done.exit_code == 1
     assert done.output == "flambeau: selftest --family 'product': unknown: did you mean 'products'?\n"
+    every = ", ".join(EVERY)
+    told = selftest("--device", "cpu", "--family", "nothing").output
+    assert told == f"flambeau: selftest --family 'nothing': unknown: there is {every}\n"
 
 
 def test_a_file_that_cannot_be_written(monkeypatch, tmp_path):

@@ -62,7 +62,7 @@ def chosen(only: tuple[str, ...]) -> list[Task]:
     every = tasks()
     found = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
     if not found:
-        names = ", ".join(t.name for t in every)
+        names = "; ".join(t.name for t in every)
         raise FlambeauError(f"bench --only {' '.join(only)}: no such workload: there is {names}")
     return found
 

@@ -12,7 +12,12 @@ from .load_model import DIGITS, model_of, named
 
 @click.command(short_help="Write a model as a folder that runs in a page.")
 @click.argument("model")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder: new, empty, or of an earlier call.",
+)
 @click.option(
     "--input",
     "inputs",

@@ -46,7 +46,8 @@ def selftest(
 
     for name in families:
         if name not in EVERY:
-            raise FlambeauError(f"selftest --family {name!r}: unknown{suggest(name, EVERY)}")
+            hint = suggest(name, EVERY) or f": there is {', '.join(EVERY)}"
+            raise FlambeauError(f"selftest --family {name!r}: unknown{hint}")
     seed = secrets.randbelow(1 << 31) if seed is None else seed
     place = get_device(device)
     click.echo(f"{place}, seed {seed}")

@@ -35,7 +35,12 @@ MODEL = click.option(
 
 
 @web.command()
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder: new, empty, or of an earlier call.",
+)
 @click.option("--sources", is_flag=True, help="Keep .py files: slower to start, tracebacks with lines.")
 @click.option("--no-brotli", is_flag=True, help="For hosts that send no .br files.")
 @MODEL
@@ -52,7 +57,12 @@ def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
 
 
 @web.command()
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder: new, empty, or of an earlier call.",
+)
 @click.option("--sources", is_flag=True, help="Keep .py files: slower to start, tracebacks with lines.")
 def lock(out: Path, sources: bool):
     """Write wheels and a pyodide-lock.json, by which Pyodide in a page of yours loads "flambeau".
