@@ -2,6 +2,7 @@
 and the exit code."""
 
 import json
+import shlex
 
 import pytest
 from click.testing import CliRunner
@@ -134,6 +135,14 @@ def test_a_value_in_all_threads(folder):
     assert '"nan"' in (folder / "nan.json").read_text()
 
 
+def test_the_helps_examples_of_expressions_run():
+    lines = [line.strip() for line in main.commands["inspect"].help.splitlines()]
+    examples = [shlex.split(line)[3:] for line in lines if line.startswith("Example: flambeau inspect -e")]
+    assert [e[2] for e in examples] == ["--input", "--watch"]
+    for words in examples:
+        found(*words)
+
+
 def test_a_learners_step():
     told = found("train.py::Learner.step", "--call", "2")
     assert told[0].startswith("train.py::Learner.step on GPU: ")
@@ -155,6 +164,9 @@ def test_a_saved_program(folder):
     assert told[2] == "1  out of bounds read in mul+add+exp"
     place = told[4].removeprefix("   template  kernels.wgsl:").split(",")[0]
     assert "in0[" in text.splitlines()[int(place) - 1], told
+    lines = found("saved")
+    assert not any(line.startswith("memory:") for line in lines)
+    assert lines[0].startswith("saved on GPU: 1 dispatch of 1 kernel, ")
     refused = run("saved", "--check")
     rule = "a saved program has kernels and no ops: check the function that it was saved of"
     assert refused.exit_code == 1 and refused.output == f"flambeau: check(saved): {rule}\n"

@@ -179,7 +179,7 @@ def test_every_line_of_a_kernel_leads_somewhere(product):
 def test_the_report(product):
     made, _ = product
     lines = str(made).splitlines()
-    assert lines[0].startswith("product on gpu:") and "1 dispatches of 1 kernels" in lines[0]
+    assert lines[0].startswith("product on gpu:") and "1 dispatch of 1 kernel" in lines[0]
     (row,) = report.table(made)
     assert row[:2] == ("0", "matmul+add+relu") and row[3:5] == ("100.0%", "1")
     first, second = replace(made.kernels[0], seconds=1e-3), replace(made.kernels[0], seconds=2e-3)

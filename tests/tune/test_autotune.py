@@ -378,11 +378,11 @@ def command(device, monkeypatch):
 def test_the_command_measures_and_exports(command, device, family, tmp_path):
     path = tmp_path / "choices.json"
     code, said = command("--op", "sum(f32[512, 512])", "--train", "--export", str(path))
-    assert code == 0 and said.splitlines()[-1] == f"wrote 1 choices to {path}"
+    assert code == 0 and said.splitlines()[-1] == f"wrote 1 choice to {path}"
     assert "test [1, 262144]: " in said
     tuned.place_of(device.identity).unlink()
     code, said = command("--import", str(path))
-    assert (code, said) == (0, f"kept 1 choices of {path} in {tuned.place_of(device.identity)}\n")
+    assert (code, said) == (0, f"kept 1 choice of {path} in {tuned.place_of(device.identity)}\n")
     assert [c.family for c in tuned.kept(device.identity)] == ["test"]
 
 
@@ -414,7 +414,7 @@ def test_the_command_exports_what_is_better_into_a_folder(command, device, tmp_p
     found = [Choice("test", (n,), "b", "a", {"a": 1.0, "b": 0.5 * n}) for n in (1, 2)]
     tuned.keep(device.identity, found)
     path = tmp_path / tuned.named(device.identity)
-    assert command("--export", str(tmp_path), "--better") == (0, f"wrote 1 choices to {path}\n")
+    assert command("--export", str(tmp_path), "--better") == (0, f"wrote 1 choice to {path}\n")
     assert tuned.read(path)[1] == found[:1]
     code, said = command("--export", str(tmp_path / "none" / "x.json"))
     assert (code, said) == (
@@ -431,7 +431,7 @@ def test_the_command_ends_in_time(command, family):
         code == 0 and first == "sum(f32[3, 40000], 1):" and second.startswith("  1 of 1: test [3, 40000]: ")
     )
     assert last == "out of time (--seconds) at sum(f32[3, 40000], 1)" and count.startswith(
-        "1 choices measured"
+        "1 choice measured"
     )
 
 

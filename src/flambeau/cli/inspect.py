@@ -90,7 +90,7 @@ def inspect(**options: Any):
     Example: flambeau inspect step.json --emit 0 kernel.spvasm
     Example: flambeau inspect train.py::step --sanitize
     Example: flambeau inspect train.py::step --check --json wrong.json
-    Example: flambeau inspect -e "x.softmax(1)" --watch softmax.row_max
+    Example: flambeau inspect -e "x.exp() * 2" --watch exp.y
     """
     wanted = Asked(**options)
     check(wanted)

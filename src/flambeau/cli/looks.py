@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from ..core.printing import counted
 from ..errors import FlambeauError
 
 SMALL = 100_000  # bytes of a file that are told in kB
@@ -101,10 +102,6 @@ def tell_written(path: Path) -> None:
     click.echo(f"wrote {path}: {told}")
 
 
-def _counted(n: int, word: str) -> str:
-    return f"{n:,} {word}{'s' * (n != 1)}"
-
-
 def _sanitize(wanted: Any) -> Way:
     from ..sanitizer.sanitize import sanitized
 
@@ -112,8 +109,8 @@ def _sanitize(wanted: Any) -> Way:
 
 
 def _of_sanitized(made: Any) -> Found:
-    counts = f"{_counted(made.kernels, 'kernel')}, {_counted(made.runs, 'run')}"
-    told = f"{counts}: {_counted(len(made.faults), 'fault') if made.faults else 'no fault'}"
+    counts = f"{counted(made.kernels, 'kernel')}, {counted(made.runs, 'run')}"
+    told = f"{counts}: {counted(len(made.faults), 'fault') if made.faults else 'no fault'}"
     entries = [(f"{f.kind} in {f.kernel}", list(_of_fault(f))) for f in made.faults]
     return Found(told, entries, [f"not watched: {s}" for s in made.skipped], made.as_dict(), len(made.faults))
 
@@ -138,8 +135,8 @@ def _check(wanted: Any) -> Way:
 def _of_checked(made: Any) -> Found:
     many = len(made.wrong)
     counts = ", ".join(
-        (_counted(made.values, "value"), _counted(len(made.kernels), "kernel"))
-        + (_counted(made.gradients, "gradient"), "replayed" if made.replayed else "not replayed")
+        (counted(made.values, "value"), counted(len(made.kernels), "kernel"))
+        + (counted(made.gradients, "gradient"), "replayed" if made.replayed else "not replayed")
     )
     entries = [(f"{w.stage}: {w.op}", list(_of_wrong(w))) for w in made.wrong]
     return Found(f"{counts}: {f'{many:,} wrong' if many else 'all right'}", entries, [], made.as_dict(), many)
@@ -166,7 +163,7 @@ def _watch(wanted: Any) -> Way:
 
 def _of_watched(made: list[Any]) -> Found:
     entries = [(f"{w.kernel}.{w.name}: {w.type}", list(_of_value(w))) for w in made]
-    return Found(_counted(len(made), "run"), entries, [], {"runs": [w.as_dict() for w in made]}, 0)
+    return Found(counted(len(made), "run"), entries, [], {"runs": [w.as_dict() for w in made]}, 0)
 
 
 def _of_value(value: Any) -> Iterator[Fact]:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..core import events
+from ..core.printing import counted
 from ..device import get_device
 from ..device.tuned import Choice, better, keep, kept, place_of, taken, text_of
 from ..device.tuned import named as file_name
@@ -93,7 +94,7 @@ def carry_out(wanted: Wanted) -> None:
         raise FlambeauError(f"tune: {place} has no kernels to choose from: see 'flambeau doctor'")
     if wanted.source is not None:
         keep(identity, imported := taken(wanted.source, identity))
-        click.echo(f"kept {len(imported)} choices of {wanted.source} in {place_of(identity)}")
+        click.echo(f"kept {counted(len(imported), 'choice')} of {wanted.source} in {place_of(identity)}")
     calls = [(text, called(text, place)) for text in wanted.ops]
     if wanted.model:
         calls.append((wanted.model, modelled(wanted.model, wanted.inputs, wanted.batch, place)))
@@ -142,7 +143,8 @@ def measured(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, ski
             click.echo(f"out of time (--seconds) at {told.name}")
     new = sum(c.choice != c.default for c in tuned.choices)
     took = perf_counter() - told.begin
-    click.echo(f"{len(tuned.choices)} choices measured in {took:.1f} s, {new} of them not the rule's")
+    count = counted(len(tuned.choices), "choice")
+    click.echo(f"{count} measured in {took:.1f} s, {new} of them not the rule's")
 
 
 def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:
@@ -163,7 +165,7 @@ def exported(to: Path, identity: Any, best: bool) -> None:
         to.write_text(text_of(identity, choices), encoding="utf-8")
     except OSError as e:
         raise FlambeauError(f"tune --export {to}: can't be written ({e.strerror}): check the path") from None
-    click.echo(f"wrote {len(choices)} choices to {to}")
+    click.echo(f"wrote {counted(len(choices), 'choice')} to {to}")
 
 
 def _arguments() -> list[str]:

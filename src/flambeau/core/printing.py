@@ -27,6 +27,11 @@ class Format(NamedTuple):
     width: int
 
 
+def counted(n: int, word: str, words: str = "") -> str:
+    """How many things there are, as in "1 kernel". words: of several, where that is no s more."""
+    return f"{n:,} {word if n == 1 else words or f'{word}s'}"
+
+
 def set_printoptions(
     precision: int | None = None,
     threshold: int | None = None,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ..core.printing import counted
 from ..profiling.report import aligned, si
 from .model import CallRow, Inspection, KernelRow
 
@@ -31,22 +32,25 @@ def plain(text: str) -> str:
 def head(made: Inspection) -> list[str]:
     """What is said of all of it."""
     runs = sum(k.runs for k in made.kernels)
-    live = made.live()
     new = len({k.shader for k in made.kernels if k.is_new})
     runs_timed, most = max(((k.timed, k.runs) for k in made.kernels), default=(0, 0))
     sampled = f"; {runs_timed:,} of {most:,} runs were timed" if runs_timed < most else ""
     lines = [
-        f"{made.target} on {made.device}: {runs} dispatches of {len(made.kernels)} kernels,"
-        f" {made.gpu * 1e3:.3f} ms of GPU",
+        f"{made.target} on {made.device}: {counted(runs, 'dispatch', 'dispatches')}"
+        f" of {counted(len(made.kernels), 'kernel')}, {made.gpu * 1e3:.3f} ms of GPU",
         f"times by {made.how}" + (f" ({made.why})" if made.why else ""),
         f"inspecting took {made.overhead * 1e3:.1f} ms of {made.wall * 1e3:.1f} ms{sampled}",
-        f"{len(made.layers)} layers, {len(made.ops)} ops, {len(made.shaders)} texts of WGSL, {new} new",
+        f"{counted(len(made.layers), 'layer')}, {counted(len(made.ops), 'op')},"
+        f" {counted(len(made.shaders), 'text')} of WGSL, {new} new",
     ]
     if made.copy and made.fma:
         ceilings = f"copy {si(made.copy, 'B/s')}, multiply-add {si(made.fma, 'FLOP/s')}"
         lines.append(f"ceilings measured on this adapter: {ceilings}")
     lines = [plain(line) for line in (*lines, *map(parts, made.calls))]
-    return [*lines, f"memory: peak {si(max(live, default=0), 'B')} of what the kernels read and write"]
+    if made.values:  # a saved program's have no sizes
+        peak = si(max(made.live(), default=0), "B")
+        lines.append(f"memory: peak {peak} of what the kernels read and write")
+    return lines
 
 
 def parts(call: CallRow) -> str:
@@ -86,7 +90,7 @@ def table(made: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
                 f"{k.seconds / total:.1%}",
                 str(k.runs),
                 f"{(k.reads + k.writes) / each / 1e9:.3g}",
-                f"{k.flops / each / 1e9:.3g}",
+                f"{k.flops / each / 1e9:.3g}" if k.flops else "",
                 f"{bound / each:.0%}" if bound else "",
                 plain(layer_of(made, k)),
                 plain(line_of(made, k)),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.node import Node
+from ..core.printing import counted
 from ..errors import OutOfMemory
 from ..fusion.buffers import assign, peak
 from .pipeline import Compiled
@@ -86,8 +87,8 @@ def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: OutOfMemory, nee
 
 
 def _too_much(pool: Any, plan: Any, need: int, room: int, what: str) -> OutOfMemory:
-    count = f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}"
-    told = f"run({count}): {need:,} bytes are needed beside the {pool.live:,} in use, and {what}"
+    call = f"run({counted(len(plan.kernels), 'kernel')})"
+    told = f"{call}: {need:,} bytes are needed beside the {pool.live:,} in use, and {what}"
     share = 100 * max(room, 0) // need
     cure = f"about {share}% of this batch would fit" if share else "free tensors, or offload state"
     return OutOfMemory(f"{told}: {cure}")

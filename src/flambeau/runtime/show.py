@@ -2,6 +2,7 @@
 
 from math import prod
 
+from ..core.printing import counted
 from ..fusion.plan import Plan
 
 
@@ -15,4 +16,4 @@ def table(plan: Plan) -> str:
         rows.append((k.name, k.shader.template, reads, writes, str(prod(k.grid)), k.ends))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    return "\n".join([f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}", *lines])
+    return "\n".join([counted(len(plan.kernels), "kernel"), *lines])

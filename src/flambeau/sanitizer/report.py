@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..core.printing import counted
+
 
 @dataclass(frozen=True)
 class KernelFault:
@@ -59,9 +61,8 @@ class Sanitized:
         return {"faults": faults, "kernels": self.kernels, "runs": self.runs, "skipped": self.skipped}
 
     def __str__(self) -> str:
-        count = f"{self.kernels} kernel{'s' * (self.kernels != 1)}, {self.runs} run{'s' * (self.runs != 1)}"
-        many = len(self.faults)
-        told = f"{many} fault{'s' * (many != 1)}" if many else "no fault"
+        count = f"{counted(self.kernels, 'kernel')}, {counted(self.runs, 'run')}"
+        told = counted(len(self.faults), "fault") if self.faults else "no fault"
         lines = [f"{count}: {told}", *map(str, self.faults)]
         return "\n".join([*lines, *(f"not watched: {s}" for s in self.skipped)])
 
