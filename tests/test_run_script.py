@@ -232,6 +232,19 @@ def test_the_checks_alone(checkout):
 
 
 @POSIX
+def test_help_of_the_checks_calls_nothing(checkout):
+    told = checkout.run("--help").stdout
+    for words in (["test", "--help"], ["check", "-h"], ["test", "-k", "exp", "--help"]):
+        assert checkout.run(*words).stdout == told and checkout.called() == []
+    done = checkout.run("check", "--quick")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "run check: it takes no arguments: --quick: `./run test` passes them to pytest\n",
+    )
+    assert checkout.called() == []
+
+
+@POSIX
 def test_a_quick_one_leaves_out_what_is_slow(checkout):
     checkout.run("test")
     done = checkout.run("test", "--quick")
