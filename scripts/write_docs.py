@@ -181,8 +181,8 @@ differences.
   first gradient is piecewise constant or a second makes no sense, "none" where the result is no smooth
   function (comparisons, indices, draws).
 - **dtypes**: the kinds it takes, each in all its sizes: float is float32, float16 and bfloat16; int is
-  int32, int16 and int8; uint is uint32, uint16 and uint8; complex is complex64. What composed operations
-  take is what is tested.
+  int64, int32, int16 and int8; uint is uint64, uint32, uint16 and uint8; complex is complex64. What composed
+  operations take is what is tested.
 - **runs**: *fused*: a line in whichever kernel needs it. *view*: an address computation. *kernel with
   epilogue*: a kernel that elementwise operations after it join. *whole kernels*: one or several written
   by hand. *composed*: of other operations; behind the colon those that need kernels of their own,
