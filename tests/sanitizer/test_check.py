@@ -10,6 +10,7 @@ import flambeau as fb
 from flambeau import nn, optim
 from flambeau.core.op import OPS
 from flambeau.errors import FlambeauError
+from flambeau.sanitizer.check import computed_by
 
 F = nn.functional
 
@@ -117,3 +118,13 @@ def test_a_function_that_can_not_be_recorded(gpu, capsys):
     found = fb.check(lambda x: x * (1 + 0 * next(counts)), x)
     assert found.ok and not found.replayed
     assert "runs unrecorded" in capsys.readouterr().err
+
+
+def test_what_a_value_is_computed_by_is_looked_at_once():
+    """There are 2^50 ways down to the first of these."""
+    x = fb.ones(3, device="cpu").realize()
+    made = [x * 2]
+    for _ in range(50):
+        made.append(made[-1] + made[-1])
+    inside = list(computed_by(made[-1].node, {made[0].node: None, x.node: None}))
+    assert inside == [t.node for t in reversed(made[1:])]

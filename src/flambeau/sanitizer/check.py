@@ -1,7 +1,7 @@
 """A function into the first value that is wrong: every op alone, the kernels that fuse them, plans and
 pipelines that were kept, gradients, and replays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from ..core.docstrings import explained
 from ..core.events import listening
 from ..core.host import to_numpy
-from ..core.node import Node, describe, toposort
+from ..core.node import Node, describe, reached, toposort
 from ..debug import made_at
 from ..device.seam import Gpu
 from ..errors import FlambeauError
@@ -178,12 +178,10 @@ class Checking:
         right = reference(n, lambda x: None if x is n or x is whole else values.get(x))
         found = apart(values[n], right, n)
         wrong = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}
-        if found is None or not wrong.isdisjoint(x.serial for x in _inside(n, values)):
+        if found is None or not wrong.isdisjoint(x.serial for x in computed_by(n, values)):
             return
         if self.is_stale(launched):
-            return self.tell(
-                "cache", n, found, "the pipeline that was kept is not of this kernel's text", launched
-            )
+            return self.tell("cache", n, found, STALE, launched)
         self.tell("fusion", n, found, f"op by op it is right; fused is {launched.kernel.name}", launched)
 
     # --- gradients ---
@@ -246,11 +244,6 @@ def _array(device: Any, buffer: Any, n: Node) -> Any:
     return to_numpy(device.read([(buffer.handle, n.nbytes)])[0], n.shape, n.dtype)
 
 
-def _inside(n: Node, values: dict[Node, Any]) -> list[Node]:
+def computed_by(n: Node, values: dict[Node, Any]) -> Iterator[Node]:
     """The nodes that a stored value is computed by, down to others that are stored."""
-    found, todo = [], [n]
-    while todo:
-        x = todo.pop()
-        found.append(x)
-        todo += [i for i in x.inputs if i not in values]
-    return found
+    return reached([n], lambda x: (i for i in x.inputs if i not in values))
