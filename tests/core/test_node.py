@@ -2,7 +2,7 @@
 
 from helpers.plans import leaf
 
-from flambeau.core.node import reached, toposort
+from flambeau.core.node import inputs_first, reached, toposort
 
 
 def inputs_of(node):
@@ -33,3 +33,16 @@ def test_a_walk_goes_no_further_than_it_is_asked():
     assert next(walk) is y.node and not asked
     assert next(walk) is y.node.inputs[0] and asked == [y.node]
     assert list(reached([y.node], lambda n: ())) == [y.node]
+
+
+def test_inputs_come_first():
+    x, z = leaf(3), leaf(3)
+    y = x.exp()
+    root = (y * z + y).node
+    assert list(inputs_first([y.node, root, root], inputs_of)) == toposort([y.node, root])
+    known = {y.node}
+    assert list(inputs_first([root], lambda n: (i for i in n.inputs if i not in known))) == [
+        z.node,
+        root.inputs[0],
+        root,
+    ]

@@ -1,11 +1,11 @@
 """Forward values that a gradient reads become copies of the nodes that made them, computed again."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
 
-from ..core.node import Node, next_serial, reached
+from ..core.node import Node, inputs_first, next_serial, reached
 from ..core.tree import leaves
 
 MAX_COST = 64  # what computing an element again may cost ("balanced"); exp is 4, random bits 20
@@ -101,20 +101,13 @@ class _Again:
 
     def copy(self, node: Node, serial: int, gradient: Node) -> Node:
         """The node to read instead: a copy, to be computed when its first user is, or the node itself."""
-        copied = self.copies.get(node)
-        if copied is None:
-            stack = [node]
-            while stack:
-                at = stack[-1]
-                wanted = self.is_wanted(at)
-                missing = [i for i in at.inputs if i not in self.copies] if wanted else []
-                if missing:
-                    stack += missing
-                    continue
-                self.copies[at] = self._make(at, serial, gradient) if wanted else at
-                stack.pop()
-            copied = self.copies[node]
-        return copied
+
+        def to_copy(nodes: Iterable[Node]) -> list[Node]:
+            return [n for n in nodes if n not in self.copies]
+
+        for at in inputs_first(to_copy([node]), lambda n: to_copy(n.inputs) if self.is_wanted(n) else ()):
+            self.copies[at] = self._make(at, serial, gradient) if self.is_wanted(at) else at
+        return self.copies[node]
 
     def _make(self, node: Node, serial: int, gradient: Node) -> Node:
         inputs = tuple(self.copies[i] for i in node.inputs)
@@ -158,15 +151,12 @@ class _Again:
 
     def _visit(self, node: Node, found: dict[Node, Any], rule: Callable[[Node], Any]) -> Any:
         """The rule's result for a node, those of its inputs first."""
-        stack = [node]
-        while node not in found:
-            at = stack[-1]
-            missing = [] if self._is_end(at) else [i for i in at.inputs if i not in found]
-            if missing:
-                stack += missing
-                continue
+
+        def to_find(nodes: Iterable[Node]) -> list[Node]:
+            return [n for n in nodes if n not in found]
+
+        for at in inputs_first(to_find([node]), lambda n: () if self._is_end(n) else to_find(n.inputs)):
             found[at] = rule(at)
-            stack.pop()
         return found[node]
 
     def _is_end(self, node: Node) -> bool:

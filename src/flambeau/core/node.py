@@ -167,6 +167,7 @@ def describe(value: Any) -> str:
 
 def toposort(roots) -> list[Node]:
     """Every node that the roots need, inputs first; nodes that have their value are leaves."""
+    # as `inputs_first` has them, but for its calls: each run waits for this one
     order: list[Node] = []
     done: set[Node] = set()
     stack = list(roots)[::-1]
@@ -183,6 +184,23 @@ def toposort(roots) -> list[Node]:
             order.append(node)
         stack.pop()
     return order
+
+
+def inputs_first(starts: Iterable[Node], before: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """Nodes, and those that must come before them, each once and behind these; `before` says what must. It is
+    asked again when that has come."""
+    done: set[Node] = set()
+    stack = list(starts)[::-1]
+    while stack:
+        node = stack[-1]
+        if node not in done:
+            missing = [n for n in before(node) if n not in done]
+            if missing:
+                stack += missing[::-1]
+                continue
+            done.add(node)
+            yield node
+        stack.pop()
 
 
 def reached(starts: Iterable[Node], onward: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:

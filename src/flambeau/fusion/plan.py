@@ -1,13 +1,13 @@
 """The plan of a graph: its kernels in order, what they read, what is stored, and what each costs."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from ..core.node import Node
+from ..core.node import Node, inputs_first
 from ..core.shape import broadcast
 from ..kernels.ir import Kernel
 from .cse import places
@@ -109,22 +109,17 @@ def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
     for k, value in zip(plan.kernels, _worked_for(plan, len(order)), strict=True):
         tops = [order[v] for v in (k.outputs if value in k.outputs else (value,)) if v < len(order)]
         ends = stored.difference(map(id, tops))
-        found.append(_above(tops, lambda n, ends=ends: id(n) in ends))
+        found.append(_down_to(ends, tops))
     return found
 
 
-def _above(tops: list[Node], is_end: Callable[[Node], bool]) -> list[Node]:
-    """The nodes that others are made of, and these, inputs first, without what ends the way down."""
-    nodes: dict[Node, None] = {}
-    stack = [(n, False) for n in reversed(tops)]
-    while stack:
-        n, is_ready = stack.pop()
-        if is_ready:
-            nodes.setdefault(n)
-        elif n not in nodes and n.buffer is None and not is_end(n):
-            stack.append((n, True))
-            stack += [(x, False) for x in reversed(n.inputs)]
-    return list(nodes)
+def _down_to(ends: set[int], tops: list[Node]) -> list[Node]:
+    """The nodes that others are made of, and these, inputs first, without leaves and `ends` (ids)."""
+
+    def inside(nodes: Iterable[Node]) -> list[Node]:
+        return [n for n in nodes if n.buffer is None and id(n) not in ends]
+
+    return list(inputs_first(inside(tops), lambda n: inside(n.inputs)))
 
 
 class _Walk:

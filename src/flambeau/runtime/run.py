@@ -8,7 +8,7 @@ from ..codegen.render import render
 from ..core import events, op
 from ..core.events import has_run, stage, submit
 from ..core.faults import doubt_of
-from ..core.node import Node, number_for, number_of, place_of_number, toposort
+from ..core.node import Node, number_for, number_of, place_of_number, reached, toposort
 from ..device import get_device
 from ..device.seam import Device, Gpu
 from ..fusion.planner import plan
@@ -134,17 +134,12 @@ def release(node: Node) -> None:
 def may_reach(node: Node) -> bool:
     """Whether a gradient can still flow from a node to what it was made of: not where all of that is losses
     whose graph a backward has dropped, as in a total over steps."""
-    todo, seen = [node], set()
-    while todo:
-        n = todo.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        below = [p for p in n.parents if p.requires_grad]
-        if n.param is not None or len(seen) > SEARCHED or not (below or n.released):
-            return True
-        todo += below
-    return False
+
+    def below(n: Node) -> list[Node]:
+        return [p for p in n.parents if p.requires_grad]
+
+    ways = enumerate(reached([node], below))
+    return any(n.param is not None or i >= SEARCHED or not (n.released or below(n)) for i, n in ways)
 
 
 def plan_for(

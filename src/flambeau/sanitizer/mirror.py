@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.node import Node, describe
+from ..core.node import Node, describe, inputs_first
 from ..core.op import OPS
 from ..device import get_device
 from ..device.cpu import Array
@@ -42,24 +42,19 @@ def copied(node: Node, given: Callable[[Node], Node | None], through: bool = Fal
     """A copy of a node's op, down to what `given` has: it is asked for all that stands below. through: values
     that are there are made again of what they were made of, where that is known."""
     made: dict[Node, Node] = {}
-    todo = [node]
-    while todo:
-        n = todo[-1]
-        if n in made:
-            todo.pop()
-            continue
+
+    def below(n: Node) -> tuple[Node, ...]:
         known = given(n) if n is not node else None
         if known is None and n.buffer is not None and not (n.inputs and (through or n is node)):
             known = n
-        if known is not None:
-            made[n] = known
-            todo.pop()
-            continue
-        missing = [i for i in n.inputs if i not in made]
-        todo += missing
-        if not missing:
+        if known is None:
+            return n.inputs
+        made[n] = known
+        return ()
+
+    for n in inputs_first([node], below):
+        if n not in made:
             made[n] = n.copied(tuple(made[i] for i in n.inputs), ())
-            todo.pop()
     return made[node]
 
 
