@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,6 +75,15 @@ def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     )
 
 
+def test_mnist_opens_no_device_but_its_own(digits, tmp_path, monkeypatch):
+    devices = import_module("flambeau.device")
+    monkeypatch.setattr(devices, "_devices", {"cpu": fb.device("cpu")})
+    monkeypatch.setattr(devices, "_open", lambda key: pytest.fail(f"{key} was opened"))
+    args = ("--steps", 3, "--batch-size", 10, "--device", "cpu")
+    done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
+    assert done.exit_code == 0, done.output
+
+
 def test_mnist_is_the_same_with_the_same_seed(digits, tmp_path):
     def weights(seed):
         done = flambeau("mnist", "--data", digits, "--out", tmp_path, "--steps", 3, "--seed", seed)
@@ -108,7 +118,7 @@ def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, n
     assert re.search(r"^3 steps in ", done.output, flags=re.M), done.output
     assert (tmp_path / "mnist.safetensors").exists() and (tmp_path / "mnist.run").is_dir()
     told = fails("--data", digits, "--out", tmp_path, *args)
-    rule = "mnist.run there is a run that is not done: go on with --resume, or remove it"
+    rule = "its mnist.run is a run that is not done: go on with --resume, or remove it"
     assert told == f"flambeau: mnist(--out {tmp_path}): {rule}"
 
 

@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -465,6 +466,18 @@ def test_lr_is_read_at_every_step(device):
     optimizer.lr = 1.0
     optimizer.step(gradients(params, pulls[0], device))
     np.testing.assert_allclose(params[0].numpy(), before - (2 * before + pulls[0][0]), atol=1e-5)
+
+
+def test_state_is_made_where_its_parameter_is(monkeypatch):
+    """Another device is not even opened for it."""
+    p = nn.Parameter(fb.ones(2, 3, device="cpu"))
+    devices = import_module("flambeau.device")
+    monkeypatch.setattr(devices, "_devices", {})
+    monkeypatch.setattr(devices, "_open", lambda key: pytest.fail(f"{key} was opened"))
+    for name in ("Adadelta", "Adafactor", "Adam", "Adan", "Lion", "Muon", "NAdam", "RMSprop", "Rprop", "SGD"):
+        optimizer = getattr(optim, name)([p], lr=0.01)
+        optimizer.step((p * p).sum().backward())
+        assert all(t.device is p.device for t in optimizer.state[p].values())
 
 
 def test_parameters_without_gradient_are_left_alone(device):

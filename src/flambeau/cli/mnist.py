@@ -158,7 +158,7 @@ def earlier(folder: Path, resume: bool, curve: LossCurve) -> None:
     if not folder.exists():
         return
     if not resume:
-        rule = f"{folder.name} there is a run that is not done: go on with --resume, or remove it"
+        rule = f"its {folder.name} is a run that is not done: go on with --resume, or remove it"
         raise FlambeauError(f"mnist(--out {folder.parent}): {rule}")
     if (folder / EVENTS).exists():
         for event in read_events(folder / EVENTS):
@@ -184,7 +184,8 @@ def check_out(out: Path) -> None:
 def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
     """Load the file into a fresh network and compare its logits with the trained one's."""
     width = learner.model[0].weight.shape[0]
-    fresh, x = network(width).to(learner.device), images(pixels[:64], learner.device)
+    with fb.device(learner.device):
+        fresh, x = network(width), images(pixels[:64], learner.device)
     fresh.load(path)
     difference = float(np.abs(fresh(x).numpy() - learner.model(x).numpy()).max())
     if not difference <= 1e-5:
@@ -248,8 +249,9 @@ def mnist(**options: Any):
     test_loader, most = DataLoader(sets[1], TEST_BATCH, collate_fn=collate), epochs * len(loader)
     curve, folder = LossCurve(), wanted.out / RUN
     earlier(folder, wanted.resume, curve)
-    model, steps = network(wanted.width).to(where), min(wanted.steps or most, most)
-    learner = learner_of(model, wanted.lr, steps, curve, folder, wanted.augment)
+    with fb.device(where):  # another adapter is not even opened
+        model, steps = network(wanted.width), min(wanted.steps or most, most)
+        learner = learner_of(model, wanted.lr, steps, curve, folder, wanted.augment)
     code = train(learner, loader, test_loader, epochs)
     path = wanted.out / "mnist.safetensors"
     learner.model.save(path)

@@ -145,7 +145,8 @@ class Adafactor(Optimizer):
         if p.ndim < 2:
             return {"variance": 0.0}
         *batch, n, m = p.shape
-        return {"row_var": Tensor.zeros(*batch, n, 1), "col_var": Tensor.zeros(*batch, 1, m)}
+        sums = {"row_var": (*batch, n, 1), "col_var": (*batch, 1, m)}
+        return {name: Tensor.zeros(*shape, device=p.device) for name, shape in sums.items()}
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""

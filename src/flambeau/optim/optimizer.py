@@ -340,7 +340,7 @@ class Optimizer:
             device = HOST if self.offload else p.device
             for name, first in self.begin(p, o).items():
                 if name not in own:
-                    full = first if isinstance(first, Tensor) else Tensor.full(p.shape, first)
+                    full = first if isinstance(first, Tensor) else Tensor.full(p.shape, first, device=device)
                     own[name] = full.to(device)
             if self.is_counted(o) and not self._shared(own):
                 if p.device not in shared:
