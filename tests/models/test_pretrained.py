@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -210,8 +211,9 @@ def test_labels_stand_where_torchvisions_stand(torch):
     assert moved == {}
 
 
-def test_the_command_names_photographs(tmp_path):
-    """The real weights, on a sample of the site; a file that is none."""
+def test_the_command_names_photographs(tmp_path, monkeypatch):
+    """The real weights, on a sample of the site; a file that is none. No device is opened but the one asked
+    for."""
     pytest.importorskip("PIL.Image")
     pytest.importorskip(imagenet.PACKAGE)
     from click.testing import CliRunner
@@ -222,6 +224,9 @@ def test_the_command_names_photographs(tmp_path):
     text = tmp_path / "notes.jpg"
     text.write_text("no picture")
     cup = ROOT / "web" / "image" / "coffee.jpg"
+    devices = import_module("flambeau.device")
+    monkeypatch.setattr(devices, "_devices", {"cpu": fb.device("cpu")})
+    monkeypatch.setattr(devices, "_open", lambda key: pytest.fail(f"{key} was opened"))
     done = CliRunner().invoke(main, ["classify", str(cup), str(text), "--device", "cpu"])
     said = f"flambeau: classify: {text} is no photograph that Pillow reads: give a JPEG or PNG\n"
     assert done.output.startswith(f"{cup}: espresso 8") and done.output.count("%") == 5

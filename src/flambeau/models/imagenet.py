@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .. import nn
 from ..core import dtype as dt
 from ..core.modes import no_grad
+from ..device import device as device_named
 from ..errors import FlambeauError
 from ..io.torch_file import load_torch
 from ..tensor import Tensor, tensor
@@ -86,9 +87,8 @@ def weights_file() -> Path:
 
 def efficientnet_lite0(device: Any = None) -> Any:
     """EfficientNet-Lite0 as trained on ImageNet, in eval mode; FlambeauError as weights_file's."""
-    model = create_model("tf_efficientnet_lite0")
-    if device is not None:
-        model.to(device)
+    with device_named(device):  # another one is not even opened
+        model = create_model("tf_efficientnet_lite0")
     load_weights(model, load_torch(weights_file(), device="cpu"))
     return model.eval()
 
