@@ -48,8 +48,8 @@ def main() -> None:
     rows = [
         ("graph to submit, plan cached, us a dispatch", planned, 8.0),
         ("building the graph too, us a dispatch", whole, None),
-        ("recorded and replayed, us a dispatch", replayed, 3.0),
-        ("reading one scalar, queue empty, us", read, 150.0),
+        ("recorded and replayed, us a dispatch", replayed, 2.5),
+        ("reading one scalar, queue empty, us", read, 80.0),
     ]
     table = [(name, f"{v:.2f}", "-" if goal is None else f"{goal:g}") for name, v, goal in rows]
     show_table(f"host time on {x.device}", ("what", "median", "goal"), table)
