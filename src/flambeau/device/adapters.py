@@ -12,6 +12,7 @@ from . import FORKED, cffi_header, dawn, diagnose
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
+# Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
 INSTALL = {"wgpu": "pip install wgpu", "dawn": "pip install 'flambeau[dawn]'"}  # by provider
 REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"

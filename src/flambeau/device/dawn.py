@@ -8,7 +8,6 @@ from ..core.limits import Unit
 MATRICES = "chromium-experimental-subgroup-matrix"
 # for the feature; for float16 on NVIDIA, which it needs; for buffer_view, by which kernels write memory
 SWITCHES = ("allow_unsafe_apis", "vulkan_enable_f16_on_nvidia", "expose_wgsl_experimental_features")
-# Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.
 UNWANTED = ("timestamp_quantization",)  # what Dawn is not to do: steps of 65 us say nothing of a kernel
 RANGES, UNCHECKED = "enable_integer_range_analysis_in_robustness", "disable_robustness"
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..core.commands import Command, Copy, Dispatch, flat, spans_of
 from ..errors import DeviceError
+from .readback import STAGING
 
 QUERIES = 4096  # of a query set, at most
-RESOLVE, STAGING = 0x200 | 0x04, 0x01 | 0x08  # QUERY_RESOLVE | COPY_SRC, MAP_READ | COPY_DST
+RESOLVE = 0x200 | 0x04  # QUERY_RESOLVE | COPY_SRC
 
 
 def batched(spans: Iterator[list[Command]], most: int) -> Iterator[list[list[Command]]]:
