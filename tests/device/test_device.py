@@ -153,6 +153,18 @@ print(fb.ones(33 << 20, device=d).add(1).realize())"""
     assert done.stderr.strip().endswith(told)
 
 
+@pytest.mark.parametrize(
+    "name, told",
+    [
+        ("KERNELS", "FLAMBEAU_KERNELS=fast: unknown kernels: use 'gpu' or 'software', or unset it"),
+        ("DEBUG", "FLAMBEAU_DEBUG=fast: unknown: use 1 or 2, or unset it"),
+    ],
+)
+def test_settings_that_are_unknown(gpu, name, told):
+    code = "import flambeau as fb; fb.ones(1, device='gpu').item()"
+    assert python(code, **{f"FLAMBEAU_{name}": "fast"}).stderr.strip().endswith(told)
+
+
 def test_reads_are_parted_where_one_buffer_cannot_hold_them(gpu, monkeypatch):
     made = [fb.full((n,), n, dtype=fb.int32, device=gpu) for n in (300, 1, 500, 0, 1000, 24)]
     fb.realize(*made)

@@ -31,7 +31,7 @@ class OneLine(click.Group):
             return super().invoke(ctx)
         except TOLD as e:
             # a reader that has seen enough, as in `flambeau doctor | head`, is click's to handle
-            if os.environ.get("FLAMBEAU_DEBUG") or isinstance(e, BrokenPipeError):
+            if os.environ.get("FLAMBEAU_DEBUG", "0") not in ("", "0") or isinstance(e, BrokenPipeError):
                 raise
             click.echo(f"flambeau: {e}", err=True)
             sys.exit(1)

@@ -34,7 +34,7 @@ LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the
     "max-compute-workgroup-size-x": 256,
 }
 PACES = {"DiscreteGPU": (1e12, 5e10), "CPU": (inf, inf)}  # see Limits.pace
-KERNELS = {"software": True, "gpu": False}  # FLAMBEAU_KERNELS: the other class's kernels, to test them
+KERNELS = {"software": True, "gpu": False}  # of FLAMBEAU_KERNELS: whether they are those for software
 BUNDLE_BUFFERS = 64  # that a kernel binds at most, where the adapter lets it
 OF_ADAPTER = {  # and what WebGPU promises of them: all that FLAMBEAU_LIMITS=portable asks for
     "max-buffer-size": 256 << 20,
@@ -76,7 +76,7 @@ class NativeDevice(Caches):
         self._wgpu = open_wgpu(adapter)
         self._queue = self._wgpu.queue
         have = self._wgpu.limits
-        software = KERNELS.get(os.environ.get("FLAMBEAU_KERNELS", ""), adapter.is_software)
+        software = has_software_kernels(adapter)
         turns = SOFTWARE_TURNS if adapter.is_software else Limits.turns
         self.identity = identity_of(adapter, software)
         self.limits = Limits(
@@ -327,6 +327,15 @@ def identity_of(adapter: Adapter, software: bool) -> AdapterIdentity:
     """What is measured on this adapter holds for it alone."""
     package, kernels = provider(), "software" if software else "gpu"
     return AdapterIdentity(str(adapter), adapter.driver, f"{package.__name__} {package.__version__}", kernels)
+
+
+def has_software_kernels(adapter: Adapter) -> bool:
+    """Whether an adapter runs the kernels for software adapters; FLAMBEAU_KERNELS says so of any, to test
+    them."""
+    wanted = os.environ.get("FLAMBEAU_KERNELS", "")
+    if wanted and wanted not in KERNELS:
+        raise DeviceError(f"FLAMBEAU_KERNELS={wanted}: unknown kernels: use 'gpu' or 'software', or unset it")
+    return KERNELS.get(wanted, adapter.is_software)
 
 
 def checks_wanted() -> str:

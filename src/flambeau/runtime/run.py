@@ -11,14 +11,24 @@ from ..core.faults import doubt_of
 from ..core.node import Node, number_for, number_of, place_of_number, reached, toposort
 from ..device import get_device
 from ..device.seam import Device, Gpu
+from ..errors import FlambeauError
 from ..fusion.planner import plan
 from .memory import allocate_eagerly, allocate_planned, give
 from .pipeline import Compiled, compile_plan, counters, cuts, divided, patch_params, submits_of
 from .state import shared, thread
 
-DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
 SEARCHED = 512  # nodes that are looked at to tell whether a gradient may still be asked for
+
+
+def _debug_level() -> int:
+    wanted = os.environ.get("FLAMBEAU_DEBUG") or "0"
+    if wanted not in ("0", "1", "2"):
+        raise FlambeauError(f"FLAMBEAU_DEBUG={wanted}: unknown: use 1 or 2, or unset it")
+    return int(wanted)
+
+
+DEBUG = _debug_level()
 
 
 def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple:
