@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from ..core.printing import counted
 from ..profiling.report import aligned
 from .model import Inspection
 from .report import layer_of, plain, short
@@ -63,12 +64,11 @@ def _counted(made: Inspection) -> tuple[dict, dict]:
 def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
     """The comparison as a table, without what is the same."""
     changes = [c for c in compare(before, after) if c.what != "same"]
-    totals = [sum(k.seconds / max(k.runs, 1) for k in made.kernels) for made in (before, after)]
-    lines = [
-        f"{before.target} on {before.device}: {len(before.kernels)} kernels, {totals[0] * 1e3:.3f} ms",
-        f"{after.target} on {after.device}: {len(after.kernels)} kernels, {totals[1] * 1e3:.3f} ms",
-    ]
-    lines = [plain(line) for line in lines]
+    lines = []
+    for made in (before, after):
+        count = counted(len(made.kernels), "kernel")
+        total = sum(k.seconds / max(k.runs, 1) for k in made.kernels)
+        lines.append(plain(f"{made.target} on {made.device}: {count}, {total * 1e3:.3f} ms"))
     tally = Counter(c.what for c in changes)
     if not changes:
         return "\n".join([*lines, "no kernel is gained, lost, slower or faster"])

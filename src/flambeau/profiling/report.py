@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..core.printing import counted
+
 ROWS = 25
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 STAGES = {
@@ -97,7 +99,8 @@ def memory(p: Any) -> str:
 
 def text(p: Any) -> str:
     """The whole report."""
-    lines = [f"{p.device}: {p.wall * 1e3:.3f} ms, GPU busy {p.gpu * 1e3:.3f} ms, {len(p.kernels)} kernels"]
+    count = counted(len(p.kernels), "kernel")
+    lines = [f"{p.device}: {p.wall * 1e3:.3f} ms, GPU busy {p.gpu * 1e3:.3f} ms, {count}"]
     if p.how == "timestamps":
         lines.append("times by the GPU's timestamps, each kernel in a pass of its own")
     elif p.how:
