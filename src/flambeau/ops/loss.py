@@ -131,7 +131,7 @@ def cross_entropy(
         weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
         loss = -(weighted * wanted).sum(d)
-        return loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduce(loss, reduction)
+        return loss.sum() / loss.numel() if reduction == "mean" else _reduce(loss, reduction)
     _, hit = _hits(input, target)
     place = _place(target, n, "cross_entropy", ignore_index)
     loss, all_classes = _surprise(input, target, place, d)
@@ -225,7 +225,9 @@ def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
     """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
     [n, ...], [n, ...] -> [], or [n, ...] for "none"."""
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
-    return loss.sum() * (1 / input.shape[0]) if reduction == "batchmean" else _reduce(loss, reduction)
+    if reduction != "batchmean":
+        return _reduce(loss, reduction)
+    return loss.sum() / (input.shape[0] if input.ndim else 1)
 
 
 @composed
@@ -243,11 +245,25 @@ def poisson_nll_loss(
 
 @composed
 def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
-    v = input.full((), float(var), device=input.device) if isinstance(var, int | float) else var
-    v = v.clamp(min=eps)
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
+    of input's shape, or without its last dim; a dim of it may be 1. -> []"""
+    v = _variance(input, var)
+    v = (v < eps).where(v - v.detach() + eps, v)  # one below eps goes on learning, as PyTorch's does
     loss = ((input - target).square() / v + v.log()) * 0.5
     return _reduce(loss + 0.5 * log(2 * pi) if full else loss, reduction)
+
+
+def _variance(input, var):
+    """One for each number of input, or for several along one dim."""
+    if isinstance(var, int | float):
+        return input.full((), float(var), device=input.device)
+    if var.shape == input.shape[:-1] and input.ndim:
+        return var.unsqueeze(-1)
+    others = [n for n, m in zip(var.shape, input.shape, strict=False) if n != m]
+    if var.ndim != input.ndim or others not in ([], [1]):
+        rule = "give a number, or one var for each input, or for several along one dim"
+        raise ValueError(f"var has shape {list(var.shape)}, and input {list(input.shape)}: {rule}")
+    return var
 
 
 @composed
