@@ -183,6 +183,9 @@ def test_chains():
     assert layer.weight.tolist() == [[3, 9]] and len(layer.parametrizations.weight) == 2
     assert P.is_parametrized(layer) and P.is_parametrized(layer, "weight")
     assert not P.is_parametrized(layer, "bias") and P.type_before_parametrizations(layer) is nn.Linear
+    with pytest.raises(NotImplementedError, match="Plus: can't be undone: write its right_inverse"):
+        layer.weight = fb.tensor([[0.0, 0.0]])
+    assert layer.weight.tolist() == [[3, 9]]
     with P.cached():
         assert layer.weight is layer.weight
     assert layer.weight is not layer.weight
@@ -194,6 +197,21 @@ def test_chains():
     assert list(layer.state_dict()) == ["bias", "weight"] and isinstance(layer.weight, nn.Parameter)
     P.remove_parametrizations(other, "weight", leave_parametrized=False)
     assert other.weight.tolist() == [[1, 4]]
+
+
+def test_one_more_in_a_chain_takes_the_value_there_is():
+    P = utils.parametrize
+    layer = nn.Linear(2, 1)
+    layer.load_state_dict({"weight": fb.tensor([[4.0, 6.0]]), "bias": fb.tensor([1.0])})
+    for made in (Plus(), Double()):
+        P.register_parametrization(layer, "weight", made)
+    assert layer.weight.tolist() == [[10, 14]]
+    assert layer.parametrizations.weight.original.tolist() == [[4, 6]]
+    with pytest.raises(ValueError, match=r"becomes f32\[2\]\): a parametrization keeps"):
+        P.register_parametrization(layer, "weight", nn.Flatten(0))
+    assert len(layer.parametrizations.weight) == 2
+    P.register_parametrization(layer, "weight", nn.Flatten(0), unsafe=True)
+    assert layer.weight.tolist() == [10, 14]
 
 
 def test_old_norms_are_undone():
