@@ -233,3 +233,26 @@ def test_instance_norms_of_one_sample(device):
     still = nn.InstanceNorm2d(4, momentum=None, track_running_stats=True, device=device)
     still(x)
     assert not still.running_mean.numpy().any()
+
+
+def test_losses_learn_where_just_nothing_lacks_to_the_margin(device):
+    """As PyTorch's: two scores that are equal are to go apart."""
+    a, b = (fb.tensor([1.0, 2.0], device=device, requires_grad=True) for _ in range(2))
+    grads = F.margin_ranking_loss(a, b, fb.tensor([1.0, -1.0], device=device), reduction="sum").backward()
+    assert grads[a].tolist() == [-1, 1] and grads[b].tolist() == [1, -1]
+    below = fb.tensor([-1.0, -1.0], device=device)
+    assert F.hinge_embedding_loss(a, below, reduction="sum").backward()[a].tolist() == [-1, 0]
+    x, y = (fb.tensor([v], device=device, requires_grad=True) for v in ([1.0, 0.0], [0.0, 2.0]))
+    assert F.cosine_embedding_loss(x, y, below[:1]).backward()[x].tolist() == [[0, 1]]
+    others = (fb.tensor([v], device=device) for v in ([2.0, 0.0], [1.0, 2.0]))
+    assert F.triplet_margin_loss(x, *others, eps=0.0).backward()[x].tolist() == [[-1, 1]]
+
+
+def test_cosines_of_zeros_have_slopes_of_at_most_a_million(device):
+    x = fb.zeros(1, 2, device=device, requires_grad=True)
+    y, one = fb.tensor([[3.0, 4.0]], device=device), fb.ones(1, device=device)
+    np.testing.assert_allclose(
+        F.cosine_embedding_loss(x, y, one).backward()[x].numpy(), [[-6e5, -8e5]], rtol=1e-4
+    )
+    half = F.cosine_embedding_loss((x + 200).half(), (y * 60).half(), one)  # squares are past its range
+    assert half.dtype is fb.float16 and abs(half.item() - (1 - 1.4 / 2**0.5)) < 1e-3

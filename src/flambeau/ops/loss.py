@@ -7,7 +7,7 @@ from ..core.declare import composed, composite
 from ..core.node import describe
 from .activation import softplus
 from .index.indices import picked, placed
-from .norm import cosine_similarity, pairwise_distance
+from .norm import pairwise_distance
 from .reduce import in_float32
 
 NN = (
@@ -266,16 +266,21 @@ def _variance(input, var):
     return var
 
 
+def _short(x):
+    """What lacks to a margin; where just nothing does, it has the slope of what lacks, as PyTorch's."""
+    return x.clamp(min=0.0)
+
+
 @composed
 def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
     """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
-    return _reduce((target == 1).where(input, (margin - input).relu()), reduction)
+    return _reduce((target == 1).where(input, _short(margin - input)), reduction)
 
 
 @composed
 def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
-    return _reduce((margin - target * (input1 - input2)).relu(), reduction)
+    return _reduce(_short(margin - target * (input1 - input2)), reduction)
 
 
 @composed
@@ -342,7 +347,7 @@ def triplet_margin_with_distance_loss(
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     far = far.minimum(distance(positive, negative)) if swap else far
-    return _reduce((near - far + margin).relu(), reduction)
+    return _reduce(_short(near - far + margin), reduction)
 
 
 @composed
@@ -359,11 +364,14 @@ def triplet_margin_loss(
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
-    return _reduce((near - far + margin).relu(), reduction)
+    return _reduce(_short(near - far + margin), reduction)
 
 
 @composed
 def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
     """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
-    cosine = cosine_similarity(input1, input2, input1.ndim - 1)
-    return _reduce((target == 1).where(1 - cosine, (cosine - margin).relu()), reduction)
+    (a, of_a), (b, of_b) = map(in_float32, (input1, input2))
+    # what is added bounds the slope at zeros by 1e6
+    cosine = (a * b).sum(-1) / (((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12)).sqrt()
+    loss = _reduce((target == 1).where(1 - cosine, _short(cosine - margin)), reduction)
+    return loss.to(dt.promote(of_a, of_b))
