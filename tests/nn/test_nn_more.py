@@ -5,6 +5,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core import notes
 from flambeau.nn import init
 
 F = nn.functional
@@ -256,3 +257,17 @@ def test_cosines_of_zeros_have_slopes_of_at_most_a_million(device):
     )
     half = F.cosine_embedding_loss((x + 200).half(), (y * 60).half(), one)  # squares are past its range
     assert half.dtype is fb.float16 and abs(half.item() - (1 - 1.4 / 2**0.5)) < 1e-3
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss])
+def test_a_target_of_another_shape_is_told_once(loss, recwarn, monkeypatch):
+    monkeypatch.setattr(notes, "_said", set())
+    for _ in range(2):
+        loss(fb.ones(3), fb.ones(3))
+        loss(fb.ones(3, 1), fb.ones(3))
+    (said,) = recwarn
+    assert str(said.message) == (
+        "a loss has input of shape [3, 1] and target of [3]: they are broadcast, which is seldom meant:"
+        " reshape one of them, as by squeeze(1)"
+    )
+    assert said.filename == __file__ or loss is F.smooth_l1_loss

@@ -5,6 +5,7 @@ from math import log, nan, pi
 from ..core import dtype as dt
 from ..core.declare import composed, composite
 from ..core.node import describe
+from ..core.notes import note
 from .activation import softplus
 from .index.indices import picked, placed
 from .norm import pairwise_distance
@@ -156,21 +157,32 @@ def _surprise(input, target, place, d: int):
     return _none_unknown(((top - own) + total).squeeze(d), place), (top - x) + total
 
 
+def _notes_shapes(input, target) -> None:
+    """Say once that a target of another shape is broadcast, as PyTorch does: [n, 1] and [n] make n * n."""
+    shape = getattr(target, "shape", ())
+    if input.shape != shape:
+        rule = "they are broadcast, which is seldom meant: reshape one of them, as by squeeze(1)"
+        note(f"a loss has input of shape {list(input.shape)} and target of {list(shape)}: {rule}", 5)
+
+
 @composed
 def mse_loss(input, target, reduction: str = "mean", weight=None):
     """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    _notes_shapes(input, target)
     return _weighed((input - target).square(), weight, reduction)
 
 
 @composed
 def l1_loss(input, target, reduction: str = "mean", weight=None):
     """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    _notes_shapes(input, target)
     return _weighed((input - target).abs(), weight, reduction)
 
 
 @composed
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    _notes_shapes(input, target)
     away = (input - target).abs()
     near = away.minimum(delta)
     loss = near * (away - near * 0.5)
