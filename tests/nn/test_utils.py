@@ -296,6 +296,46 @@ def test_lora():
     np.testing.assert_allclose(model(x).numpy(), learned, rtol=1e-5, atol=1e-5)  # other products
 
 
+class Tied(nn.Module):
+    """Words in and out by one table."""
+
+    def __init__(self):
+        self.words, self.out = nn.Embedding(4, 4), nn.Linear(4, 4, bias=False)
+        self.out.weight = self.words.weight
+
+    def forward(self, x):
+        return self.out(x) + self.words(fb.tensor([0, 3, 1]))
+
+
+def of_shared(inner):
+    return nn.Sequential(inner, nn.Tanh(), inner)
+
+
+SHARED = {  # and how many adapters there are
+    "a layer in two places": (lambda: of_shared(nn.Linear(4, 4)), 1),
+    "a block in two places": (lambda: of_shared(nn.Sequential(nn.Linear(4, 4))), 1),
+    "a weight of two layers": (Tied, 1),
+    "adapters of adapters": (lambda: utils.lora(nn.Sequential(nn.Linear(4, 4)), r=1), 2),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_lora_of_what_is_shared(name):
+    make, adapters = SHARED[name]
+    model, x = make(), fb.tensor(drawn(3, 4))
+    before = model(x).numpy()
+    utils.lora(model, r=2)
+    np.testing.assert_allclose(model(x).numpy(), before, atol=1e-6)
+    added = [p for n, p in model.named_parameters() if "lora" in n]
+    assert len(added) == 2 * adapters
+    for p in added:
+        p.assign_(fb.tensor(drawn(*p.shape)))
+    learned = model(x).numpy()
+    utils.merge_lora(model)
+    assert not any("lora" in n for n, _ in model.named_parameters()) and np.abs(learned - before).max() > 0.01
+    np.testing.assert_allclose(model(x).numpy(), learned, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("sizes", [{}, {"kdim": 3, "vdim": 5}])
 def test_lora_of_attention(sizes):
     with fb.device("cpu"):
