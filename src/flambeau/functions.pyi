@@ -1095,7 +1095,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
 
     x1: the first rows
-    x2: the second rows"""
+    x2: the second rows
+    Raises IndexError where there is no such dim."""
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""

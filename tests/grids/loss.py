@@ -95,8 +95,11 @@ def poisson(d):
 
 @GRIDS("gaussian_nll_loss")
 def gaussian(d):
-    shape = d.shape(1, empty=False)
-    return call(d.array(shape), still(d.array(shape)), d.array(shape, 0.3, 2), full=d.maybe(), **reduction(d))
+    shape, at = d.shape(1, empty=False), d.int(0, 9)
+    at %= len(shape)
+    of_var = d.one(shape, shape[:-1], (*shape[:at], 1, *shape[at + 1 :]))
+    more = {"full": d.maybe(), **({"eps": d.float(0.5, 1)} if d.maybe(0.3) else {})}
+    return call(d.array(shape), still(d.array(shape)), d.array(of_var, 0.3, 2), **more, **reduction(d))
 
 
 @GRIDS("hinge_embedding_loss", "soft_margin_loss", half=False)

@@ -171,6 +171,15 @@ def test_a_summary_counts():
     assert nn.summary(tied, fb.ones(1, 64)).parameters == 320 + 384
 
 
+def test_a_summary_leaves_the_model_as_it_is():
+    model = nn.Sequential(nn.Embedding(5, 3, max_norm=0.1), nn.BatchNorm1d(3))
+    before = {name: t.numpy() for name, t in model.state_dict().items()}
+    nn.summary(model, fb.tensor([0, 1, 2]))
+    assert all((t.numpy() == before[name]).all() for name, t in model.state_dict().items())
+    model(fb.tensor([0, 1, 2]))
+    assert model[1].num_batches_tracked.item() == 1
+
+
 ERRORS = {
     "LazyConv1d(f32[3]): takes 2 or 3 dims: reshape it": lambda: nn.LazyConv1d(4, 3)(fb.ones(3)),
     "LazyBatchNorm1d(f32[3]): the size is that of dim 1, which it does not have: give such a one": (

@@ -486,6 +486,12 @@ def test_new_layers_without_torch(device):
     back = nn.MaxUnpool2d(2)(y, index)
     assert back.shape == x.shape
     assert (nn.MaxPool2d(2)(back) == y).all().item() and (back > 0).sum().item() == 2 * 4 * 9
+    y, index = nn.MaxPool2d(2, return_indices=True)(x[..., :5])
+    for wide in (
+        nn.MaxUnpool2d(2)(y, index, (6, 5)),
+        nn.MaxUnpool2d(2)(y, index, output_size=x[..., :5].shape),
+    ):
+        assert wide.shape == (2, 4, 6, 5) and (nn.MaxPool2d(2)(wide) == y).all().item()
     moved = nn.DeformConv2d(4, 6, 3, padding=1, groups=2).to(device)
     still = fb.nn.functional.conv2d(x, moved.weight, moved.bias, 1, 1, 1, 2)
     offset = fb.zeros(2, 18, 6, 6, device=device)

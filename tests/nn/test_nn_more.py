@@ -5,6 +5,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core import notes
 from flambeau.nn import init
 
 F = nn.functional
@@ -122,3 +123,151 @@ def test_errors(call, text):
     with pytest.raises(ValueError) as e:
         call(fb.ones(2, 3, device="cpu"))
     assert str(e.value) == text
+
+
+@pytest.mark.parametrize(
+    "shape, of_var",
+    [((3, 3), (3,)), ((2, 3, 4), (2, 3)), ((2, 3, 4), (2, 1, 4)), ((3, 2), (3, 2)), ((4,), ())],
+)
+def test_a_variance_of_several_numbers(device, shape, of_var):
+    rng = np.random.default_rng(5)
+    x, t = (rng.normal(size=shape).astype("f4") for _ in range(2))
+    v = rng.uniform(0.1, 2, of_var).astype("f4")
+    given = [fb.tensor(a, device=device) for a in (x, t, v)]
+    wide = v[..., None] if v.ndim < x.ndim else v
+    want = (np.log(wide) + (x - t) ** 2 / wide) / 2
+    np.testing.assert_allclose(
+        F.gaussian_nll_loss(*given, reduction="none").numpy(), want, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_variance_below_eps_goes_on_learning(device):
+    v = fb.tensor([0.1, 1.0], device=device, requires_grad=True)
+    loss = F.gaussian_nll_loss(
+        fb.ones(2, device=device), fb.zeros(2, device=device), v, eps=0.5, reduction="none"
+    )
+    np.testing.assert_allclose(loss.numpy(), [(np.log(0.5) + 2) / 2, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(loss.sum().backward()[v].numpy(), [(2 - 4) / 2, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("shape, other, dim", [((3, 5), (5,), 0), ((2, 3, 4), (4,), 1), ((3, 1), (3, 4), 1)])
+def test_cosines_along_a_dim_of_both_together(device, shape, other, dim):
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=shape).astype("f4"), rng.normal(size=other).astype("f4")
+    y = F.cosine_similarity(fb.tensor(a, device=device), fb.tensor(b, device=device), dim)
+    a, b = np.broadcast_arrays(a, b)
+    want = (a * b).sum(dim) / np.linalg.norm(a, axis=dim) / np.linalg.norm(b, axis=dim)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_means_over_no_rows_are_nan(device):
+    none = fb.zeros(0, 3, device=device)
+    assert np.isnan(F.kl_div(none, none, reduction="batchmean").item())
+    assert np.isnan(F.cross_entropy(none, none).item())
+    one = fb.tensor(0.5, device=device)
+    assert F.kl_div(-one, one, reduction="batchmean").item() == F.kl_div(-one, one, reduction="sum").item()
+
+
+def test_an_infinity_above_0_leaves_the_slope_of_prelu(device):
+    x = fb.tensor([np.inf, -2.0, 3.0], device=device)
+    w = fb.tensor([0.25], device=device, requires_grad=True)
+    y = F.prelu(x, w)
+    assert y.tolist() == [np.inf, -0.5, 3.0] and y.sum().backward()[w].tolist() == [-2.0]
+
+
+EMPTY = {  # a layer, how it is called, and the shape of a batch of nothing
+    "both ways": (lambda d: nn.GRU(3, 4, bidirectional=True, device=d), lambda m, x: m(x)[0], (2, 0, 3)),
+    "batch norm": (lambda d: nn.BatchNorm1d(3, device=d), lambda m, x: m(x), (0, 3, 2)),
+    "attention": (
+        lambda d: nn.MultiheadAttention(4, 2, device=d),
+        lambda m, x: m(x, x, x, need_weights=False)[0],
+        (3, 0, 4),
+    ),
+    "repeated ends": (
+        lambda d: nn.Conv1d(2, 3, 3, padding=1, padding_mode="replicate", device=d),
+        lambda m, x: m(x),
+        (0, 2, 4),
+    ),
+    "rows together": (lambda d: nn.Linear(3, 4, device=d), lambda m, x: fb.cat([m(x), m(x)], 1), (0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_batch_of_nothing_has_gradients_of_0(device, name):
+    make, call, shape = EMPTY[name]
+    m, x = make(device), fb.zeros(*shape, device=device)
+    before = {k: t.numpy() for k, t in m.state_dict().items()}
+    y = call(m, x)
+    grads = y.sum().backward()
+    assert y.numpy().size == 0
+    assert all(grads[p].shape == p.shape and not grads[p].numpy().any() for p in m.parameters())
+    after = m.state_dict()  # statistics too stay as they were; batches are counted
+    assert all((t == after[k].numpy()).all() for k, t in before.items() if k != "num_batches_tracked")
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_nothing(device, mode):
+    table = nn.EmbeddingBag(3, 2, mode=mode, device=device)
+    y = table(fb.zeros(0, dtype="int32", device=device), fb.tensor([0, 0], device=device))
+    assert y.tolist() == [[0, 0], [0, 0]]
+    assert y.sum().backward()[table.weight].tolist() == [[0, 0]] * 3
+
+
+def test_statistics_that_are_taken_from_a_batch_norm(device):
+    x = rows(device, 5, 3)
+    layer = nn.BatchNorm1d(3, device=device)
+    layer(x)
+    kept = layer.eval()(x)
+    layer.track_running_stats = False  # goes on by what it has, and learns no more
+    assert layer(x).allclose(kept)
+    before = layer.running_mean.numpy()
+    own = layer.train()(x)
+    assert (layer.running_mean.numpy() == before).all()
+    layer.running_mean = layer.running_var = None
+    assert layer.eval()(x).allclose(own) and not own.allclose(kept)
+
+
+def test_instance_norms_of_one_sample(device):
+    x = rows(device, 4, 5, 6)
+    layer = nn.InstanceNorm2d(4, affine=True, device=device)
+    assert layer(x).allclose(layer(x.unsqueeze(0)).squeeze(0))
+    still = nn.InstanceNorm2d(4, momentum=None, track_running_stats=True, device=device)
+    still(x)
+    assert not still.running_mean.numpy().any()
+
+
+def test_losses_learn_where_just_nothing_lacks_to_the_margin(device):
+    """As PyTorch's: two scores that are equal are to go apart."""
+    a, b = (fb.tensor([1.0, 2.0], device=device, requires_grad=True) for _ in range(2))
+    grads = F.margin_ranking_loss(a, b, fb.tensor([1.0, -1.0], device=device), reduction="sum").backward()
+    assert grads[a].tolist() == [-1, 1] and grads[b].tolist() == [1, -1]
+    below = fb.tensor([-1.0, -1.0], device=device)
+    assert F.hinge_embedding_loss(a, below, reduction="sum").backward()[a].tolist() == [-1, 0]
+    x, y = (fb.tensor([v], device=device, requires_grad=True) for v in ([1.0, 0.0], [0.0, 2.0]))
+    assert F.cosine_embedding_loss(x, y, below[:1]).backward()[x].tolist() == [[0, 1]]
+    others = (fb.tensor([v], device=device) for v in ([2.0, 0.0], [1.0, 2.0]))
+    assert F.triplet_margin_loss(x, *others, eps=0.0).backward()[x].tolist() == [[-1, 1]]
+
+
+def test_cosines_of_zeros_have_slopes_of_at_most_a_million(device):
+    x = fb.zeros(1, 2, device=device, requires_grad=True)
+    y, one = fb.tensor([[3.0, 4.0]], device=device), fb.ones(1, device=device)
+    np.testing.assert_allclose(
+        F.cosine_embedding_loss(x, y, one).backward()[x].numpy(), [[-6e5, -8e5]], rtol=1e-4
+    )
+    half = F.cosine_embedding_loss((x + 200).half(), (y * 60).half(), one)  # squares are past its range
+    assert half.dtype is fb.float16 and abs(half.item() - (1 - 1.4 / 2**0.5)) < 1e-3
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss])
+def test_a_target_of_another_shape_is_told_once(loss, recwarn, monkeypatch):
+    monkeypatch.setattr(notes, "_said", set())
+    for _ in range(2):
+        loss(fb.ones(3), fb.ones(3))
+        loss(fb.ones(3, 1), fb.ones(3))
+    (said,) = recwarn
+    assert str(said.message) == (
+        "a loss has input of shape [3, 1] and target of [3]: they are broadcast, which is seldom meant:"
+        " reshape one of them, as by squeeze(1)"
+    )
+    assert said.filename == __file__ or loss is F.smooth_l1_loss

@@ -183,6 +183,9 @@ def test_chains():
     assert layer.weight.tolist() == [[3, 9]] and len(layer.parametrizations.weight) == 2
     assert P.is_parametrized(layer) and P.is_parametrized(layer, "weight")
     assert not P.is_parametrized(layer, "bias") and P.type_before_parametrizations(layer) is nn.Linear
+    with pytest.raises(NotImplementedError, match="Plus: can't be undone: write its right_inverse"):
+        layer.weight = fb.tensor([[0.0, 0.0]])
+    assert layer.weight.tolist() == [[3, 9]]
     with P.cached():
         assert layer.weight is layer.weight
     assert layer.weight is not layer.weight
@@ -194,6 +197,21 @@ def test_chains():
     assert list(layer.state_dict()) == ["bias", "weight"] and isinstance(layer.weight, nn.Parameter)
     P.remove_parametrizations(other, "weight", leave_parametrized=False)
     assert other.weight.tolist() == [[1, 4]]
+
+
+def test_one_more_in_a_chain_takes_the_value_there_is():
+    P = utils.parametrize
+    layer = nn.Linear(2, 1)
+    layer.load_state_dict({"weight": fb.tensor([[4.0, 6.0]]), "bias": fb.tensor([1.0])})
+    for made in (Plus(), Double()):
+        P.register_parametrization(layer, "weight", made)
+    assert layer.weight.tolist() == [[10, 14]]
+    assert layer.parametrizations.weight.original.tolist() == [[4, 6]]
+    with pytest.raises(ValueError, match=r"becomes f32\[2\]\): a parametrization keeps"):
+        P.register_parametrization(layer, "weight", nn.Flatten(0))
+    assert len(layer.parametrizations.weight) == 2
+    P.register_parametrization(layer, "weight", nn.Flatten(0), unsafe=True)
+    assert layer.weight.tolist() == [10, 14]
 
 
 def test_old_norms_are_undone():
@@ -258,6 +276,7 @@ def test_pruning_beside_torch(torch):
 
 
 def test_lora():
+    fb.manual_seed(1)  # one in twenty models learns too little in three steps to see it
     model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Sequential(nn.Linear(6, 2)))
     x = fb.tensor(drawn(3, 4))
     before = model(x).numpy()
@@ -275,6 +294,46 @@ def test_lora():
     assert type(model[2][0]) is nn.Linear and all(p.requires_grad for p in model[2].parameters())
     np.testing.assert_allclose(model[2][0].weight.numpy(), want, atol=1e-6)
     np.testing.assert_allclose(model(x).numpy(), learned, rtol=1e-5, atol=1e-5)  # other products
+
+
+class Tied(nn.Module):
+    """Words in and out by one table."""
+
+    def __init__(self):
+        self.words, self.out = nn.Embedding(4, 4), nn.Linear(4, 4, bias=False)
+        self.out.weight = self.words.weight
+
+    def forward(self, x):
+        return self.out(x) + self.words(fb.tensor([0, 3, 1]))
+
+
+def of_shared(inner):
+    return nn.Sequential(inner, nn.Tanh(), inner)
+
+
+SHARED = {  # and how many adapters there are
+    "a layer in two places": (lambda: of_shared(nn.Linear(4, 4)), 1),
+    "a block in two places": (lambda: of_shared(nn.Sequential(nn.Linear(4, 4))), 1),
+    "a weight of two layers": (Tied, 1),
+    "adapters of adapters": (lambda: utils.lora(nn.Sequential(nn.Linear(4, 4)), r=1), 2),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_lora_of_what_is_shared(name):
+    make, adapters = SHARED[name]
+    model, x = make(), fb.tensor(drawn(3, 4))
+    before = model(x).numpy()
+    utils.lora(model, r=2)
+    np.testing.assert_allclose(model(x).numpy(), before, atol=1e-6)
+    added = [p for n, p in model.named_parameters() if "lora" in n]
+    assert len(added) == 2 * adapters
+    for p in added:
+        p.assign_(fb.tensor(drawn(*p.shape)))
+    learned = model(x).numpy()
+    utils.merge_lora(model)
+    assert not any("lora" in n for n, _ in model.named_parameters()) and np.abs(learned - before).max() > 0.01
+    np.testing.assert_allclose(model(x).numpy(), learned, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("sizes", [{}, {"kdim": 3, "vdim": 5}])

@@ -243,12 +243,64 @@ def test_a_schedule_goes_to_an_epoch_at_once(name):
     assert o.param_groups[0]["lr"] == a.get_last_lr()[0]
 
 
+@pytest.mark.parametrize("steps", [1, 4, 7, 30, 99])
+@pytest.mark.parametrize("start", [0.1, 1 / 3, 1.0])
+def test_a_line_to_0_ends_there(steps, start):
+    o = optimizer()
+    schedule = ours.LinearLR(o, start, 0.0, steps)
+    for _ in range(steps + 2):
+        schedule.step()
+    assert all(0 <= lr < 1e-12 for lr in schedule.get_last_lr())
+
+
+def test_a_loop_may_call_one_cycle_once_behind_its_last_step():
+    o = optimizer()
+    schedule = ours.OneCycleLR(o, 1.0, total_steps=5, anneal_strategy="linear")
+    for _ in range(5):
+        schedule.step()
+    assert schedule.get_last_lr() == pytest.approx([1 / 25 / 1e4] * 2)
+
+
+def test_schedules_begin_in_a_row_as_alone():
+    o = optimizer()
+    first = [group["lr"] for group in o.param_groups]
+    parts = [ours.StepLR(o, 1), ours.MultiplicativeLR(o, lambda t: 0.9 - 0.1 * t), SWALR(o, 0.0, 2, "linear")]
+    row, seen = ours.SequentialLR(o, parts, [0, 2]), []
+    for _ in range(4):
+        seen.append([group["lr"] / lr for group, lr in zip(o.param_groups, first, strict=True)])
+        row.step()
+    np.testing.assert_allclose(seen, [[1, 1], [0.8, 0.8], [0.8, 0.8], [0.4, 0.4]])
+
+
+ROWS = {
+    "a factor a step": lambda lib, swa, o: [lib.StepLR(o, 2, 0.5), lib.MultiplicativeLR(o, lambda t: 0.9)],
+    "SWALR": lambda lib, swa, o: [lib.ExponentialLR(o, 0.9), swa.SWALR(o, 0.05, anneal_epochs=4)],
+    "SWALR first": lambda lib, swa, o: [swa.SWALR(o, 0.05, anneal_epochs=4), lib.CosineAnnealingLR(o, 5)],
+}
+
+
+@pytest.mark.parametrize("milestone", [0, 3])
+@pytest.mark.parametrize("name", ROWS)
+def test_schedules_in_a_row_are_torchs(torch, name, milestone):
+    theirs = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.3)
+    mine = optim.SGD([fb.zeros(1, device="cpu").requires_grad_()], lr=0.3)
+    pairs = ((torch.optim.lr_scheduler, torch.optim.swa_utils, theirs), (ours, optim.swa_utils, mine))
+    rows = [lib.SequentialLR(o, ROWS[name](lib, swa, o), [milestone]) for lib, swa, o in pairs]
+    for _ in range(9):
+        np.testing.assert_allclose(rows[1].get_last_lr(), rows[0].get_last_lr(), rtol=1e-6)
+        theirs.step()
+        for row in rows:
+            row.step()
+
+
 def test_fractions_of_epochs():
     o = optimizer()
     s = ours.CosineAnnealingWarmRestarts(o, 10, 2)
     s.step(25.5)
     assert (s.T_cur, s.T_i, s.last_epoch) == (15.5, 20, 25)
     assert s.get_last_lr()[0] == pytest.approx(0.2 * (1 + math.cos(math.pi * 15.5 / 20)))
+    s.step()  # an epoch further, and not to the next whole one
+    assert (s.T_cur, s.T_i, s.last_epoch) == (16.5, 20, 26)
 
 
 def test_a_schedule_goes_on_from_a_step():

@@ -524,6 +524,33 @@ def test_frozen_parameters_stay_until_they_are_no_longer_frozen(device, name):
     assert list(again.state_dict()["state"]) == [0, 1]
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "Muon", "Adafactor"])
+def test_the_state_of_parameters_that_were_frozen_later_is_loaded(device, name):
+    a, b = (fb.full((3, 2), v, device=device).requires_grad_() for v in (1.0, 2.0))
+    kw = {"momentum": 0.9} if name == "SGD" else {}
+    optimizer = getattr(optim, name)([a, b], lr=0.1, **kw)
+    optimizer.step((a * b).sum().backward())
+    a.requires_grad_(False)
+    again = getattr(optim, name)([a, b], lr=0.1, **kw)
+    again.load_state_dict(optimizer.state_dict())
+    for p in (a, b):
+        kept, found = optimizer.state[p], again.state[p]
+        assert kept.keys() == found.keys() and all((kept[n] == found[n]).all() for n in kept)
+    state = {**optimizer.state_dict(), "state": {0: {"odd": fb.zeros(3, 2)}}}
+    with pytest.raises(ValueError, match=r"unexpected: 0\.odd"):
+        again.load_state_dict(state)
+
+
+def test_the_first_step_is_made_at_the_rate_there_is_then(device):
+    """A warm-up has changed it since the optimizer was made."""
+    for make, want in ((optim.ASGD, 0.99 * (1 - 1e-4 * 0.01) - 0.01), (optim.Rprop, 0.99 - 0.01)):
+        p = fb.tensor([0.99], device=device).requires_grad_()
+        optimizer = make([p], lr=1.0)
+        optim.lr_scheduler.LinearLR(optimizer, 0.01)
+        optimizer.step(p.sum().backward())
+        np.testing.assert_allclose(p.numpy(), [want], atol=1e-6)
+
+
 def one():
     return [fb.zeros(2).requires_grad_()]
 

@@ -253,6 +253,10 @@ OWN = {
         for n in (1, 2, 3)
     },
     **{(f"ConvTranspose{n}d", "padding_mode"): '"zeros": no other is possible' for n in (1, 2, 3)},
+    **{
+        (f"InstanceNorm{n}d", "momentum"): "the share of the batch in the running statistics; None keeps them"
+        for n in (1, 2, 3)
+    },
     ("AdamW", "amsgrad"): "use the largest v so far (Reddi et al., 2018)",
     ("SGD", "nesterov"): "look ahead along the momentum (Sutskever et al., 2013)",
     ("EmbeddingBag", "mode"): '"mean", "sum" or "max"',

@@ -468,7 +468,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
 
     x1: the first rows
-    x2: the second rows"""
+    x2: the second rows
+    Raises IndexError where there is no such dim."""
 
 def cross_entropy(
     input: Tensor,
@@ -638,7 +639,8 @@ def gaussian_nll_loss(
     eps: _float = 1e-06,
     reduction: str = "mean",
 ) -> Tensor:
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
+    of input's shape, or without its last dim; a dim of it may be 1. -> []
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown."""

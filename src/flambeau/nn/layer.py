@@ -33,15 +33,19 @@ def layer(
     inputs: int = 1,
     last: tuple[str, ...] = (),
     shows_all: bool = False,
+    called: tuple[str, ...] = (),
     **defaults: Any,
 ) -> type[Any]:
     """Make a module class of a function: its arguments after the inputs are given when the module is made.
 
-    `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
+    `last` are arguments that PyTorch's layer has behind the others, in another order than its function;
+    `called` those that a call is given, behind the inputs.
     Of functions that take `inplace`, so does the layer. Printed are arguments that are not the usual ones,
     or all (`shows_all`) where PyTorch prints them.
     """
     settings = [] if isinstance(function, Op) else _operands(function)[inputs:]
+    call_rules = Signature([*_operands(function)[:inputs], *(p for p in settings if p.name in called)])
+    settings = [p for p in settings if p.name not in called]
     settings.sort(key=lambda p: p.name in last)
     rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in settings])
 
@@ -66,6 +70,10 @@ def layer(
         given = {p.name: getattr(self, p.name) for p in settings}
         return function(*tensors, **given, inplace=True) if self.inplace else function(*tensors, **given)
 
+    def forward_with_more(self, *values, **named):
+        given = call_rules.bind(*values, **named).arguments
+        return function(**given, **{p.name: getattr(self, p.name) for p in settings})
+
     def extra_repr(self):
         pairs = [(p, getattr(self, p.name)) for p in (*settings, inplace)]
         return ", ".join(
@@ -78,7 +86,8 @@ def layer(
     given = [*rules.parameters.values(), *([inplace] if takes else [])]
     given.sort(key=lambda p: p.kind is p.KEYWORD_ONLY)
     _sign(__init__, given, None)
-    _sign(forward, _operands(function)[:inputs], Tensor)
+    called_as = forward_with_more if called else forward
+    _sign(called_as, [*call_rules.parameters.values()], Tensor)
     doc = function.doc if isinstance(function, Op) else function.__doc__
-    members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
+    members = {"__init__": __init__, "forward": called_as, "extra_repr": extra_repr, "__doc__": doc}
     return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": Signature(given)})

@@ -112,7 +112,8 @@ class CrossEntropyLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class GaussianNLLLoss(Module):
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
+    of input's shape, or without its last dim; a dim of it may be 1. -> []
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown."""

@@ -69,9 +69,9 @@ class BatchNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
-        if self.training or not self.track_running_stats:
+        if self.training or self.running_mean is None:
             mean, var = moments(x)
-            if self.training and self.track_running_stats:
+            if self.training and self.track_running_stats and self.running_mean is not None:
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
             return batch_affine_norm(x, mean, var, self.weight, self.bias, self.eps)
         return affine_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
@@ -139,31 +139,33 @@ class InstanceNorm(BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, **more)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.ndim == self.ranks[0] - 1:
+            return self.forward(x.unsqueeze(0)).squeeze(0)
         if x.ndim not in self.ranks or x.shape[1] != self.num_features:
             self._check(x)
         own = self.training or not self.track_running_stats
         running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        momentum = 0.1 if self.momentum is None else self.momentum
+        momentum = self.momentum or 0.0  # None keeps the running ones as they are, as PyTorch's does
         return instance_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
 
 
 @explained
 class InstanceNorm1d(InstanceNorm):
-    """Instance normalisation. [n, c, l] -> [n, c, l]"""
+    """Instance normalisation, of one sample too. [n, c, l] -> [n, c, l], [c, l] -> same"""
 
     ranks = (3,)
 
 
 @explained
 class InstanceNorm2d(InstanceNorm):
-    """Instance normalisation. [n, c, h, w] -> [n, c, h, w]"""
+    """Instance normalisation, of one sample too. [n, c, h, w] -> [n, c, h, w], [c, h, w] -> same"""
 
     ranks = (4,)
 
 
 @explained
 class InstanceNorm3d(InstanceNorm):
-    """Instance normalisation. [n, c, d, h, w] -> [n, c, d, h, w]"""
+    """Instance normalisation, of one sample too. [n, c, d, h, w] -> [n, c, d, h, w], [c, d, h, w] -> same"""
 
     ranks = (5,)
 

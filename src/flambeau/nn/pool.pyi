@@ -335,16 +335,18 @@ class MaxUnpool1d(Module):
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
     padding: _int | Sequence[_int]
-    output_size: _int | Sequence[_int] | None
     def __init__(
         self,
         kernel_size: _int | Sequence[_int],
         stride: _int | Sequence[_int] | None = None,
         padding: _int | Sequence[_int] = 0,
-        output_size: _int | Sequence[_int] | None = None,
     ) -> None: ...
-    def forward(self, input: Tensor, indices: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, indices: Tensor) -> Tensor: ...
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
+    def __call__(
+        self, input: Tensor, indices: Tensor, output_size: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
 
 class MaxUnpool2d(Module):
     """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
@@ -359,16 +361,18 @@ class MaxUnpool2d(Module):
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
     padding: _int | Sequence[_int]
-    output_size: _int | Sequence[_int] | None
     def __init__(
         self,
         kernel_size: _int | Sequence[_int],
         stride: _int | Sequence[_int] | None = None,
         padding: _int | Sequence[_int] = 0,
-        output_size: _int | Sequence[_int] | None = None,
     ) -> None: ...
-    def forward(self, input: Tensor, indices: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, indices: Tensor) -> Tensor: ...
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
+    def __call__(
+        self, input: Tensor, indices: Tensor, output_size: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
 
 class MaxUnpool3d(Module):
     """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
@@ -383,16 +387,18 @@ class MaxUnpool3d(Module):
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
     padding: _int | Sequence[_int]
-    output_size: _int | Sequence[_int] | None
     def __init__(
         self,
         kernel_size: _int | Sequence[_int],
         stride: _int | Sequence[_int] | None = None,
         padding: _int | Sequence[_int] = 0,
-        output_size: _int | Sequence[_int] | None = None,
     ) -> None: ...
-    def forward(self, input: Tensor, indices: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, indices: Tensor) -> Tensor: ...
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
+    def __call__(
+        self, input: Tensor, indices: Tensor, output_size: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
 
 class Unfold(Module):
     """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]

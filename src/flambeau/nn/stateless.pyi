@@ -23,7 +23,8 @@ class CosineSimilarity(Module):
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
 
     x1: the first rows
-    x2: the second rows"""
+    x2: the second rows
+    Raises IndexError where there is no such dim."""
 
     dim: _int
     eps: _float

@@ -1,5 +1,7 @@
 """A model and an input into a table of its layers: shapes, parameters, operations, memory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..core.modes import no_grad
@@ -7,6 +9,7 @@ from ..core.node import Node, toposort
 from ..core.tree import leaves
 from ..tensor import Tensor
 from .module import Module
+from .parameter import is_lazy
 
 
 class LayerRow(NamedTuple):
@@ -76,8 +79,21 @@ def _flops(nodes: list[Node]) -> int:
     return total
 
 
+@contextmanager
+def _unchanged(model: Module) -> Iterator[None]:
+    """Afterwards the model's tensors are what they were: a call may move them, as running statistics."""
+    known = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
+    before = [(t, Tensor(t.node)) for t in known]
+    try:
+        yield
+    finally:
+        for t, was in before:
+            if t.node is not was.node:
+                t.assign_(was)
+
+
 def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
-    """What a call of a model with these inputs would do, layer by layer; nothing runs.
+    """What a call of a model with these inputs would do, layer by layer; nothing runs or is changed.
 
     Rows are the layers without layers inside, in the order of their calls. It prints as a table.
     """
@@ -102,7 +118,7 @@ def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
         if not any(True for _ in m.children()):
             handles.append(m.register_forward_hook(note))
     try:
-        with no_grad():
+        with no_grad(), _unchanged(model):
             model(*inputs, **kw)
     finally:
         for h in handles:

@@ -152,7 +152,8 @@ def prelu(input, weight):
     if weight.numel() != 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
         raise ValueError("weight must have one value, or as many as input has at dim 1: reshape it")
     w = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() != 1 else weight.reshape(())
-    return (input > 0).where(input, input * w)
+    above = input > 0  # the weight's gradient would be NaN by an infinity times 0
+    return above.where(input, above.where(0.0, input) * w)
 
 
 @composed

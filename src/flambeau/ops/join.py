@@ -202,16 +202,11 @@ def cat(tensors, dim: int = 0):
         ):
             raise ValueError(f"shapes {list(tensors[0].shape)} and {list(t.shape)} differ outside dim {d}")
     parts = [t.to(dtype) for t in tensors if t.shape[d]]
-    if len(parts) < 2 or 0 in parts[0].shape:
-        total = _cat_shape(*(t.shape for t in tensors), dim=d)
-        return parts[0] if len(parts) == 1 else _zeros(tensors[0], total, dtype)
+    if len(parts) < 2:
+        return parts[0] if parts else tensors[0].to(dtype)
     if len(parts) <= FEW:
         return _chain(parts, d)
     return type(parts[0])(add_node(Join._cat, tuple(t.node for t in parts), {"dim": d}))
-
-
-def _zeros(x, shape, dtype):
-    return type(x).zeros(shape, dtype=dtype, device=x.device)
 
 
 def _chain(parts, d):

@@ -5,9 +5,10 @@ from math import log, nan, pi
 from ..core import dtype as dt
 from ..core.declare import composed, composite
 from ..core.node import describe
+from ..core.notes import note
 from .activation import softplus
 from .index.indices import picked, placed
-from .norm import cosine_similarity, pairwise_distance
+from .norm import pairwise_distance
 from .reduce import in_float32
 
 NN = (
@@ -131,7 +132,7 @@ def cross_entropy(
         weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
         loss = -(weighted * wanted).sum(d)
-        return loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduce(loss, reduction)
+        return loss.sum() / loss.numel() if reduction == "mean" else _reduce(loss, reduction)
     _, hit = _hits(input, target)
     place = _place(target, n, "cross_entropy", ignore_index)
     loss, all_classes = _surprise(input, target, place, d)
@@ -156,21 +157,32 @@ def _surprise(input, target, place, d: int):
     return _none_unknown(((top - own) + total).squeeze(d), place), (top - x) + total
 
 
+def _notes_shapes(input, target) -> None:
+    """Say once that a target of another shape is broadcast, as PyTorch does: [n, 1] and [n] make n * n."""
+    shape = getattr(target, "shape", ())
+    if input.shape != shape:
+        rule = "they are broadcast, which is seldom meant: reshape one of them, as by squeeze(1)"
+        note(f"a loss has input of shape {list(input.shape)} and target of {list(shape)}: {rule}", 5)
+
+
 @composed
 def mse_loss(input, target, reduction: str = "mean", weight=None):
     """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    _notes_shapes(input, target)
     return _weighed((input - target).square(), weight, reduction)
 
 
 @composed
 def l1_loss(input, target, reduction: str = "mean", weight=None):
     """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    _notes_shapes(input, target)
     return _weighed((input - target).abs(), weight, reduction)
 
 
 @composed
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    _notes_shapes(input, target)
     away = (input - target).abs()
     near = away.minimum(delta)
     loss = near * (away - near * 0.5)
@@ -225,7 +237,9 @@ def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
     """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
     [n, ...], [n, ...] -> [], or [n, ...] for "none"."""
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
-    return loss.sum() * (1 / input.shape[0]) if reduction == "batchmean" else _reduce(loss, reduction)
+    if reduction != "batchmean":
+        return _reduce(loss, reduction)
+    return loss.sum() / (input.shape[0] if input.ndim else 1)
 
 
 @composed
@@ -243,23 +257,42 @@ def poisson_nll_loss(
 
 @composed
 def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
-    v = input.full((), float(var), device=input.device) if isinstance(var, int | float) else var
-    v = v.clamp(min=eps)
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
+    of input's shape, or without its last dim; a dim of it may be 1. -> []"""
+    v = _variance(input, var)
+    v = (v < eps).where(v - v.detach() + eps, v)  # one below eps goes on learning, as PyTorch's does
     loss = ((input - target).square() / v + v.log()) * 0.5
     return _reduce(loss + 0.5 * log(2 * pi) if full else loss, reduction)
+
+
+def _variance(input, var):
+    """One for each number of input, or for several along one dim."""
+    if isinstance(var, int | float):
+        return input.full((), float(var), device=input.device)
+    if var.shape == input.shape[:-1] and input.ndim:
+        return var.unsqueeze(-1)
+    others = [n for n, m in zip(var.shape, input.shape, strict=False) if n != m]
+    if var.ndim != input.ndim or others not in ([], [1]):
+        rule = "give a number, or one var for each input, or for several along one dim"
+        raise ValueError(f"var has shape {list(var.shape)}, and input {list(input.shape)}: {rule}")
+    return var
+
+
+def _short(x):
+    """What lacks to a margin; where just nothing does, it has the slope of what lacks, as PyTorch's."""
+    return x.clamp(min=0.0)
 
 
 @composed
 def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
     """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
-    return _reduce((target == 1).where(input, (margin - input).relu()), reduction)
+    return _reduce((target == 1).where(input, _short(margin - input)), reduction)
 
 
 @composed
 def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
-    return _reduce((margin - target * (input1 - input2)).relu(), reduction)
+    return _reduce(_short(margin - target * (input1 - input2)), reduction)
 
 
 @composed
@@ -326,7 +359,7 @@ def triplet_margin_with_distance_loss(
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     far = far.minimum(distance(positive, negative)) if swap else far
-    return _reduce((near - far + margin).relu(), reduction)
+    return _reduce(_short(near - far + margin), reduction)
 
 
 @composed
@@ -343,11 +376,14 @@ def triplet_margin_loss(
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
-    return _reduce((near - far + margin).relu(), reduction)
+    return _reduce(_short(near - far + margin), reduction)
 
 
 @composed
 def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
     """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
-    cosine = cosine_similarity(input1, input2, input1.ndim - 1)
-    return _reduce((target == 1).where(1 - cosine, (cosine - margin).relu()), reduction)
+    (a, of_a), (b, of_b) = map(in_float32, (input1, input2))
+    # what is added bounds the slope at zeros by 1e6
+    cosine = (a * b).sum(-1) / (((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12)).sqrt()
+    loss = _reduce((target == 1).where(1 - cosine, _short(cosine - margin)), reduction)
+    return loss.to(dt.promote(of_a, of_b))

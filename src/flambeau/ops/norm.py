@@ -4,8 +4,9 @@ from math import prod
 
 from ..core.declare import composed, composite
 from ..core.modes import no_grad
-from ..core.shape import Window
+from ..core.shape import Window, normal_dim
 from .elementwise import as_float
+from .join import broadcast_tensors
 from .reduce import in_float32, standardized
 
 NN = (
@@ -33,6 +34,11 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
 @composed
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    ndim = max(x1.ndim, x2.ndim)  # the dim is one of both together
+    x1, x2 = (x.reshape(*(1,) * (ndim - x.ndim), *x.shape) for x in (x1, x2))
+    d = normal_dim(dim, max(ndim, 1))
+    if x1.shape[d : d + 1] != x2.shape[d : d + 1]:
+        x1, x2 = broadcast_tensors(x1, x2)
     lengths = x1.norm(2, dim).maximum(eps) * x2.norm(2, dim).maximum(eps)
     return (x1 * x2).sum(dim) / lengths
 
@@ -80,7 +86,7 @@ def _batch_affine_grad(g, y, x, mean, var, weight, bias, eps):
     scale = (var + eps).rsqrt()
     unit = (x - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)
     shift, stretch = g.sum(dims), (g * unit).sum(dims)
-    share = x.shape[1] / x.numel()
+    share = x.shape[1] / max(x.numel(), 1)
     rest = by_channel(shift * share, x.ndim) + unit * by_channel(stretch * share, x.ndim)
     return [(g - rest) * by_channel(scale * weight, x.ndim), None, None, stretch, shift]
 
@@ -92,7 +98,10 @@ def _batch_affine(x, mean, var, weight, bias, *, eps):
 
 @no_grad()
 def track(running_mean, running_var, mean, var, n: int, share) -> None:
-    """Move running statistics towards a batch's of n values each; the variance is kept unbiased."""
+    """Move running statistics towards a batch's of n values each; the variance is kept unbiased. They
+    stay as they are by a batch of none."""
+    if not n:
+        return
     running_mean.assign_(running_mean + (mean - running_mean) * share)
     running_var.assign_(running_var + (var * (n / (n - 1)) - running_var) * share)
 
@@ -161,7 +170,7 @@ def instance_norm(
     n = prod(input.shape[2:])
     if n == 1:
         raise ValueError("one value a channel and sample has no variance: give larger inputs")
-    if running_mean is not None and running_var is not None:
+    if running_mean is not None and running_var is not None and input.shape[0]:
         dims = tuple(range(2, input.ndim))
         var = input.detach().var(dims, correction=0).mean(0)
         track(running_mean, running_var, input.detach().mean((0, *dims)), var, n, momentum)

@@ -221,8 +221,10 @@ def _padded(x, d, before, after, mode):
     if max(before, after) > most >= 0 or (n == 0 and before + after):
         raise ValueError(f"mode={mode!r} can pad dim {d} of size {n} by at most {max(most, 0) if n else 0}")
     ends = {"circular": _wrapped, "reflect": _mirrored}.get(mode, _repeated_ends)
+    if not before and not after:
+        return x
     first, last = ends(x, d, before, after)
-    return cat([first, x, last], d) if before or after else x
+    return cat([first, x, last], d)
 
 
 def _wrapped(x, d, before, after):

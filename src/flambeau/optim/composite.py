@@ -1,7 +1,7 @@
 """Schedules made of schedules, in a row or at once, and one that waits for a value to stand still."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, prod
 from typing import Any, TypedDict, Unpack
 
@@ -52,8 +52,9 @@ class SequentialLR(Together):
             group["lr"] = group["initial_lr"]
         for scheduler in self.schedulers:
             _take_back(scheduler)
-        self.schedulers[0].step()
-        self._last_lr = self.schedulers[0].get_last_lr()
+        first = self.schedulers[bisect_right(self.milestones, 0)]
+        first.begin()
+        self._last_lr = first.get_last_lr()
 
     def step(self, epoch: None = None) -> None:
         """Move the schedule on whose turn it is."""
@@ -61,7 +62,7 @@ class SequentialLR(Together):
         place = bisect_right(self.milestones, self.last_epoch)
         scheduler = self.schedulers[place]
         if place and self.milestones[place - 1] == self.last_epoch:
-            scheduler.step(0)
+            _take_over(scheduler)
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
@@ -109,18 +110,20 @@ class CombinedLR(Together):
         self.last_epoch = 0
         for scheduler in self.schedulers:  # the others have moved the rate since it made its first step
             _take_back(scheduler)
-        self._move([self.base_lrs] * len(self.schedulers))
+        self._move([self.base_lrs] * len(self.schedulers), LRScheduler.begin)
 
     def step(self, epoch: None = None) -> None:
         """Move all of them on, each from the rate that it gave last."""
         self.last_epoch += 1
-        self._move([scheduler.get_last_lr() for scheduler in self.schedulers])
+        self._move(
+            [scheduler.get_last_lr() for scheduler in self.schedulers], lambda scheduler: scheduler.step()
+        )
 
-    def _move(self, before: Sequence[Sequence[float]]) -> None:
+    def _move(self, before: Sequence[Sequence[float]], step: Callable[[LRScheduler], None]) -> None:
         found = []
         for scheduler, rates in zip(self.schedulers, before, strict=True):
             self._set(rates)
-            scheduler.step()
+            step(scheduler)
             found.append(scheduler.get_last_lr())
         reduce = REDUCTIONS[self.reduction]
         factors = (
@@ -234,3 +237,10 @@ def _take_back(scheduler: LRScheduler) -> None:
         _take_back(part)
     if not isinstance(scheduler, ChainedScheduler):  # which counts nothing itself
         scheduler.last_epoch -= 1
+
+
+def _take_over(scheduler: LRScheduler) -> None:
+    """Have a schedule begin whose turn it is; it was counted when it was made."""
+    if not isinstance(scheduler, Together):  # which count nothing themselves
+        scheduler._step_count -= 1
+    scheduler.step(0)

@@ -348,6 +348,13 @@ class Optimizer:
                     shared[p.device] = {n: Tensor.full((), v, device=p.device) for n, v in firsts.items()}
                 own.update(shared[p.device])
 
+    def _as_begun(self, p: Tensor, group: ParamGroup) -> State:
+        """What the state of a parameter begins as, also of one that is frozen."""
+        o = group.rule()
+        counts = dict.fromkeys(self.counts if self.is_counted(o) else (), Tensor.full((), 0.0))
+        firsts = self.begin(p, o).items()
+        return counts | {n: v if isinstance(v, Tensor) else Tensor.full(p.shape, v) for n, v in firsts}
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
 
@@ -388,7 +395,8 @@ class Optimizer:
 
     def _take(self, state_dict: dict[str, Any]) -> None:
         """What load_state_dict does between its hooks."""
-        check_state(state_dict, self.param_groups, self.state, self._name)
+        own = {p: self.state.get(p) or self._as_begun(p, g) for g in self.param_groups for p in g["params"]}
+        check_state(state_dict, self.param_groups, own, self._name)
         shared: dict[Any, State] = {}
         with uninterrupted(), no_grad():
             for i, (group, saved) in enumerate(

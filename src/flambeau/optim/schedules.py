@@ -23,6 +23,7 @@ class LRScheduler:
     """
 
     last_epoch: int
+    _is_initial = False  # whether it makes the step that it begins with
     left_out = frozenset({"optimizer"})  # of state_dict
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
@@ -38,7 +39,15 @@ class LRScheduler:
         self.optimizer, self.last_epoch, self._step_count = optimizer, last_epoch, 0
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self._last_lr: list[float] = []
-        self.step()
+        self.begin()
+
+    def begin(self) -> None:
+        """Make the step that a schedule begins with, as it does when it is made."""
+        self._step_count, self._is_initial = 0, True
+        try:
+            self.step()
+        finally:
+            del self._is_initial
 
     def rate(self, lr: float, base: float) -> float:
         """The rate of a group after `last_epoch` steps, from the one before and the first."""
@@ -112,7 +121,7 @@ class MultiplicativeLR(LambdaLR):
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
         rates = [group["lr"] for group in self.optimizer.param_groups]
-        if not self.last_epoch:
+        if self._is_initial and not self.last_epoch:
             return rates
         return [lr * f(self.last_epoch) for lr, f in zip(rates, self.lr_lambdas, strict=True)]
 
@@ -205,7 +214,8 @@ class LinearLR(LRScheduler):
             return lr * self.start_factor
         if t > self.total_iters:
             return lr
-        return lr * (1 + rise / (self.total_iters * self.start_factor + (t - 1) * rise))
+        factor = 1 + rise / (self.total_iters * self.start_factor + (t - 1) * rise)
+        return lr * max(factor, 0.0)  # on the way to 0 rounding may bring it below
 
     def rate_at_once(self, base: float) -> float:
         share = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -294,7 +304,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Move on by one, or to an epoch, which may be a fraction."""
-        at = self.last_epoch + 1 if epoch is None else epoch
+        at = self.last_epoch + 1 + self.T_cur % 1 if epoch is None else epoch
         if at < 0:
             raise ValueError(
                 f"CosineAnnealingWarmRestarts.step({epoch}): is before the start: give 0 or more"

@@ -90,6 +90,11 @@ class ASGD(Optimizer):
         own = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
         super().__init__(params, own, shared)
 
+    def count(self, s: State, o: Any) -> None:
+        """The step, of which the first is made at the rate there is then."""
+        super().count(s, o)
+        s["eta"].assign_(s["step"].eq(1).where(o.lr, s["eta"]))
+
     def after(self, s: State, o: Any) -> None:
         """The rate and the share of the next step."""
         step = s["step"]

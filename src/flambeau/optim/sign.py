@@ -29,14 +29,15 @@ class Rprop(Optimizer):
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """The gradient before, and the sizes of steps."""
-        return {"prev": 0.0, "step_size": o.lr.value}
+        return {"prev": 0.0, "step_size": o.lr.value}  # or what the rate is when it first moves
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         agrees = g * s["prev"]
         factor = (agrees > 0).where(o.etas[1], (agrees < 0).where(o.etas[0], 1.0))
         low, high = o.step_sizes
-        size = s["step_size"].assign_((s["step_size"] * factor).maximum(low).minimum(high))
+        before = s["step"].eq(1).where(o.lr, s["step_size"])
+        size = s["step_size"].assign_((before * factor).maximum(low).minimum(high))
         g = s["prev"].assign_((agrees < 0).where(0.0, g))
         return p - g.sign() * size
 

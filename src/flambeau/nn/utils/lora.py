@@ -47,7 +47,8 @@ class LoRALinear(Module):
     def merged(self) -> Linear:
         """The linear layer with what was learned added to its weight; of a quantised one, one of floats."""
         base = _floats(self.base) if isinstance(self.base, QuantizedLinear) else self.base
-        base.weight.assign_(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
+        # another parameter: the weight may be that of an embedding too, to which nothing was added
+        base.weight = Parameter(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
         return base.requires_grad_(True)
 
     def extra_repr(self) -> str:
@@ -93,16 +94,20 @@ def _matches(name: str, pattern: str | tuple[str, ...]) -> bool:
 
 
 def _replaced(model: Module, kinds: tuple[type, ...], make: Any, pattern: str | tuple[str, ...]) -> int:
-    """Put make(module) in the place of each module of these kinds whose dotted name matches; how many."""
+    """Put make(module) in the place of each module of these kinds whose dotted name matches, those inside of
+    others first, and a shared one's in all of its places; how many places."""
     found = [
-        (owner, last, f"{prefix}{last}")
+        (owner, last, m, f"{prefix}{last}")
         for prefix, owner in model._tree()
         for last, m in owner._own(Module)
         if type(m) in kinds
     ]
-    chosen = [(owner, last) for owner, last, name in found if _matches(name, pattern)]
-    for owner, last in chosen:
-        setattr(owner, last, make(getattr(owner, last)))
+    chosen = [(owner, last, m) for owner, last, m, name in found if _matches(name, pattern)]
+    made: dict[Module, Module] = {}
+    for owner, last, m in reversed(chosen):
+        if m not in made:
+            made[m] = make(m)
+        setattr(owner, last, made[m])
     return len(chosen)
 
 

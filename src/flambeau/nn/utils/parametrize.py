@@ -46,9 +46,16 @@ class ParametrizationList(ModuleList):
             self.right_inverse(original)
         except NotImplementedError:  # a map that can't be undone: the tensor is what goes into it
             self._take(original)
-        if not unsafe and (made := describe(self())) != self.shown:
-            rule = "a parametrization keeps shape and dtype: change it, or give unsafe=True"
-            raise ValueError(f"register_parametrization({self.shown} becomes {made}): {rule}")
+        if not unsafe:
+            _check_kept(self.shown, self())
+
+    def add(self, parametrization: Module, unsafe: bool) -> None:
+        """Put one behind the others; the originals stay, as PyTorch has it."""
+        if not unsafe:
+            value = self()
+            _check_kept(describe(value), parametrization(value))
+        self.append(parametrization)
+        self.unsafe |= unsafe
 
     def originals(self) -> list[Tensor]:
         """The tensors that the value is computed from."""
@@ -56,10 +63,15 @@ class ParametrizationList(ModuleList):
 
     @no_grad()
     def right_inverse(self, value: Tensor) -> None:
-        """Take such originals that the value is computed from them."""
+        """Take such originals that the value is computed from them; NotImplementedError where a map has no
+        right_inverse."""
         found: Any = value
         for m in reversed(list(self)):
-            found = getattr(m, "right_inverse", lambda v: v)(found)
+            undo = getattr(m, "right_inverse", None)
+            if undo is None:
+                rule = "can't be undone: write its right_inverse(value), or set the original"
+                raise NotImplementedError(f"{type(m).__name__}: {rule}")
+            found = undo(found)
         self._take(found)
 
     def _take(self, found: Any) -> None:
@@ -87,6 +99,13 @@ class ParametrizationList(ModuleList):
         return value
 
 
+def _check_kept(shown: str, value: Any) -> None:
+    """ValueError where a parametrization made another shape or dtype of a tensor."""
+    if (made := describe(value)) != shown:
+        rule = "a parametrization keeps shape and dtype: change it, or give unsafe=True"
+        raise ValueError(f"register_parametrization({shown} becomes {made}): {rule}")
+
+
 def _chains(module: Module) -> Any:
     """The parametrizations of a module by the names of its tensors."""
     return vars(module)["parametrizations"]
@@ -112,14 +131,11 @@ def register_parametrization(
     module.parametrizations.NAME.original. Returns the module.
 
     tensor_name: its name. parametrization: a module of the tensor; where it has right_inverse(value), the
-    value stays what it is, and may be assigned to. unsafe: shapes and dtypes may change. ValueError for
-    another name, and where shape or dtype change.
+    value stays what it is, and may be assigned to. One more is put behind, of the value there is. unsafe:
+    shapes and dtypes may change. ValueError for another name, and where shape or dtype change.
     """
     if is_parametrized(module, tensor_name):
-        chain = _chains(module)[tensor_name]
-        value = getattr(module, tensor_name).detach()
-        chain.append(parametrization)
-        chain.right_inverse(value)
+        _chains(module)[tensor_name].add(parametrization, unsafe)
         return module
     tensor = vars(module).get(tensor_name)
     if not isinstance(tensor, Tensor):

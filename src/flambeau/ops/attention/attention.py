@@ -22,7 +22,7 @@ def _plain(q, k, bias, scale, softcap, heads, where, tanh):
     """The scores, in any array library: [heads, queries, keys], -inf where masked."""
     group = q.shape[0] // max(k.shape[0], 1)
     k = k.reshape(k.shape[0], 1, *k.shape[1:])
-    s = (q.reshape(-1, group, *q.shape[1:]) @ k.swapaxes(-1, -2)) * scale
+    s = (q.reshape(k.shape[0], group, *q.shape[1:]) @ k.swapaxes(-1, -2)) * scale
     s = s.reshape(q.shape[0], q.shape[1], k.shape[2])
     s = s if softcap is None else tanh(s * (1 / softcap)) * softcap
     if bias is not None:
@@ -270,10 +270,13 @@ def scaled_dot_product_attention(
     few = key.shape[-3:-2] if enable_gqa else heads
     k, v = (x.expand(*lead, *few, *x.shape[-2:]) for x in (key, value))
     n, m, d, e = *q.shape[-2:-1], *k.shape[-2:], v.shape[-1]
+    if 0 in (*lead, *heads, n, m, e):  # zeros, which all three have gradients by
+        of_q, of_k, of_v = (x.narrow(-1, 0, 0).sum() for x in (q, k, v))
+        return (of_q + of_k + of_v).expand(*lead, *heads, n, e).to(query.dtype)
     scale = float(1 / sqrt(max(d, 1)) if scale is None else scale)
     attrs = {"scale": scale, "causal": is_causal, "softcap": softcap, "heads": prod(heads)}
     bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
-    by_ops = dropout_p or max(d, e) > WIDEST or 0 in (n, m, d, e)
+    by_ops = dropout_p or max(d, e) > WIDEST or not d
     by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
     wide = dt.promote(query.dtype, key.dtype, value.dtype).as_float
     by_ops = by_ops or wide is dt.float64

@@ -70,6 +70,8 @@ def _bags(offsets, n: int):
 
 def _pooled(rows, used, bag, bags: int, mode: str):
     """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
+    if not rows.shape[0]:
+        return rows.sum(0).expand(bags, rows.shape[1])  # zeros, which the table has a gradient by
     zeros = type(rows).zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
     count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":
