@@ -22,6 +22,7 @@ from .checkpoints import BEST, Checkpoints, link, load_state, save_state
 from .checks import (
     check_fit,
     check_given,
+    check_later,
     check_monitors,
     check_optimizer,
     options_of,
@@ -34,7 +35,7 @@ from .losses import Entry, Losses, ReadWindow, kept_of, may_rewind
 from .options import LearnerOptions, checked
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
-from .run_state import places_of, put_back, put_places, state_of
+from .run_state import is_over, places_of, put_back, put_places, state_of
 from .steps import PlacedBatch, Steps, Trained, evaluating, inputs_of, to_batch
 from .tally import SplitTally, count_beside
 from .watch import EpochWatch
@@ -243,9 +244,13 @@ class Learner:
         """Go on from the directory's checkpoint, or from where this learner stopped; else anew."""
         if resume and self.checkpoints is None:
             raise ValueError("fit(resume=True): there is nothing to go on from: give the learner a directory")
-        self.reason = None
+        was_early, self.reason = self.reason == "early", None
+        if resume and was_early and is_over(self.callbacks.values()):
+            self.reason = "early"  # the same call again
         if self.checkpoints is not None and (not self.step or (resume and self.is_broken)):
             self._find_checkpoint(self.checkpoints, resume)
+        elif self.checkpoints is not None and self.checkpoints.last is None:  # another place was loaded
+            check_later(self.checkpoints.later((self.epoch, self.step)), self.step)
         self.is_broken = False
         put_places(loaders, self.places)
         if self.random is not None:
