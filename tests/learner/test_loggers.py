@@ -47,6 +47,23 @@ def test_values_are_held_for_a_moment_and_no_other_event(tmp_path):
     assert any(holds)
 
 
+def test_a_clock_that_is_set_back_holds_nothing_longer(tmp_path):
+    logger = JSONL(tmp_path / "e.jsonl")
+    for event in (
+        next(played.run()),
+        *(Values("train", 0, [i], {}, at=at) for i, at in enumerate((50, 9, 9.1))),
+    ):
+        logger(event)
+    assert [e.at for e in logger.held] == [9.1] and len(list(read_events(tmp_path / "e.jsonl"))) == 3
+
+
+def test_runs_beside_that_cant_be_read_are_left_out(tmp_path):
+    for name in ("first", "own"):
+        log(JSONL(), played.run(name, directory=str(tmp_path / name)))
+    (tmp_path / "strange" / "events.jsonl").mkdir(parents=True)
+    assert [state.name for state in beside(tmp_path / "own")] == ["first"]
+
+
 def test_a_line_that_was_cut_costs_itself_alone(tmp_path):
     events, path = list(played.run()), tmp_path / "a" / "log.jsonl"
     log(JSONL(path), events[:-1])
