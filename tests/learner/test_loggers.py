@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 from helpers import played
 
+import flambeau as fb
+from flambeau import nn, optim
 from flambeau.errors import FlambeauError
-from flambeau.learner import loggers
+from flambeau.learner import Callback, Learner, loggers
 from flambeau.learner.events import EpochEnded, RunEnded, RunStarted, Values
 from flambeau.learner.loggers import CSV, JSONL, LogCalls, Page, TensorBoard
 from flambeau.learner.page import html
@@ -113,6 +115,31 @@ def test_csv_of_a_run_that_goes_on_has_each_step_once(tmp_path):
     assert steps == list(range(1, 59))
     log(CSV(path), [*events[:4], events[-1]])
     assert len(rows(path)) == 20  # another run
+
+
+def test_a_run_that_was_killed_and_goes_on_has_each_step_once(tmp_path):
+    def fit(*callbacks):
+        model = nn.Linear(2, 1).to("cpu")
+        options = {"directory": tmp_path, "checkpoint_every": 3, "callbacks": callbacks}
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        learner = Learner(model, optimizer, nn.MSELoss(), renderers=[CSV(), JSONL()], **options)
+        batches = [(fb.ones(2, 2, device="cpu"), fb.zeros(2, 1, device="cpu"))] * 4
+        learner.fit(batches, epochs=2, resume=True)
+
+    class Killed(Callback):
+        def after_step(self, learner):
+            learner.checkpoints.wait()
+            if learner.step == 5:
+                learner.stop("killed")
+
+    fit(Killed())
+    fit()
+    steps = [
+        int(row["step"])
+        for row in rows(tmp_path / "metrics.csv")
+        if row["of"] == "step" and row["name"] == "loss"
+    ]
+    assert steps == [*range(1, 9)] == [step for step, _ in read_run(tmp_path).points("loss", "train")]
 
 
 def records(path):
