@@ -248,6 +248,19 @@ def test_a_run_that_stopped_early_stays_so_when_the_call_is_made_again(tmp_path)
     assert [*epochs, len(learner.fit(loader(), loader(), epochs=9, resume=True))] == [2, 2, 2, 3]
 
 
+def test_a_model_trains_on_after_an_evaluation_that_failed():
+    def failing():
+        yield from loader()
+        raise OSError("disk")
+
+    learner = made()
+    learner.row = {"train_loss": 1.0}
+    for call in (learner.evaluate, learner.predict):
+        with pytest.raises(OSError):
+            call(failing())
+        assert learner.model.training and learner.row == {"train_loss": 1.0}
+
+
 def test_named_tuples_in_a_batch_are_tensors_too():
     from collections import namedtuple
 
