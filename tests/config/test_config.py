@@ -52,6 +52,39 @@ GIVEN = Config(
 )  # fmt: skip
 
 
+@dataclass
+class Deep:
+    model: Model = field(default_factory=lambda: Model(12, (64,), 0.5))
+    inner: Config = field(default_factory=lambda: Config(Path("d"), model=Model(7)))
+
+
+def test_a_field_of_a_dataclass_leaves_the_others_as_its_default_has_them(capsys):
+    assert parse(Deep, ["--model.dropout", "0.1"]).model == Model(12, (64,), 0.1)
+    assert from_dict(Deep, {"model": {"depth": 1}}).model == Model(1, (64,), 0.5)
+    found = parse(Deep, ["--inner.model.dropout", "0.1"]).inner
+    assert found == Config(Path("d"), model=Model(7, (8, 8), 0.1))
+    assert parse(Config, ["--data", "d", "--teacher.depth", "1"]).teacher == Model(1)  # its default is None
+    with pytest.raises(SystemExit):
+        parse(Deep, ["--help"])
+    told = capsys.readouterr().out
+    assert "layers  [default 12]" in told and "[default 7]" in told and "a folder of files  [default" in told
+
+
+@dataclass
+class Keyed:
+    rates: dict[int, float]
+    rules: dict[Rule, list[int]]
+
+
+def test_keys_are_of_their_type_again():
+    given = Keyed({1: 0.5, -2: 1.0}, {Rule.sgd: [1]})
+    assert from_dict(Keyed, json.loads(json.dumps(to_dict(given)))) == given
+    assert from_dict(Keyed, {"rates": {1: 0.5, -2: 1.0}, "rules": {"sgd": [1]}}) == given
+    with pytest.raises(ValueError) as e:
+        from_dict(Keyed, {"rates": {"a": 1.0}, "rules": {}})
+    assert str(e.value) == "Keyed(rates): takes keys of int: got 'a'"
+
+
 def test_json_and_back(tmp_path):
     path = tmp_path / "config.json"
     save(GIVEN, path)

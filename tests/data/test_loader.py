@@ -96,13 +96,18 @@ def test_batches_of_other_samplers():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("make", ["shuffled", "sampler", "iterable"])
+@pytest.mark.parametrize("make", ["shuffled", "sampler", "batch_sampler", "iterable"])
 def test_a_loader_goes_on_where_another_was(make, workers):
+    seeds = iter((7, 7, 8))  # what goes on takes the seed, too
+
     def loader():
         if make == "shuffled":
             return DataLoader(NUMBERS, 4, True, seed=7, num_workers=workers)
         if make == "sampler":
             return DataLoader(NUMBERS, 4, sampler=NUMBERS[::-1], num_workers=workers)
+        if make == "batch_sampler":
+            cut = data.BatchSampler(data.RandomSampler(NUMBERS, generator=next(seeds)), 4, False)
+            return DataLoader(NUMBERS, batch_sampler=cut, num_workers=workers)
         return DataLoader(Counting(), 4, num_workers=min(1, workers))
 
     whole = loader()
@@ -272,6 +277,15 @@ def test_a_dataset_with_a_state_of_its_own():
     assert next(iter(loader)).tolist() == [1, 2]
     other.load_state_dict(loader.state_dict())
     assert flat(other) == [3, 4, 5, 6]
+    short, again = DataLoader(Stateful(), 4), DataLoader(Stateful(), 4)
+    batches = iter(short)
+    assert [next(batches).tolist() for _ in range(2)] == [[1, 2, 3, 4], [5, 6]]
+    again.load_state_dict(short.state_dict())  # all were given, but nobody has heard so
+    assert flat(again) == [] and flat(again) == flat(short)
+    with pytest.raises(ValueError) as e:
+        DataLoader(Stateful(), 4, num_workers=1)
+    rule = "it says where it is, and workers would be ahead of the loop: give 0"
+    assert str(e.value) == f"DataLoader(num_workers=1): {rule}"
 
 
 def test_joined_datasets():

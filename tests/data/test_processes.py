@@ -297,8 +297,8 @@ def test_where_there_can_be_none(monkeypatch):
     with_state.state_dict = dict
     with pytest.raises(ValueError) as e:
         DataLoader(with_state, num_workers=1, multiprocessing_context="spawn")
-    rule = "a process would keep to itself where its dataset is: leave it out"
-    assert str(e.value) == f"DataLoader(multiprocessing_context=...): {rule}"
+    rule = "it says where it is, and workers would be ahead of the loop: give 0"
+    assert str(e.value) == f"DataLoader(num_workers=1): {rule}"
     monkeypatch.setattr("flambeau.data.loader.THREADS", False)
     with pytest.raises(fb.FlambeauError) as e:
         DataLoader([1], num_workers=1, multiprocessing_context="spawn")

@@ -170,6 +170,30 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(whole, tmp_path):
     assert messages(events) == [("warning", f"{damaged}: {old.name} is taken")]
 
 
+def test_what_is_written_is_kept_beside_damaged_ones_that_are_further(tmp_path):
+    new, _ = stopped_at(tmp_path, 7)
+    new.write_bytes(b"")
+    learner, _ = made(tmp_path, keep=1, callbacks=[StopsAt(5)])
+    learner.fit(loader(), loader(), epochs=2, resume=True)
+    written = tmp_path / "epoch-0000-step-000000005.safetensors"
+    assert learner.checkpoints.paths() == [new, written] and checkpoints.load_state(written)["step"] == 5
+
+
+def test_a_loaded_run_leaves_no_other_that_is_further(tmp_path):
+    first, _ = made(tmp_path, keep=3)
+    first.fit(loader(), loader(), epochs=3)
+    new, _, old = first.checkpoints.paths()
+    learner, _ = made(tmp_path)
+    learner.load(old)
+    with pytest.raises(ValueError) as e:
+        learner.fit(loader(), loader(), epochs=2)
+    told = f"the learner is at step 7, and {new} is further: a resume would take that"
+    assert str(e.value) == f"fit(...): {told}: give another directory, or move it away"
+    newest, _ = made(tmp_path)
+    newest.load(new)
+    assert len(newest.fit(loader(), loader(), epochs=4)) == 4
+
+
 def test_no_whole_checkpoint(tmp_path):
     new, old = stopped_at(tmp_path, 7)
     new.write_bytes(new.read_bytes()[:200])
@@ -380,6 +404,23 @@ def test_the_first_bad_op_its_line_and_its_batch_are_named(tmp_path):
     assert (e.value.step, e.value.index, e.value.path) == (3, 3, path)
     ended = next(e for e in events if isinstance(e, RunEnded))
     assert (ended.reason, ended.text) == ("nan", str(e.value))
+
+
+def test_a_batch_that_cant_be_written_hides_no_cause(tmp_path):
+    fb.manual_seed(0)
+    model = nn.Linear(3, 2).to("cpu")
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    def loss(output, target):
+        return nn.functional.cross_entropy(output, target["y"])
+
+    learner = Learner(model, optimizer, loss, directory=tmp_path, renderers=[])
+    batches = [(X[:8] * scale, {"y": Y[:8], "ids": {1, 2}}) for scale in (1, np.inf)]
+    with pytest.raises(fb.learner.NotFinite) as e:
+        learner.fit(batches, epochs=1)
+    there = "its batch is in the error's .batch alone (save: what stands at '0.target.ids' is {1, 2}, a set"
+    assert there in str(e.value) and "a value that was given is not finite" in str(e.value)
+    assert (e.value.step, e.value.path) == (1, None) and e.value.batch[0][1]["ids"] == {1, 2}
 
 
 def test_weights_that_grow_too_large_are_gone_back_to(device):

@@ -134,7 +134,7 @@ def test_a_run_is_the_loop_written_by_hand(device, options):
     steps = 6 if options.get("accumulate") else 14
     assert learner.step == steps and [row["step"] for row in history] == [steps // 2, steps]
     told = [s for e in of(Values, events) for s in e.steps]
-    assert told == list(range(steps))
+    assert told == list(range(1, steps + 1))
     rates = [lr for e in of(Values, events) for lr in e.values["lr"]]
     assert rates == [0.1] * steps
 

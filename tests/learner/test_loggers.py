@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 from helpers import played
 
+import flambeau as fb
+from flambeau import nn, optim
 from flambeau.errors import FlambeauError
-from flambeau.learner import loggers
+from flambeau.learner import Callback, Learner, loggers
 from flambeau.learner.events import EpochEnded, RunEnded, RunStarted, Values
 from flambeau.learner.loggers import CSV, JSONL, LogCalls, Page, TensorBoard
 from flambeau.learner.page import html
@@ -45,6 +47,23 @@ def test_values_are_held_for_a_moment_and_no_other_event(tmp_path):
         assert not held or event.at - held[0].at < 0.25
         holds.append(bool(held))
     assert any(holds)
+
+
+def test_a_clock_that_is_set_back_holds_nothing_longer(tmp_path):
+    logger = JSONL(tmp_path / "e.jsonl")
+    for event in (
+        next(played.run()),
+        *(Values("train", 0, [i], {}, at=at) for i, at in enumerate((50, 9, 9.1))),
+    ):
+        logger(event)
+    assert [e.at for e in logger.held] == [9.1] and len(list(read_events(tmp_path / "e.jsonl"))) == 3
+
+
+def test_runs_beside_that_cant_be_read_are_left_out(tmp_path):
+    for name in ("first", "own"):
+        log(JSONL(), played.run(name, directory=str(tmp_path / name)))
+    (tmp_path / "strange" / "events.jsonl").mkdir(parents=True)
+    assert [state.name for state in beside(tmp_path / "own")] == ["first"]
 
 
 def test_a_line_that_was_cut_costs_itself_alone(tmp_path):
@@ -96,6 +115,31 @@ def test_csv_of_a_run_that_goes_on_has_each_step_once(tmp_path):
     assert steps == list(range(1, 59))
     log(CSV(path), [*events[:4], events[-1]])
     assert len(rows(path)) == 20  # another run
+
+
+def test_a_run_that_was_killed_and_goes_on_has_each_step_once(tmp_path):
+    def fit(*callbacks):
+        model = nn.Linear(2, 1).to("cpu")
+        options = {"directory": tmp_path, "checkpoint_every": 3, "callbacks": callbacks}
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        learner = Learner(model, optimizer, nn.MSELoss(), renderers=[CSV(), JSONL()], **options)
+        batches = [(fb.ones(2, 2, device="cpu"), fb.zeros(2, 1, device="cpu"))] * 4
+        learner.fit(batches, epochs=2, resume=True)
+
+    class Killed(Callback):
+        def after_step(self, learner):
+            learner.checkpoints.wait()
+            if learner.step == 5:
+                learner.stop("killed")
+
+    fit(Killed())
+    fit()
+    steps = [
+        int(row["step"])
+        for row in rows(tmp_path / "metrics.csv")
+        if row["of"] == "step" and row["name"] == "loss"
+    ]
+    assert steps == [*range(1, 9)] == [step for step, _ in read_run(tmp_path).points("loss", "train")]
 
 
 def records(path):

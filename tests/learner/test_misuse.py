@@ -240,6 +240,27 @@ def test_more_patience_takes_a_stopped_run_on(tmp_path):
     assert [run(n) for n in (1, 1, 3)] == [2, 2, 4]
 
 
+def test_a_run_that_stopped_early_stays_so_when_the_call_is_made_again(tmp_path):
+    stopping = EarlyStopping("valid_loss", 1, min_delta=100.0)
+    learner = made(directory=tmp_path, early_stopping=stopping)
+    epochs = [len(learner.fit(loader(), loader(), epochs=9, resume=True)) for _ in range(3)]
+    stopping.patience = 2
+    assert [*epochs, len(learner.fit(loader(), loader(), epochs=9, resume=True))] == [2, 2, 2, 3]
+
+
+def test_a_model_trains_on_after_an_evaluation_that_failed():
+    def failing():
+        yield from loader()
+        raise OSError("disk")
+
+    learner = made()
+    learner.row = {"train_loss": 1.0}
+    for call in (learner.evaluate, learner.predict):
+        with pytest.raises(OSError):
+            call(failing())
+        assert learner.model.training and learner.row == {"train_loss": 1.0}
+
+
 def test_named_tuples_in_a_batch_are_tensors_too():
     from collections import namedtuple
 

@@ -40,6 +40,23 @@ def test_plain_lines():
     assert out.getvalue() == LINES
 
 
+def test_plain_lines_say_what_a_terminal_has_no_letters_for():
+    out = io.BytesIO()
+    lines = PlainLines(io.TextIOWrapper(out, encoding="ascii"))
+    lines(RunStarted("l\u00e4uf", "", "cpu", 1, 2, 0, False, {}))
+    assert out.getvalue() == b"l\\xe4uf on cpu, 2 parameters\n"
+
+
+def test_plain_lines_go_on_where_a_clock_is_set_back():
+    out = io.StringIO()
+    lines = PlainLines(out)
+    lines(RunStarted("r", "", "cpu", 1, 2, 0, False, {}, at=1000.0))
+    lines(EpochStarted("train", 0, 1, 100, at=1000.0))
+    for i in range(1, 5):
+        lines(Progress("train", 0, i, 100, i, i, 11.0 * i, {}, 0, at=11.0 * i))
+    assert len(out.getvalue().splitlines()) == 5
+
+
 def test_plain_lines_survive_a_terminal_that_is_gone():
     class Gone(io.StringIO):
         def write(self, _):

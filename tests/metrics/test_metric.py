@@ -657,3 +657,13 @@ def test_targets_that_are_no_classes_are_told_by_compute():
     warned.update(3.0, 2.0)
     with pytest.warns(UserWarning, match=r"MeanMetric.compute\(\): 1 values were NaN and left out"):
         assert warned.compute() == 3
+
+
+def test_a_score_that_is_ignored_makes_no_logits_of_the_others():
+    """As torchmetrics where it counts by a matrix: 0.3 is a probability, whatever 5.0 is."""
+    scores = fb.tensor([0.9, 0.3, 5.0, 0.2], device="cpu"), fb.tensor([1, 0, -1, 1], device="cpu")
+    wanted = {m.BinaryJaccardIndex: 0.5, m.BinaryCohenKappa: 0.4, m.BinaryConfusionMatrix: [[1, 0], [1, 1]]}
+    for kind, value in wanted.items():
+        metric = kind(ignore_index=-1, device="cpu")
+        metric.update(*scores)
+        assert np.allclose(metric.compute(), value), kind

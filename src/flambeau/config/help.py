@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import is_dataclass
 from typing import Any
 
-from .kinds import dataclass_in, known, named
+from .kinds import dataclass_in, default_of, known, named
 from .values import to_dict
 
 
@@ -39,8 +39,8 @@ def told(cls: Any) -> dict[str, str]:
     return out
 
 
-def rows_of(cls: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """(option with its type, what is said of it) of all fields."""
+def rows_of(cls: Any, prefix: str = "", owner: Any = None) -> Iterator[tuple[str, str]]:
+    """(option with its type, what is said of it) of all fields; owner: a `cls` that has the defaults."""
     said = {
         name: text
         for base in reversed(cls.__mro__)
@@ -50,10 +50,13 @@ def rows_of(cls: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, entry in known(cls).items():
         inner = dataclass_in(entry.kind)
         if inner:
-            yield from rows_of(inner, f"{prefix}{name}.")
+            default = default_of(owner, name, entry)
+            yield from rows_of(inner, f"{prefix}{name}.", default if type(default) is inner else None)
             continue
         text = entry.field.metadata.get("help", said.get(name, ""))
-        default = "required" if entry.is_required else f"default {json.dumps(to_dict(entry.default))}"
+        is_required = entry.is_required and owner is None
+        value = default_of(owner, name, entry)
+        default = "required" if is_required else f"default {json.dumps(to_dict(value))}"
         yield f"{option(prefix + name)} {named(entry.kind)}", f"{text}  [{default}]".strip()
 
 

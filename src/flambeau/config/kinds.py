@@ -49,6 +49,14 @@ class KnownField(NamedTuple):
         return made() if made is not MISSING else self.field.default
 
 
+def default_of(owner: Any, name: str, entry: KnownField) -> Any:
+    """What a field is where it was not given: as the dataclass `owner` has it, if any, else as it says
+    itself; None for one that is required."""
+    if owner is not None:
+        return getattr(owner, name)
+    return None if entry.is_required else entry.default
+
+
 def known(cls: Any) -> dict[str, KnownField]:
     """The fields of a dataclass that its `__init__` takes."""
     hints = get_type_hints(cls)

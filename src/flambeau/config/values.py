@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from ..errors import suggest
-from .kinds import SEQUENCES, check_class, dataclass_in, is_union, known, named
+from .kinds import SEQUENCES, check_class, dataclass_in, default_of, is_union, known, named
 
 T = TypeVar("T")
 
@@ -65,6 +65,16 @@ def of_literal(kind: Any, value: Any) -> Any:
     raise ValueError(f"takes {named(kind)}: got {value!r}{suggest(str(value), get_args(kind))}")
 
 
+def of_key(kind: Any, key: Any) -> Any:
+    """A key as a type: JSON has texts alone."""
+    if kind in (int, float) and isinstance(key, str):
+        try:
+            return kind(key)
+        except ValueError:
+            raise ValueError(f"takes keys of {named(kind)}: got {key!r}") from None
+    return made(kind, key)
+
+
 def made(kind: Any, value: Any) -> Any:
     """A value of JSON as a type; ValueError with the reason where it is none."""
     origin = get_origin(kind) or kind
@@ -77,7 +87,8 @@ def made(kind: Any, value: Any) -> Any:
     if origin in SEQUENCES:
         return of_sequence(kind, value, made)
     if origin is dict:
-        return {k: made((*get_args(kind), Any, Any)[1], v) for k, v in of_scalar(dict, value).items()}
+        key, inner = (get_args(kind) or (Any, Any))[:2]
+        return {of_key(key, k): made(inner, v) for k, v in of_scalar(dict, value).items()}
     if kind is Path:
         return Path(of_scalar(str, value))
     if is_dataclass(kind):
@@ -100,9 +111,11 @@ class AtField(ValueError):
         self.where, self.reason = where, reason
 
 
-def from_fields(cls: Any, given: Mapping[str, Any], prefix: str) -> Any:
-    """A dataclass from values by the names of its fields; `prefix` leads to it in messages."""
+def from_fields(cls: Any, given: Mapping[str, Any], prefix: str, default: Any = None) -> Any:
+    """A dataclass from values by the names of its fields, of which `default`, where it is one, has the rest;
+    `prefix` leads to it in messages."""
     there, found = known(cls), {}
+    default = default if type(default) is cls else None
     for name, value in given.items():
         where = f"{prefix}{name}"
         if name not in there:
@@ -111,7 +124,7 @@ def from_fields(cls: Any, given: Mapping[str, Any], prefix: str) -> Any:
         inner = dataclass_in(kind)
         try:
             found[name] = (
-                from_fields(inner, value, f"{where}.")
+                from_fields(inner, value, f"{where}.", default_of(default, name, there[name]))
                 if inner and isinstance(value, dict)
                 else made(kind, value)
             )
@@ -120,7 +133,11 @@ def from_fields(cls: Any, given: Mapping[str, Any], prefix: str) -> Any:
         except (ValueError, TypeError) as e:
             raise AtField(where, str(e)) from None
     for name, entry in there.items():
-        if name not in found and entry.is_required:
+        if name in found:
+            continue
+        if default is not None:
+            found[name] = getattr(default, name)
+        elif entry.is_required:
             raise AtField(f"{prefix}{name}", f"it has no default: give {named(entry.kind)}")
     return cls(**found)
 
@@ -147,7 +164,7 @@ def to_dict(config: Any) -> Any:
     if isinstance(config, Path):
         return str(config)
     if isinstance(config, Mapping):
-        return {str(k): to_dict(v) for k, v in config.items()}
+        return {str(to_dict(k)): to_dict(v) for k, v in config.items()}
     return [to_dict(v) for v in config] if isinstance(config, SEQUENCES) else config
 
 

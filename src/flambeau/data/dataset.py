@@ -53,8 +53,8 @@ class IterableDataset:
     """Items one after the other, without a length: a subclass writes `__iter__`.
 
     With several workers each iterates the dataset: `get_worker_info()` says which it is, to take its share.
-    One with state_dict and load_state_dict goes on where it was; else what was given is given again and
-    dropped.
+    One with state_dict and load_state_dict goes on where it was, and takes no workers; else what was given is
+    given again and dropped.
     """
 
     def __iter__(self) -> Iterator[Any]:

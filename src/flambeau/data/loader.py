@@ -117,6 +117,8 @@ class DataLoader:
         self.sampler = sampler
         self.epoch = 0  # the next one
         self._at = (0, 0)  # the epoch that goes on, and how many batches of it were given
+        self._is_over = False  # a dataset with a place of its own gave its last item for those
+        self._began: int | None = None  # the batch sampler's epoch that goes on
         self._resumed: tuple[int, int] | None = None
         self._workers: Workers | None = None
         self._loops = 0  # over a dataset that is iterated
@@ -134,6 +136,9 @@ class DataLoader:
         if self.batch_size is None and self.drop_last:
             rule = "there are no batches: give batch_size"
             raise ValueError(f"DataLoader(batch_size=None, drop_last=True): {rule}")
+        if self.num_workers and hasattr(self.dataset, "state_dict"):
+            rule = "it says where it is, and workers would be ahead of the loop: give 0"
+            raise ValueError(f"DataLoader(num_workers={self.num_workers}): {rule}")
         if not self.num_workers and any(o[name] for name in OF_WORKERS):
             rule = f"{', '.join(OF_WORKERS[:-1])} and {OF_WORKERS[-1]} are for workers: give 1"
             raise ValueError(f"DataLoader(num_workers=0): {rule}")
@@ -147,9 +152,6 @@ class DataLoader:
         if not THREADS:
             rule = "a browser has no processes: leave it out"
             raise FlambeauError(f"DataLoader(multiprocessing_context={given!r}): {rule}")
-        if hasattr(self.dataset, "state_dict"):
-            rule = "a process would keep to itself where its dataset is: leave it out"
-            raise ValueError(f"DataLoader(multiprocessing_context=...): {rule}")
         from flambeau.data.processes import context_of  # a page has no multiprocessing
 
         return context_of(given)
@@ -170,11 +172,19 @@ class DataLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """Where it is: seed, epoch, how many of its batches were given; and the dataset's own state."""
-        state: dict[str, Any] = {"seed": list(getattr(self.sampler, "seed", ())), "epoch": self._at[0]}
+        sampler = self._ordered()
+        state: dict[str, Any] = {"seed": list(getattr(sampler, "seed", ())), "epoch": self._at[0]}
         state |= {"batch": self._at[1], "batch_size": self.batch_size, "items": self._items()}
+        if self.batch_sampler is not None and sampler is not None:
+            state["sampler"] = sampler.epoch if self._began is None else self._began
         if hasattr(self.dataset, "state_dict"):
-            state["dataset"] = self.dataset.state_dict()
+            state |= {"dataset": self.dataset.state_dict(), "is_over": self._is_over}
         return state
+
+    def _ordered(self) -> OrderedSampler | None:
+        """The sampler whose order follows from a seed: of a batch sampler, the one that it cuts."""
+        found = self.sampler if self.batch_sampler is None else getattr(self.batch_sampler, "sampler", None)
+        return found if isinstance(found, OrderedSampler) else None
 
     def _items(self) -> int | None:
         """How many indices, or batches of them, an epoch has; None where nothing says so."""
@@ -194,15 +204,20 @@ class DataLoader:
             told = f"it is {given} batches into an epoch of {items} items, and this loader has {mine}"
             cure = "give the dataset as it was, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {told}: {cure}")
-        if state_dict["seed"] and isinstance(self.sampler, OrderedSampler):
-            self.sampler.seed = list(state_dict["seed"])
+        if (sampler := self._ordered()) is not None:
+            sampler.seed = list(state_dict["seed"] or sampler.seed)
+            sampler.epoch = state_dict.get("sampler", sampler.epoch)
+        self._began = None
         if "dataset" in state_dict:
             self.dataset.load_state_dict(state_dict["dataset"])
+        self._is_over = state_dict.get("is_over", False)
         self._at = self._resumed = (state_dict["epoch"], state_dict["batch"])
 
     def __iter__(self) -> Iterator[Any]:
         epoch, given = self._resumed or (self.epoch, 0)
-        self._resumed, self.epoch, self._at = None, epoch + 1, (epoch, given)
+        sampler, is_over = self._ordered(), self._resumed is not None and self._is_over
+        self._resumed, self.epoch, self._at, self._is_over = None, epoch + 1, (epoch, given), is_over
+        self._began = None if sampler is None else sampler.epoch
         return self._counted(epoch, given)
 
     def _counted(self, epoch: int, given: int) -> Iterator[Any]:
@@ -214,7 +229,7 @@ class DataLoader:
                 yield batch
         finally:
             del batches  # Python 3.12.3 would keep them, and their workers, beyond a `close` of this one
-        self._at = (epoch + 1, 0)
+        self._at, self._is_over, self._began = (epoch + 1, 0), False, None
 
     # --- of datasets with items by index ---
 
@@ -245,11 +260,19 @@ class DataLoader:
     # --- of datasets that are iterated ---
 
     def _iterated(self, epoch: int, given: int) -> Iterator[Any]:
+        if self._is_over:
+            return iter(())
         skip = 0 if hasattr(self.dataset, "load_state_dict") else given
-        fetch = ByTurn(self.dataset, self.collate_fn, self.batch_size, self.drop_last)
+        items = self._until_over() if hasattr(self.dataset, "state_dict") else self.dataset
+        fetch = ByTurn(items, self.collate_fn, self.batch_size, self.drop_last)
         if not self.num_workers or not THREADS:
             return islice(fetch.batches(), skip, None)
         return islice(self._until_all_are_over(fetch, epoch), skip, None)
+
+    def _until_over(self) -> Iterator[Any]:
+        """The dataset's items. A short last batch is given when the dataset stands at its next epoch."""
+        yield from self.dataset
+        self._is_over = True
 
     def _until_all_are_over(self, fetch: ByTurn, epoch: int) -> Iterator[Any]:
         self._loops += 1

@@ -42,12 +42,15 @@ def not_finite(
     entry = window.entries[i]
     cause = first_cause(t, window, i)
     batch = [(b.inputs, b.target) for b in entry.batches]
-    path = None
+    path, trouble = None, ""
     if folder is not None:
         path = folder / f"not-finite-step-{entry.step:09}.safetensors"
-        save([{"inputs": list(inputs), "target": target} for inputs, target in batch], path)
+        try:
+            save([{"inputs": list(inputs), "target": target} for inputs, target in batch], path)
+        except (FlambeauError, OSError, TypeError) as e:  # what made the loss is what counts
+            path, trouble = None, f" alone ({e})"
     where = f"step {entry.step} (epoch {epoch + 1}, batch {entry.index})"
-    there = "its batch is in the error's .batch" if path is None else f"its batch is in {path}"
+    there = f"its batch is in the error's .batch{trouble}" if path is None else f"its batch is in {path}"
     text = f"fit: {where}: the loss is {loss}: {cause}: {there}: look at it, or use a smaller learning rate"
     facts = {"step": entry.step, "epoch": epoch, "index": entry.index, "loss": loss, "cause": cause}
     return NotFinite(text, **facts, batch=batch, path=path)

@@ -120,7 +120,8 @@ class Checkpoints:
             if job.is_best:
                 link(job.path, self.folder / BEST)
             self._told.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
-            for old in self.paths()[self.keep :]:
+            later = self.later(place_in(job.path.name) or (0, 0))  # damaged ones, which were passed over
+            for old in self.paths()[len(later) + self.keep :]:
                 old.unlink()
         except OSError as e:
             self.failed = e
@@ -139,10 +140,14 @@ class Checkpoints:
     def paths(self) -> list[Path]:
         """The files that are there, the newest first."""
         with suppress(OSError):
-            found = [(NAME.fullmatch(entry.name), entry.path) for entry in os.scandir(self.folder)]
-            places = [((int(m[1]), int(m[2])), path) for m, path in found if m]
+            found = [(place_in(entry.name), entry.path) for entry in os.scandir(self.folder)]
+            places = [(place, path) for place, path in found if place is not None]
             return [Path(path) for _, path in sorted(places, reverse=True)]
         return []
+
+    def later(self, place: tuple[int, int]) -> list[Path]:
+        """Those that are further than (epoch, step), the newest first."""
+        return [path for path in self.paths() if (place_in(path.name) or place) > place]
 
     def newest(self, tell: Callable[[Event], Any]) -> tuple[Path, Any] | None:
         """The newest state that is whole; what is damaged is told. None where there is no file, FlambeauError
@@ -160,6 +165,12 @@ class Checkpoints:
                 f"{'; '.join(troubles)}: there is no other: give resume=False and another directory"
             )
         return None
+
+
+def place_in(name: str) -> tuple[int, int] | None:
+    """(epoch, step) in the name of a checkpoint; None where it is no such name."""
+    found = NAME.fullmatch(name)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def load_state(path: Path) -> Any:

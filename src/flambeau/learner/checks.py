@@ -45,6 +45,13 @@ def check_accumulate(own: int, state: dict[str, Any]) -> None:
         raise ValueError(f"accumulate: {told}: {cure}")
 
 
+def check_later(later: list[Any], step: int) -> None:
+    """ValueError where a run that was loaded would leave checkpoints that are further than it."""
+    if later:
+        told = f"the learner is at step {step}, and {later[0]} is further: a resume would take that"
+        raise ValueError(f"fit(...): {told}: give another directory, or move it away")
+
+
 def check_given(split: str, epoch: int, index: int) -> None:
     """ValueError where a loader gave no batch in an epoch."""
     if not index:

@@ -102,7 +102,8 @@ class Progress(Event):
 class Values(Event):
     """Losses, learning rates, ... of many steps, when they were read: lists as long as `steps`.
 
-    values: these, by name; split: "train", "valid" or "test"; epoch: of all of them; at: seconds since 1970.
+    steps: how many the run had made with each; values: these, by name; split: "train", "valid" or "test";
+    epoch: of all of them; at: seconds since 1970.
     """
 
     split: Split

@@ -22,6 +22,7 @@ from .checkpoints import BEST, Checkpoints, link, load_state, save_state
 from .checks import (
     check_fit,
     check_given,
+    check_later,
     check_monitors,
     check_optimizer,
     options_of,
@@ -34,7 +35,7 @@ from .losses import Entry, Losses, ReadWindow, kept_of, may_rewind
 from .options import LearnerOptions, checked
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
-from .run_state import places_of, put_back, put_places, state_of
+from .run_state import is_over, places_of, put_back, put_places, state_of
 from .steps import PlacedBatch, Steps, Trained, evaluating, inputs_of, to_batch
 from .tally import SplitTally, count_beside
 from .watch import EpochWatch
@@ -200,16 +201,13 @@ class Learner:
                 put_places({"valid": loader}, places)
 
     def _evaluated(self, split: Split, loader: Any, epochs: int) -> None:
-        tally, was_training = self.tallies[split], self.model.training
-        self.model.eval()
-        tally.reset()
+        self.tallies[split].reset()
         watch = EpochWatch(split, self.epoch, loader, self.device)
         self.emit(watch.started(epochs))
-        with watch.naming():
+        with in_eval(self.model), watch.naming():
             self._count_batches(loader, watch)
         if self.reason is None or split == "test":
             self._tell_metrics(watch)
-        self.model.train(was_training)
 
     def _count_batches(self, loader: Any, watch: EpochWatch) -> None:
         evaluate, tally = self._evaluate[watch.split], self.tallies[watch.split]
@@ -243,9 +241,13 @@ class Learner:
         """Go on from the directory's checkpoint, or from where this learner stopped; else anew."""
         if resume and self.checkpoints is None:
             raise ValueError("fit(resume=True): there is nothing to go on from: give the learner a directory")
-        self.reason = None
+        was_early, self.reason = self.reason == "early", None
+        if resume and was_early and is_over(self.callbacks.values()):
+            self.reason = "early"  # the same call again
         if self.checkpoints is not None and (not self.step or (resume and self.is_broken)):
             self._find_checkpoint(self.checkpoints, resume)
+        elif self.checkpoints is not None and self.checkpoints.last is None:  # another place was loaded
+            check_later(self.checkpoints.later((self.epoch, self.step)), self.step)
         self.is_broken = False
         put_places(loaders, self.places)
         if self.random is not None:
@@ -395,8 +397,10 @@ class Learner:
     def evaluate(self, loader: Iterable[Any]) -> Row:
         """The loss and the metrics of a loader's batches, by name."""
         kept, self.row = self.row, {}
-        self._evaluated("test", loader, 1)
-        found, self.row = self.row, kept
+        try:
+            self._evaluated("test", loader, 1)
+        finally:
+            found, self.row = self.row, kept
         return {name.removeprefix("test_"): value for name, value in found.items()}
 
     def predict(self, loader: Iterable[Any]) -> Any:
@@ -404,11 +408,9 @@ class Learner:
 
         ValueError where the loader gives no batch.
         """
-        was_training = self.model.training
-        self.model.eval()
         given = (inputs_of(b, self.options.prepare, self.device) for b in loader)
-        found = [self._predict(*inputs) for inputs in given]
-        self.model.train(was_training)
+        with in_eval(self.model):
+            found = [self._predict(*inputs) for inputs in given]
         if not found:
             raise ValueError("predict(...): the loader gave no batch: give one that has some")
         return cat(found) if all(isinstance(part, Tensor) for part in found) else found
@@ -426,6 +428,17 @@ class Learner:
         FlambeauError for a file that is damaged, ValueError for one of another model.
         """
         self._put_back(load_state(Path(path)), f"load({str(path)!r})")
+
+
+@contextmanager
+def in_eval(model: Any) -> Iterator[None]:
+    """A model that evaluates in this block, and after it, whatever is raised, does what it did."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 def ended_by(e: BaseException) -> tuple[Reason, str]:

@@ -37,7 +37,8 @@ class Logger:
 
     def __call__(self, event: Event) -> None:
         self.held.append(event)
-        if isinstance(event, Values | Progress) and event.at - self.held[0].at < HOLD:
+        since = event.at - self.held[0].at  # below 0 where the clock was set back
+        if isinstance(event, Values | Progress) and 0 <= since < HOLD:
             return
         events, self.held = self.held, []
         if time.monotonic() < self.rest:

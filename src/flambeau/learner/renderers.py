@@ -24,24 +24,28 @@ class PlainLines:
 
     def __init__(self, stream: TextIO | None = None, *, every: float = EVERY):
         self.stream, self.every = stream, every
-        self.state, self.said = RunState(), float("-inf")
+        self.state, self.said, self.at = RunState(), float("-inf"), 0.0
 
     def __call__(self, event: Event) -> None:
         self.state.take(event)
+        self.at = event.at
         tell = getattr(self, f"on_{event.kind}", None)
         if tell is not None:
             tell(event)
 
     def write(self, line: str) -> None:
-        self.said = self.state.at
+        self.said = self.at
+        stream = self.stream or sys.stdout
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        told = line.encode(encoding, "backslashreplace").decode(encoding)  # the names of a run may be any
         with suppress(OSError):  # a terminal that was closed is no reason to end
-            print(line, file=self.stream or sys.stdout, flush=True)
+            print(told, file=stream, flush=True)
 
     def on_run_started(self, _: Any) -> None:
         self.write(text.heading(self.state))
 
     def on_progress(self, event: Any) -> None:
-        if self.state.at - self.said < self.every:
+        if 0 <= self.at - self.said < self.every:  # below 0 where the clock was set back
             return
         s, split = self.state, event.split
         names = [n for n in s.names if "loss" in n and (n, split) in s.curves]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import FlambeauError
@@ -29,9 +30,17 @@ def read_run(path: str | Path) -> RunState:
     return RunState().take_all(read_events(file))
 
 
+def changed(path: Path) -> float:
+    """When a file was last written; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def find_runs(folder: str | Path) -> list[Path]:
     """The folders of runs in a folder and below, the newest first; the folder itself may be one."""
-    files = sorted(Path(folder).rglob(EVENTS), key=lambda p: p.stat().st_mtime, reverse=True)
+    files = sorted(Path(folder).rglob(EVENTS), key=changed, reverse=True)
     return [file.parent for file in files]
 
 
@@ -39,6 +48,9 @@ def beside(directory: str | Path, most: int = 4) -> list[RunState]:
     """The newest runs in the folders beside a run's own, at most so many. most: how many."""
     own = Path(directory).resolve()
     files = [p for p in own.parent.glob(f"*/{EVENTS}") if p.parent != own]
-    newest = sorted(files, key=lambda p: p.stat().st_mtime, reverse=True)[:most]
-    found = [read_run(path) for path in newest]
+    newest = sorted(files, key=changed, reverse=True)[:most]
+    found = []
+    for path in newest:
+        with suppress(FlambeauError, OSError):  # somebody else's, who may be removing it
+            found.append(read_run(path))
     return [state for state in found if state.started]

@@ -36,6 +36,7 @@ def normalised(table: Tensor, how: str | None) -> Tensor:
 class TwoByTwo(ByLabel):
     """[[tn, fp], [fn, tp]], of the counts that accuracy and its kin have."""
 
+    ignored_are_seen = False
     normalize: str | None = None
 
     def table(self) -> Tensor:
@@ -46,8 +47,6 @@ class TwoByTwo(ByLabel):
 @explained
 class BinaryConfusionMatrix(TwoByTwo, Binary):
     """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]"""
-
-    ignored_are_seen = False
 
     def __init__(
         self,
@@ -211,6 +210,7 @@ class MulticlassCohenKappa(OfClasses):
 class Overlap(ByCounts):
     """tp / (tp + fp + fn), the intersection by the union."""
 
+    ignored_are_seen = False
     higher_is_better = True
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
