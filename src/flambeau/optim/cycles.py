@@ -153,9 +153,8 @@ ONE_CYCLE |= {"max_momentum": 0.95, "div_factor": 25.0, "final_div_factor": 1e4,
 ONE_CYCLE |= {"last_epoch": -1}
 STRATEGIES: dict[str, Callable[[float, float, float], float]] = {
     "cos": lambda a, b, share: b + (a - b) / 2 * (1 + cos(pi * share)),
-    "linear": lambda a, b, share: (
-        a + (b - a) * min(share, 1.0)
-    ),  # a loop's last call is a step behind the end
+    # a loop's last call is a step behind the end
+    "linear": lambda a, b, share: a + (b - a) * min(share, 1.0),
 }
 
 

@@ -351,9 +351,13 @@ class Optimizer:
     def _as_begun(self, p: Tensor, group: ParamGroup) -> State:
         """What the state of a parameter begins as, also of one that is frozen."""
         o = group.rule()
-        counts = dict.fromkeys(self.counts if self.is_counted(o) else (), Tensor.full((), 0.0))
+
+        def filled(shape: Any, value: float) -> Tensor:
+            return Tensor.full(shape, value, device=p.device)
+
+        counts = {n: filled((), 0.0) for n in (self.counts if self.is_counted(o) else ())}
         firsts = self.begin(p, o).items()
-        return counts | {n: v if isinstance(v, Tensor) else Tensor.full(p.shape, v) for n, v in firsts}
+        return counts | {n: v if isinstance(v, Tensor) else filled(p.shape, v) for n, v in firsts}
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
