@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.compare import values
 from helpers.torch_nn import compare, twins
 
 import flambeau as fb
@@ -62,11 +63,11 @@ def test_steps_by_numpy(kind, device):
     grads = y.square().sum().backward()  # by a difference along one direction, of the weights of the state
     weight, way = layer.weight_hh_l0, drawn(*layer.weight_hh_l0.shape)
     slope = float((grads[weight].numpy() * way).sum())
-    values, before = [], weight.numpy()
+    ends, before = [], weight.numpy()
     for step in (1e-3, -1e-3):
         layer.load_state_dict({**layer.state_dict(), "weight_hh_l0": before + step * way})
-        values.append(float((by_numpy(layer, kind, x.astype("f8"))[0] ** 2).sum()))
-    np.testing.assert_allclose(slope, (values[0] - values[1]) / 2e-3, rtol=2e-3, atol=1e-3)
+        ends.append(float((by_numpy(layer, kind, x.astype("f8"))[0] ** 2).sum()))
+    np.testing.assert_allclose(slope, (ends[0] - ends[1]) / 2e-3, rtol=2e-3, atol=1e-3)
 
 
 OPTIONS = {
@@ -303,8 +304,8 @@ def test_options_by_numpy(name, device):
     weights = [[p.numpy().astype("f8") for p in each] for each in layer.all_weights]
     exact = [t.astype("f8") if isinstance(t, np.ndarray) else t for t in given]
     wanted, last = by_steps(np, kind, options, weights, exact)
-    for found, want in zip([*rows, *ends], [*wanted, *last], strict=True):
-        np.testing.assert_allclose(found.numpy(), want, atol=2e-5)
+    for found, want in zip(values(*rows, *ends), [*wanted, *last], strict=True):
+        np.testing.assert_allclose(found, want, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", OTHERS)
