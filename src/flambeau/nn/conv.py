@@ -36,6 +36,10 @@ class Convolution(Module):
         shape = (first, second // groups, *self.kernel_size)
         self.weight = new_parameter(*shape, device=device)
         self.bias = new_parameter(out_channels, device=device) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
         default_init(self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -56,6 +56,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         inner = Linear(self.in_features, features, bias=False, device=device)
         return Sequential(inner, Linear(features, classes, bias=False, device=device))
 
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        for part in self.modules():
+            if isinstance(part, Linear):
+                part.reset_parameters()
+
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-probabilities of all classes. [n, in_features] -> [n, n_classes]"""
         few, head = self.cutoffs[0], self.head(x).log_softmax(-1)

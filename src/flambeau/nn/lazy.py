@@ -51,6 +51,9 @@ class LazyLayer(Module):
         """Whether no input has come yet."""
         return True
 
+    def reset_parameters(self) -> None:
+        """Nothing: there are no values yet."""
+
     def initialize_parameters(self, *inputs: Any) -> None:
         """Become the layer for inputs like these."""
         x = inputs[0]
@@ -96,6 +99,9 @@ class _LazyConv(LazyLayer):
 
 class _LazyNorm(LazyLayer):
     size = "num_features"
+
+    def reset_running_stats(self) -> None:
+        """Nothing: there are no values yet."""
 
 
 @explained

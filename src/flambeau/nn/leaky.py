@@ -5,6 +5,7 @@ from typing import Any
 from ..core.docstrings import explained
 from ..ops import activation
 from ..tensor import Tensor
+from .init import constant_
 from .module import Module
 from .parameter import Parameter
 
@@ -28,7 +29,12 @@ class PReLU(Module):
     """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]"""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None):
+        self.init = init
         self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        constant_(self.weight, self.init)
 
     def forward(self, x: Tensor) -> Tensor:
         return activation.prelu(x, self.weight)

@@ -50,6 +50,10 @@ class Linear(Module):
         self.in_features, self.out_features = in_features, out_features
         self.weight = new_parameter(out_features, in_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
         default_init(self.weight, self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -74,7 +78,11 @@ class Bilinear(Module):
         self.in1_features, self.in2_features, self.out_features = sizes.values()
         self.weight = new_parameter(out_features, in1_features, in2_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
-        bound = 1 / sqrt(in1_features)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        bound = 1 / sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
@@ -117,9 +125,14 @@ class _Table(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = new_parameter(num_embeddings, embedding_dim, device=device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            rows = Tensor.arange(num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
+            device = self.weight.device
+            rows = Tensor.arange(self.num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
 
     def _learn_by(self, max_norm: float | None, norm_type: float, scale_grad_by_freq: bool) -> None:

@@ -19,6 +19,7 @@ from ..ops.norm import (
     track,
 )
 from ..tensor import Tensor
+from . import init
 from .linear import new_parameter, positive
 from .module import Module
 from .parameter import Parameter
@@ -28,6 +29,14 @@ class Shifted(TypedDict, total=False):
     """The rest of a norm's options: whether it adds a learned number."""
 
     bias: bool
+
+
+def _reset_affine(layer: Any) -> None:
+    """Give a norm the affine map that changes nothing."""
+    if layer.weight is not None:
+        init.ones_(layer.weight)
+    if layer.bias is not None:
+        init.zeros_(layer.bias)
 
 
 class BatchNorm(Module):
@@ -66,6 +75,17 @@ class BatchNorm(Module):
         if tracked:
             count = Tensor.full((), 0, dt.int64, device)
             self.register_buffer("num_batches_tracked", count)
+
+    def reset_running_stats(self) -> None:
+        """Give the running statistics their first values: mean 0, variance 1, no batch counted."""
+        if self.running_mean is not None and self.running_var is not None:
+            init.zeros_(self.running_mean), init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self) -> None:
+        """Give the parameters and the running statistics the values of a layer that is just made."""
+        self.reset_running_stats()
+        _reset_affine(self)
 
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
@@ -191,6 +211,10 @@ class GroupNorm(Module):
         self.weight = new_parameter(num_channels, value=1.0, device=device) if affine else None
         self.bias = new_parameter(num_channels, device=device) if affine else None
 
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        _reset_affine(self)
+
     def forward(self, x: Tensor) -> Tensor:
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -215,6 +239,11 @@ class RMSNorm(Module):
         positive("RMSNorm", normalized_shape=prod(shape))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        if self.weight is not None:
+            init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -243,6 +272,10 @@ class LayerNorm(Module):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
         self.bias = new_parameter(*shape, device=device) if elementwise_affine and bias else None
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        _reset_affine(self)
 
     def forward(self, x: Tensor) -> Tensor:
         return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -20,11 +20,16 @@ from .recurrence import recurrence, shown_by
 from .utils.rnn import PackedSequence, lengths_of, packed, padded
 
 
-def _uniform(module: Module, hidden_size: int) -> None:
-    """PyTorch's first values: uniform within 1 / sqrt(hidden_size)."""
-    bound = 1 / sqrt(hidden_size)
-    for p in module.parameters(recurse=False):
-        init.uniform_(p, -bound, bound)
+class RecurrentModule(Module):
+    """What recurrent layers and cells share: PyTorch's first values, uniform within 1 / sqrt(hidden_size)."""
+
+    hidden_size: int
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        bound = 1 / sqrt(self.hidden_size)
+        for p in self.parameters(recurse=False):
+            init.uniform_(p, -bound, bound)
 
 
 # --- what gates go through ---
@@ -138,7 +143,7 @@ class _Steps:
         return x.gather(0, self.turned.expand(*x.shape))
 
 
-class RNNBase(Module):
+class RNNBase(RecurrentModule):
     """What recurrent layers share: weights by layer and direction, and how a sequence runs through them."""
 
     input_size: int
@@ -169,7 +174,7 @@ class RNNBase(Module):
         for layer in range(self.num_layers):
             for suffix in self._suffixes(layer):
                 self._make(layer, suffix, gates * self.hidden_size, device)
-        _uniform(self, self.hidden_size)
+        self.reset_parameters()
 
     @property
     def out_size(self) -> int:
@@ -391,7 +396,7 @@ for _layer in (RNN, GRU, LSTM):
     explained(_layer)
 
 
-class RNNCellBase(Module):
+class RNNCellBase(RecurrentModule):
     """What cells share: the weights of one step, under PyTorch's names.
 
     input_size, hidden_size: features of a step and of the state; ValueError below 1. more: as of the layer.
@@ -409,7 +414,7 @@ class RNNCellBase(Module):
         self.weight_hh = new_parameter(gates, hidden_size, device=device)
         self.bias_ih = new_parameter(gates, device=device) if bias else None
         self.bias_hh = new_parameter(gates, device=device) if bias else None
-        _uniform(self, hidden_size)
+        self.reset_parameters()
 
     def _step(self, x: Tensor, start: list[Tensor | None]) -> list[Tensor]:
         """The states after one step. [b, in] or [in] -> [b, hidden] or [hidden]"""
