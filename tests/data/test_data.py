@@ -169,6 +169,10 @@ def test_collating_plain_items():
         assert said(ValueError, lambda make=make: list(DataLoader(unlike, 2, collate_fn=make))) == (
             "collate(2 items): shapes differ: [1], [2]: make them equal or pass your own collate_fn"
         )
+        for unlike_keys in ([{"x": 1, "y": 2}, {"x": 1, "z": 2}], [{"x": 1, "z": 2, "y": 3}, {"x": 1}]):
+            assert said(ValueError, lambda m=make, k=unlike_keys: list(DataLoader(k, 2, collate_fn=m))) == (
+                "collate(2 items): not all have 'y', 'z': give each the same keys or pass your own collate_fn"
+            )
 
 
 class Breaks(Dataset):

@@ -108,6 +108,15 @@ def test_datasets(tmp_path, rows, columns):
     assert x.tolist() == [1, 2] and y.tolist() == [0.5, 1.5]
 
 
+def test_a_row_that_another_deleted_is_told(tmp_path, numbers):
+    rows = data.SQLiteDataset(numbers, "t")
+    assert rows[0] == (5,)
+    with closing(sqlite3.connect(numbers)) as db, db:
+        db.execute("DELETE FROM t")
+    rule = "row 1 was deleted since the dataset was made: make it anew"
+    assert said(lambda: rows[0], tmp_path) == f"SQLiteDataset('T/numbers.db', 't'): {rule}"
+
+
 def test_no_rows(tmp_path):
     data.write_sqlite(tmp_path / "a.db", "t", [], ["x", "y"])
     empty = data.SQLiteDataset(tmp_path / "a.db", "t")

@@ -29,6 +29,25 @@ def test_names_mean_devices(gpu):
     assert get_device(f"gpu:{gpu.adapter.name[:5]}").adapter.name == gpu.adapter.name
 
 
+CLOSED = """
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.learner import Learner
+
+model = nn.Linear(2, 1, device="gpu")
+batch = fb.ones(4, 2, device="gpu"), fb.zeros(4, 1, device="gpu")
+Learner(model, optim.SGD(model.parameters(), lr=0.1), nn.MSELoss()).fit([batch], epochs=2)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors in a shell")
+@pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_process_without_standard_streams_trains(gpu, closed):
+    script = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, CLOSED]
+    done = subprocess.run(script, env={**os.environ, "TERM": "xterm"}, capture_output=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_unknown_device_is_named():
     with pytest.raises(fb.DeviceError) as caught:
         fb.tensor([1.0], device="gpuu")

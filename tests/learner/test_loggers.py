@@ -13,7 +13,7 @@ import flambeau as fb
 from flambeau import nn, optim
 from flambeau.errors import FlambeauError
 from flambeau.learner import Callback, Learner, loggers
-from flambeau.learner.events import EpochEnded, RunEnded, RunStarted, Values
+from flambeau.learner.events import EpochEnded, Event, Message, RunEnded, RunStarted, Values
 from flambeau.learner.loggers import CSV, JSONL, LogCalls, Page, TensorBoard
 from flambeau.learner.page import html
 from flambeau.learner.runs import beside, find_runs, read_events, read_run
@@ -74,6 +74,64 @@ def test_a_line_that_was_cut_costs_itself_alone(tmp_path):
     assert [e.kind for e in read_events(path)] == [e.kind for e in events[:-2]] + ["run_started", "run_ended"]
     path.write_text('3\n[]\n{"kind": "unknown"}\n{"kind": "saved"}\n\xff\n')
     assert list(read_events(path)) == []
+
+
+@pytest.mark.parametrize(
+    "kind, name, value",
+    [
+        ("run_started", "step", "x"),
+        ("run_started", "config", []),
+        ("run_started", "resumed", None),
+        ("epoch_started", "steps", "9"),
+        ("progress", "waits", {"data": "0.1"}),
+        ("progress", "at", None),
+        ("progress", "split", []),
+        ("progress", "step", 1.5),
+        ("values", "steps", 3),
+        ("values", "steps", [True]),
+        ("values", "values", {"loss": 0.5}),
+        ("values", "values", {"loss": [None]}),
+        ("epoch_ended", "metrics", {"loss": None}),
+        ("message", "level", "loud"),
+        ("run_ended", "reason", {}),
+        ("run_ended", "kind", ["run_ended"]),
+        ("message", "at", float("inf")),
+    ],
+)
+def test_a_line_of_wrong_types_costs_itself_alone(tmp_path, kind, name, value):
+    events = [*played.run(), Message("info", "it goes on")]
+    wrong = next(e for e in events if e.kind == kind).to_dict() | {name: value}
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps(d) + "\n" for d in [wrong, *(e.to_dict() for e in events), wrong]))
+    assert list(read_events(path)) == events
+    if name != "kind":
+        with pytest.raises(ValueError, match=f"{name}=.*: give what to_dict made"):
+            Event.from_dict(wrong)
+
+
+def test_an_epoch_that_ends_again_after_a_kill_has_its_row_once(tmp_path):
+    path = tmp_path / "m.csv"
+    begin = RunStarted("r", "", "cpu", 4, 1, 0, False, {}, at=1.0)
+    ends = [EpochEnded("train", 0, 9, {"loss": 0.5}, 1.0), EpochEnded("test", 0, 9, {"loss": 0.1}, 1.0)]
+    again = [
+        RunStarted("r", "", "cpu", 4, 1, 9, True, {}, at=2.0),
+        *ends,
+        EpochEnded("valid", 0, 9, {"loss": 0.7}, 1.0),
+        EpochEnded("train", 1, 18, {"loss": 0.4}, 1.0),
+    ]
+    log(CSV(path), [begin, *ends])
+    log(CSV(path), [*again, RunEnded("done", 18, "")])
+    told = [(r["step"], r["split"], r["value"]) for r in rows(path)]
+    assert told == [
+        ("9", "train", "0.5"),
+        ("9", "test", "0.1"),
+        ("9", "test", "0.1"),  # an evaluation of its own
+        ("9", "valid", "0.7"),
+        ("18", "train", "0.4"),
+    ]
+    state = RunState().take_all([begin, *ends, *again])
+    assert state.points("loss", "valid") == [(9, 0.7)]
+    assert state.epochs["loss", "train"].whole() == [(9, 0.5), (18, 0.4)]
 
 
 def test_runs_of_a_folder(tmp_path):

@@ -108,6 +108,9 @@ def test_what_has_no_gradient_is_not_moved_by_accumulated_steps():
 
 
 NO_BATCH = "the loader gave no batch: give one that begins anew each epoch (a generator is over after one)"
+HAS_NONE = (
+    "the loader gave no batch: it has none: give more items, or a smaller batch_size where it drops the last"
+)
 
 
 def test_a_loader_without_batches_is_told():
@@ -115,13 +118,13 @@ def test_a_loader_without_batches_is_told():
         made().fit(((X[i : i + 10], Y[i : i + 10]) for i in range(0, 50, 10)), epochs=2)
     assert str(e.value) == f"train epoch 2: {NO_BATCH}"
     for split, call in {
-        "train": lambda: made().fit([]),
+        "train": lambda: made().fit(data.DataLoader(data.TensorDataset(X, Y), len(X) + 1, drop_last=True)),
         "valid": lambda: made().fit(loader(), []),
         "test": lambda: made().evaluate([]),
     }.items():
         with pytest.raises(ValueError) as e:
             call()
-        assert str(e.value) == f"{split} epoch 1: {NO_BATCH}"
+        assert str(e.value) == f"{split} epoch 1: {HAS_NONE}"
     with pytest.raises(ValueError) as e:
         made().predict([])
     assert str(e.value) == "predict(...): the loader gave no batch: give one that has some"

@@ -105,6 +105,24 @@ def test_dists_is_of_means_and_structure():
     assert same.compute() == pytest.approx(0, abs=1e-4)
 
 
+def test_structure_of_images_that_are_smaller_than_the_window():
+    x, y = (images(2, 3, 6, 9) for _ in range(2))
+    weights = np.exp(-((np.arange(-5, 6) / 1.5) ** 2) / 2)
+    weights = np.outer(weights, weights) / weights.sum() ** 2
+
+    def means(a):
+        padded = np.pad(a.astype("f8"), ((0, 0), (0, 0), (5, 5), (5, 5)), "reflect")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (11, 11), axis=(2, 3))
+        return np.einsum("nchwij,ij->nchw", windows, weights)
+
+    mx, my = means(x), means(y)
+    spread, both = means(x * x) - mx**2 + means(y * y) - my**2, means(x * y) - mx * my
+    wanted = (2 * mx * my + 1e-4) * (2 * both + 9e-4) / ((mx**2 + my**2 + 1e-4) * (spread + 9e-4))
+    ssim = m.StructuralSimilarityIndexMeasure(data_range=1.0, device="cpu")
+    ssim.update(cpu(x), cpu(y))
+    np.testing.assert_allclose(float(ssim.compute()), wanted.mean(), atol=1e-6)
+
+
 FID, LPIPS, DISTS = (
     m.FrechetInceptionDistance,
     m.LearnedPerceptualImagePatchSimilarity,

@@ -77,7 +77,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 @contextmanager
 def shown() -> Iterator[None]:
     """A bar on the terminal while pipelines are compiled."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console

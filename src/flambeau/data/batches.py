@@ -20,7 +20,8 @@ def default_convert(data: Any) -> Any:
 
 def default_collate(batch: list[Any]) -> Any:
     """n items as one batch: tensors, arrays and numbers stacked to tensors [n, ...], texts as a list, tuples,
-    lists and dicts part by part. ValueError where shapes differ, TypeError for what can't be stacked."""
+    lists and dicts part by part. ValueError where shapes or keys differ, TypeError for what can't be
+    stacked."""
     first = batch[0]
     if isinstance(first, Tensor):
         if any(t.shape != first.shape for t in batch):
@@ -31,6 +32,7 @@ def default_collate(batch: list[Any]) -> Any:
     if isinstance(first, str | bytes):
         return batch
     if isinstance(first, Mapping):
+        _check_keys(batch)
         return {key: default_collate([item[key] for item in batch]) for key in first}
     if isinstance(first, tuple | list):
         if any(len(item) != len(first) for item in batch):
@@ -50,7 +52,8 @@ def default_collate(batch: list[Any]) -> Any:
 def collate(items: list[Any]) -> Any:
     """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one.
 
-    As a loader's collate_fn it gives NumPy arrays in place of tensors. ValueError where shapes differ.
+    As a loader's collate_fn it gives NumPy arrays in place of tensors. ValueError where shapes or keys
+    differ.
     """
     import numpy as np
 
@@ -58,6 +61,7 @@ def collate(items: list[Any]) -> Any:
     if isinstance(first, tuple):
         return tuple(collate(list(part)) for part in zip(*items, strict=True))
     if isinstance(first, dict):
+        _check_keys(items)
         return {key: collate([item[key] for item in items]) for key in first}
     try:
         return np.stack([i.numpy() if hasattr(i, "numpy") else np.asarray(i) for i in items])
@@ -65,6 +69,14 @@ def collate(items: list[Any]) -> Any:
         shapes = ", ".join(sorted({str(list(np.shape(i))) for i in items}))
         advice = "make them equal or pass your own collate_fn"
         raise ValueError(f"collate({len(items)} items): shapes differ: {shapes}: {advice}") from None
+
+
+def _check_keys(items: list[Any]) -> None:
+    """ValueError for dicts of different keys: one more would be lost without a word."""
+    if differ := sorted({str(key) for item in items for key in item.keys() ^ items[0].keys()}):
+        told = f"not all have {', '.join(map(repr, differ))}"
+        advice = "give each the same keys or pass your own collate_fn"
+        raise ValueError(f"collate({len(items)} items): {told}: {advice}")
 
 
 def _inside(data: Any, change: Callable[[Any], Any]) -> Any:

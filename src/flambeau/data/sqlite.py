@@ -21,7 +21,7 @@ class SQLiteDataset(Dataset):
     by one.
 
     path: the file; table: its name; columns: some of them, all where None. Each thread has a connection of
-    its own. ValueError where there is no such table or column.
+    its own. ValueError where there is no such table or column, and for an item whose row was deleted.
     """
 
     def __init__(self, path: str | os.PathLike, table: str, columns: Sequence[str] | None = None):
@@ -74,7 +74,11 @@ class SQLiteDataset(Dataset):
 
     def __getitem__(self, index: int) -> tuple:
         row = self.rows[checked(self, index)]
-        return self._connection().execute(self._query, (row,)).fetchone()
+        found = self._connection().execute(self._query, (row,)).fetchone()
+        if found is None:  # somebody else's connection did that
+            told = f"row {row} was deleted since the dataset was made: make it anew"
+            raise ValueError(f"SQLiteDataset('{self.path}', {self.table!r}): {told}")
+        return found
 
 
 def write_sqlite(

@@ -136,6 +136,8 @@ class quiet_stderr:
 
     def __enter__(self):
         self._saved = None
+        if sys.stderr is None:  # closed before Python began: 2 may be any file now
+            return
         try:
             sys.stderr.flush()
             self._saved = os.dup(2)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import suggest
 from ..optim import LBFGS
 from .callbacks import Best
 from .events import Message
 from .tally import SplitTally
+
+if TYPE_CHECKING:
+    from .watch import EpochWatch
 
 
 def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
@@ -52,13 +55,15 @@ def check_later(later: list[Any], step: int) -> None:
         raise ValueError(f"fit(...): {told}: give another directory, or move it away")
 
 
-def check_given(split: str, epoch: int, index: int) -> None:
+def check_given(watch: EpochWatch) -> None:
     """ValueError where a loader gave no batch in an epoch."""
-    if not index:
-        rule = (
-            "the loader gave no batch: give one that begins anew each epoch (a generator is over after one)"
+    if not watch.index:
+        cure = (
+            "it has none: give more items, or a smaller batch_size where it drops the last"
+            if watch.of == 0
+            else "give one that begins anew each epoch (a generator is over after one)"
         )
-        raise ValueError(f"{split} epoch {epoch + 1}: {rule}")
+        raise ValueError(f"{watch.split} epoch {watch.epoch + 1}: the loader gave no batch: {cure}")
 
 
 def check_monitors(callbacks: Iterable[Any], tallies: dict[str, SplitTally], splits: set[str]) -> None:

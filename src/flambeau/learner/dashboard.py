@@ -43,7 +43,7 @@ class Terminal:
 
     def release(self) -> None:
         """What is printed goes to the terminal again."""
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
         for fd, kept in self.outputs.items():
             os.dup2(kept, fd)
@@ -161,7 +161,7 @@ class Dashboard:
         if self.process is None or self.closing.is_set():
             return
         self.closing.set()
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
         if self.thread is not None:
             self.thread.join(PATIENCE)

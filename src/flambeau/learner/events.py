@@ -9,12 +9,46 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from math import isfinite
+from typing import Any, ClassVar, Literal, get_args
 
 Split = Literal["train", "valid", "test"]
 Level = Literal["info", "warning", "error"]
 Reason = Literal["done", "stopped", "killed", "early", "nan", "error"]
 KINDS: dict[str, type[Event]] = {}  # by kind
+
+
+def only(values: Any, *types: type) -> bool:
+    """Whether there are values of these types alone: a bool is no number."""
+    return set(map(type, values)) <= set(types)
+
+
+def is_named(value: Any, *types: type) -> bool:
+    """Whether it is a dict of such values by name."""
+    return isinstance(value, dict) and only(value, str) and only(value.values(), *types)
+
+
+def is_steps(value: Any) -> bool:
+    """Whether it is a list of whole numbers."""
+    return isinstance(value, list) and only(value, int)
+
+
+FITS: dict[Any, Callable[[Any], bool]] = {  # by a field's annotation: whether a value read from JSON is one
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: only([value], int),
+    "int | None": lambda value: only([value], int, type(None)),
+    "float": lambda value: only([value], int, float) and isfinite(value),
+    "list[int]": is_steps,
+    "dict[str, Any]": lambda value: isinstance(value, dict),
+    "dict[str, float]": lambda value: is_named(value, int, float),
+    "dict[str, list[float]]": lambda value: (
+        is_named(value, list) and all(only(each, int, float) for each in value.values())
+    ),
+    "Split": lambda value: value in get_args(Split),
+    "Level": lambda value: value in get_args(Level),
+    "Reason": lambda value: value in get_args(Reason),
+}
 
 
 @dataclass(frozen=True)
@@ -36,13 +70,18 @@ class Event:
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> Event:
         """The event that `to_dict` made a dict of; ValueError where it is none. given: the dict."""
-        kind = KINDS.get(given.get("kind", ""))
+        name = given.get("kind")
+        kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
             known = ", ".join(KINDS)
-            raise ValueError(f"Event.from_dict(kind={given.get('kind')!r}): unknown kind: known are {known}")
-        names = {f.name for f in fields(kind)}
+            raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: known are {known}")
+        own = {f.name: given[f.name] for f in fields(kind) if f.name in given}
+        for f in fields(kind):
+            if f.name in own and f.type in FITS and not FITS[f.type](own[f.name]):
+                told = f"Event.from_dict(kind={name!r}): {f.name}={own[f.name]!r}: is no {f.type}"
+                raise ValueError(f"{told}: give what to_dict made")
         try:
-            return kind(**{name: value for name, value in given.items() if name in names})
+            return kind(**own)
         except TypeError as e:
             raise ValueError(f"Event.from_dict(kind={kind.kind!r}): {e}: give what to_dict made") from None
 

@@ -169,7 +169,7 @@ class Learner:
                 group = []
                 if self.reason is not None:
                     return
-        check_given("train", self.epoch, watch.index)
+        check_given(watch)
         self.is_drained = True  # the loader stands at the next epoch, also in a checkpoint of the last step
         if (loss := self._steps.flush()) is not None:
             self._stepped(loss, group, watch, loaders)
@@ -218,7 +218,7 @@ class Learner:
             watch.progress(self.step, 0.0, self.emit)
             if self.reason is not None and watch.split == "valid":
                 return
-        check_given(watch.split, self.epoch, watch.index)
+        check_given(watch)
 
     def _tell_metrics(self, watch: EpochWatch) -> None:
         found = self.tallies[watch.split].compute()

@@ -121,11 +121,14 @@ class CSV(Logger):
     def __init__(self, path: str | Path | None = None):
         super().__init__()
         self.path, self.file = path, None
+        self.ended: set[tuple[str, ...]] = set()  # rows of the last epoch, which has them already
 
     def start(self, event: RunStarted) -> None:
         self.end()
         path = in_folder(self.path, event, "metrics.csv")
         kept = rows_until(path, event.step) if event.resumed else []
+        last = (row for row in kept if row[0] == str(event.step) and row[2] != "test")
+        self.ended = {tuple(row[:5]) for row in last}  # a run killed in its validation ends the epoch again
         part = path.with_suffix(".part")
         with open(part, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([COLUMNS, *kept])
@@ -148,8 +151,9 @@ class CSV(Logger):
                     (s, event.epoch, event.split, "step", name, v) for s, v in zip(event.steps, values)
                 )
         elif isinstance(event, EpochEnded):
-            head = event.step, event.epoch, event.split, "epoch"
-            self.rows.writerows((*head, name, v) for name, v in event.metrics.items())
+            head = str(event.step), str(event.epoch), event.split, "epoch"
+            found = [(*head, name, value) for name, value in event.metrics.items()]
+            self.rows.writerows(row for row in found if row[:5] not in self.ended)
 
     def end(self) -> None:
         if self.file is not None:

@@ -123,7 +123,8 @@ def in_notebook() -> bool:
 def has_dashboard() -> bool:
     """Is there a terminal that the dashboard can draw on, and textual to draw it with?"""
     able = os.name == "posix" and sys.platform != "emscripten" and os.environ.get("TERM", "dumb") != "dumb"
-    return able and sys.stdin.isatty() and sys.stdout.isatty() and find_spec("textual") is not None
+    able = able and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    return able and find_spec("textual") is not None
 
 
 def screen_renderer() -> Renderer:

@@ -79,7 +79,9 @@ class RunState:
     def take_epoch_ended(self, e: EpochEnded) -> None:
         self.seconds[e.split] = e.seconds
         for name, value in e.metrics.items():
-            self.epochs.setdefault((name, e.split), Curve()).add(e.step, value)
+            curve = self.epochs.setdefault((name, e.split), Curve())
+            curve.cut(e.step - 1)  # a run that was killed in its validation ends the same epoch twice
+            curve.add(e.step, value)
 
     def take_saved(self, e: Saved) -> None:
         self.saved = e

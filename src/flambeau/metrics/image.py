@@ -190,7 +190,7 @@ class OfStructure(OfImages):
         return preds, target
 
     def similarities(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """(structural similarity, its contrast) of each image. [n]"""
+        """(structural similarity of each image [n], its contrast around each place)."""
         n = x.shape[0]
         if self.data_range is None:
             reach = (x.amax() - x.amin()).maximum(y.amax() - y.amin())
@@ -202,11 +202,7 @@ class OfStructure(OfImages):
         spread = (xx - mx * mx).clamp(min=0) + (yy - my * my).clamp(min=0) + c2
         contrast = (2 * (xy - mx * my) + c2) / spread
         likeness = (2 * mx * my + c1) / (mx * mx + my * my + c1) * contrast
-        inner = contrast
-        for dim, taps in enumerate(self.window.taps(x.ndim - 2), 2):
-            edge = len(taps) // 2
-            inner = inner.narrow(dim, edge, inner.shape[dim] - 2 * edge)
-        return likeness.reshape(n, -1).mean(1), inner.reshape(n, -1).mean(1)
+        return likeness.reshape(n, -1).mean(1), contrast
 
 
 @explained
@@ -289,13 +285,20 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
             )
         self.add(self._product(x, y))
 
+    def _inner(self, contrast: Tensor) -> Tensor:
+        """The mean where the whole window lies in the image. [n]"""
+        for dim, taps in enumerate(self.window.taps(contrast.ndim - 2), 2):
+            edge = len(taps) // 2
+            contrast = contrast.narrow(dim, edge, contrast.shape[dim] - 2 * edge)
+        return contrast.reshape(contrast.shape[0], -1).mean(1)
+
     def _product(self, x: Tensor, y: Tensor) -> Tensor:
         """[n]"""
         pool = F.avg_pool2d if x.ndim == 4 else F.avg_pool3d
         found = None
         for i, beta in enumerate(self.betas):
             whole, contrast = self.similarities(x, y)
-            part = whole if i == len(self.betas) - 1 else contrast
+            part = whole if i == len(self.betas) - 1 else self._inner(contrast)
             part = part.relu() if self.normalize == "relu" else (part + 1) / 2 if self.normalize else part
             found = part**beta if found is None else found * part**beta
             x, y = pool(x, 2), pool(y, 2)
