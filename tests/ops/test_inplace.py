@@ -181,6 +181,17 @@ def test_a_copy_of_a_parameter_is_a_tensor_of_its_own(device, shape, copy):
     assert np.array_equal(slope.numpy(), np.full(shape, 3))
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (4, 3, 0), (0, 4), (4, 0, 3), (0, 0)])
+def test_a_view_of_no_elements_is_written_to(device, shape):
+    x = fb.zeros(shape, device=device)
+    for view in (x[:2], x[..., :2], x[::2], x.transpose(0, -1)):
+        view.copy_(view + 1)
+        view.add_(1)
+    x[:2] = 5
+    x.add_(1)
+    assert x.shape == shape and x.numpy().size == 0
+
+
 def test_what_cannot_be_written_to_says_so():
     x = fb.ones(3, requires_grad=True)
     rule = "gradients are taken by it as it is: write inside no_grad, or to a clone()"
