@@ -167,6 +167,31 @@ def refused(f) -> str:
     return str(e.value.args[0])
 
 
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (5,), (1, 1), (5, 1), (1, 5), (2, 3), (0, 1), (5, 1, 1), (1, 5, 1)]
+)
+@pytest.mark.parametrize("copy", [fb.clone, lambda x: x.to(fb.float32, copy=True)], ids=["clone", "to"])
+def test_a_copy_of_a_parameter_is_a_tensor_of_its_own(device, shape, copy):
+    x = fb.ones(shape, requires_grad=True, device=device)
+    y = copy(x)
+    assert not y.is_leaf and y.requires_grad
+    y.mul_(3)
+    slope = y.sum().backward()[x]
+    assert np.array_equal(y.numpy(), np.full(shape, 3)) and np.array_equal(x.numpy(), np.ones(shape))
+    assert np.array_equal(slope.numpy(), np.full(shape, 3))
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (4, 3, 0), (0, 4), (4, 0, 3), (0, 0)])
+def test_a_view_of_no_elements_is_written_to(device, shape):
+    x = fb.zeros(shape, device=device)
+    for view in (x[:2], x[..., :2], x[::2], x.transpose(0, -1)):
+        view.copy_(view + 1)
+        view.add_(1)
+    x[:2] = 5
+    x.add_(1)
+    assert x.shape == shape and x.numpy().size == 0
+
+
 def test_what_cannot_be_written_to_says_so():
     x = fb.ones(3, requires_grad=True)
     rule = "gradients are taken by it as it is: write inside no_grad, or to a clone()"

@@ -115,7 +115,8 @@ class Rearrange(Family):
     @composed
     def clone(self):
         """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
-        return self.reshape(-1, 1).reshape(self.shape)
+        another = (1, *self.shape)  # a reshape to the shape that it has would be no node of its own
+        return self.reshape(another).reshape(self.shape)
 
     @composed
     def sum_to_size(self, *size):

@@ -47,7 +47,7 @@ class Exchange:
         x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
         x = x if device is None else _moved(x, get_device(device))
         x = x if wanted is x.dtype else x.cast(wanted)
-        return ops.Tensor(x.node) if copy and x is self else x
+        return x.clone() if copy and x is self else x
 
     def cpu(self: Any) -> Any:
         """On the NumPy device."""

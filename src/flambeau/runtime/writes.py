@@ -82,7 +82,9 @@ class Sharing:
         alias, _ = x.link
         base = alias.base()
         top, self.shape, self.path, strides = origin(x)
-        self.repeats = any(n > 1 and not s for n, s in zip(x.shape, strides, strict=True))
+        self.repeats = 0 not in x.shape and any(
+            n > 1 and not s for n, s in zip(x.shape, strides, strict=True)
+        )
         self.owner: Any = base if top is None and _is_of(base, alias) else None
         self.others: list[tuple[Any, list[tuple]]] = []
         for view in [v for r in alias.views if _is_of(v := r(), alias)]:
