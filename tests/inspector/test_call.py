@@ -180,9 +180,9 @@ def test_the_report(product):
     made, _ = product
     lines = str(made).splitlines()
     assert lines[0].startswith("product on gpu:") and "1 dispatch of 1 kernel" in lines[0]
-    (row,) = report.table(made)
+    first, second = (replace(made.kernels[0], seconds=s) for s in (1e-3, 2e-3))  # some GPUs' clocks show 0
+    (row,) = report.table(replace(made, kernels=(first,)))
     assert row[:2] == ("0", "matmul+add+relu") and row[3:5] == ("100.0%", "1")
-    first, second = replace(made.kernels[0], seconds=1e-3), replace(made.kernels[0], seconds=2e-3)
     several = replace(made, kernels=(first, second, first))  # by time, with the numbers that options take
     assert [row[0] for row in report.table(several)] == ["1", "0", "2"]
     assert report.text(several, 2).endswith("\n1 more kernel")
