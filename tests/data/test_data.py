@@ -114,9 +114,10 @@ def test_random_split_errors():
     assert said(ValueError, lambda: random_split(numbers(), [0.7, 0.4])) == (
         "random_split(10 items, [0.7, 0.4]): the fractions add up to 1.1: make them add up to 1"
     )
-    assert said(ValueError, lambda: random_split(numbers(), [11, -1])) == (
-        "random_split(10 items, [11, -1]): a length is negative: pass counts or fractions of at least 0"
-    )
+    for lengths, told in (([11, -1], "[11, -1]"), ([float("nan"), 1.0], "[nan, 1.0]")):
+        assert said(ValueError, lambda lengths=lengths: random_split(numbers(), lengths)) == (
+            f"random_split(10 items, {told}): a length is not 0 or more: pass counts or fractions"
+        )
 
 
 # --- the loader

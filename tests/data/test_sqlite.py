@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections import namedtuple
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pytest
@@ -253,13 +254,19 @@ def test_errors_of_writing(tmp_path, numbers):
     assert rows_of(numbers, "SELECT name FROM sqlite_master") == [("t",)]
 
 
-def test_errors_of_reading(tmp_path, numbers):
+def test_errors_of_reading(tmp_path, numbers, monkeypatch):
     assert said(lambda: data.SQLiteDataset(tmp_path / "no.db", "t"), tmp_path) == (
         "SQLiteDataset('T/no.db'): no such file: give one that is there"
     )
     assert said(lambda: data.SQLiteDataset(numbers, "u"), tmp_path) == (
         "SQLiteDataset('T/numbers.db', 'u'): no such table: u: give a table of the file"
     )
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0))  # nobody waits for a lock
+    with closing(sqlite3.connect(numbers)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        assert said(lambda: data.SQLiteDataset(numbers, "t"), tmp_path) == (
+            "SQLiteDataset('T/numbers.db', 't'): database is locked: try again when its writer is done"
+        )
     assert said(lambda: data.SQLiteDataset(numbers, "t", ["y"]), tmp_path) == (
         "SQLiteDataset('T/numbers.db', 't'): no column 'y': give one of the table"
     )

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -325,6 +326,19 @@ def test_a_folder_that_cant_be_written(tmp_path):
         made(tmp_path / "file" / "run")
     told = "can't write there: Not a directory: choose another folder"
     assert str(e.value) == f"Learner(directory='{tmp_path}/file/run'): {told}"
+
+
+def test_a_directory_that_is_gone_is_told(tmp_path):
+    folder = tmp_path / "run"
+    learner, _ = made(folder, checkpoint_every=3, callbacks=[StopsAt(-1)])
+    shutil.rmtree(folder)
+    with pytest.raises(fb.FlambeauError) as e:
+        learner.fit(loader(), epochs=1)
+    rule = "No such file or directory: there is none before it: make the directory again"
+    assert (
+        str(e.value)
+        == f"checkpoint {folder / 'epoch-0001-step-000000007.safetensors'}: can't be written: {rule}"
+    )
 
 
 def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):

@@ -266,8 +266,8 @@ def random_split(
 
 def split_counts(total: int, lengths: Sequence[float]) -> list[int]:
     call = f"random_split({total} items, {list(lengths)})"
-    if any(length < 0 for length in lengths):
-        raise ValueError(f"{call}: a length is negative: pass counts or fractions of at least 0")
+    if not all(length >= 0 for length in lengths):
+        raise ValueError(f"{call}: a length is not 0 or more: pass counts or fractions")
     if any(isinstance(length, float) for length in lengths):
         if abs(sum(lengths) - 1) > 1e-6:
             raise ValueError(f"{call}: the fractions add up to {sum(lengths):g}: make them add up to 1")

@@ -38,7 +38,9 @@ class SQLiteDataset(Dataset):
             known = self._connection().execute(self._query, (0,)).description
         except self._error() as error:
             call = f"SQLiteDataset('{path}', {table!r})"
-            raise ValueError(f"{call}: {error}: give a table of the file") from None
+            is_busy = getattr(error, "sqlite_errorname", "") == "SQLITE_BUSY"
+            cure = "try again when its writer is done" if is_busy else "give a table of the file"
+            raise ValueError(f"{call}: {error}: {cure}") from None
         self.columns = [name for name, *_ in known]
         missing = [name for name in columns or () if name not in self.columns or not self._has(name)]
         if missing:

@@ -133,7 +133,8 @@ class Checkpoints:
     def _trouble(self, e: OSError) -> str:
         there = self.paths()
         before = f"{there[0].name} is there still" if there else "there is none before it"
-        cure = "free some space, or choose another directory"
+        is_gone = not self.folder.exists()
+        cure = "make the directory again" if is_gone else "free some space, or choose another directory"
         name = self.folder / (self.last or "")
         return f"checkpoint {name}: can't be written: {e.strerror or e}: {before}: {cure}"
 
