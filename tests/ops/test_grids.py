@@ -26,8 +26,11 @@ def differences(torch, case: Case, kernels: tuple[str, ...]) -> list[str]:
         case.expect(torch)
     except Refused as e:
         return [f"{case}: torch refuses it: {e}\n    {case.repeat}"]
-    found = {k: case.difference(k) for k in kernels}
-    return [f"{case} on {k}: {text}\n    {case.repeat}" for k, text in found.items() if text]
+    found = {k: text for k in kernels if (text := case.difference(k))}
+    if found:
+        case.allow_rounding(torch)
+        found = {k: text for k in found if (text := case.difference(k))}
+    return [f"{case} on {k}: {text}\n    {case.repeat}" for k, text in found.items()]
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -66,6 +69,16 @@ def test_one_case(torch, users_driver):
     seed, name, number = os.environ.get("FLAMBEAU_GRID_CASE", "1/matmul/0").split("/")
     wrong = differences(torch, Case(name, GRIDS[name], int(seed), int(number)), KERNELS)
     assert not wrong, "\n".join(["", *wrong])
+
+
+def test_a_slope_whose_terms_cancel_may_be_off_by_their_rounding(torch):
+    """1,872 terms add up to -0.18, and torch's float32 is within 1e-9 of it, by chance."""
+    case = Case("float_power", GRIDS["float_power"], 13032113, 0)
+    case.expect(torch)
+    before, size = list(case.bounds), abs(float(case.want[2].item()))
+    case.allow_rounding(torch)
+    assert case.bounds[:2] == before[:2], "a result, and a slope of single terms"
+    assert before[2] < 1.1e-5 * size and 1.5 * before[2] < case.bounds[2] < 1e-4 * size
 
 
 def test_every_operation_has_a_grid_or_a_reason():
