@@ -64,6 +64,7 @@ def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     assert done.exit_code == 0, done.output
     assert "reloaded, its logits agree" in done.output
     assert done.stdout.startswith("digits: ")
+    assert re.findall(r"^epoch 4/4  (\w+) ", done.output, flags=re.M) == ["train", "valid"]
     assert f"done: the checkpoints of {tmp_path / 'mnist.run'} are removed" in done.output
     assert float(re.search(r"^test accuracy (.*)$", done.stdout, flags=re.M)[1]) > 0.9
     model = network()

@@ -106,20 +106,18 @@ def preparing(model: nn.Module, device: Any, augment: bool) -> Any:
     return prepare
 
 
-def learner_of(
-    model: nn.Module, lr: float, steps: int, curve: LossCurve, folder: Path, augment: bool
-) -> Learner:
-    """What trains the network, for so many steps; checkpoints go to the folder."""
-    device = next(iter(model.parameters())).device
-    optimizer = optim.Adam(model.parameters(), lr=lr, betas=BETAS)
+def learner_of(model: nn.Module, wanted: MnistOptions, most: int, curve: LossCurve, folder: Path) -> Learner:
+    """What trains the network, for `most` steps if no fewer are wanted; checkpoints go to the folder."""
+    device, steps = next(iter(model.parameters())).device, min(wanted.steps or most, most)
+    optimizer = optim.Adam(model.parameters(), lr=wanted.lr, betas=BETAS)
     return Learner(
         model,
         optimizer,
         nn.CrossEntropyLoss(),
         metrics={"accuracy": Accuracy("multiclass", num_classes=10)},
         scheduler=optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(1.0, min(step, steps - 1), steps)),
-        prepare=preparing(model, device, augment),
-        callbacks=[StopsAfter(steps)],
+        prepare=preparing(model, device, wanted.augment),
+        callbacks=[StopsAfter(steps)] if steps < most else [],  # else the last epoch ends as the others do
         renderers=[curve, *default_renderers(folder)],
         directory=folder,
         checkpoint_every=CHECKPOINT_EVERY,
@@ -250,8 +248,7 @@ def mnist(**options: Any):
     curve, folder = LossCurve(), wanted.out / RUN
     earlier(folder, wanted.resume, curve)
     with fb.device(where):  # another adapter is not even opened
-        model, steps = network(wanted.width), min(wanted.steps or most, most)
-        learner = learner_of(model, wanted.lr, steps, curve, folder, wanted.augment)
+        learner = learner_of(network(wanted.width), wanted, most, curve, folder)
     code = train(learner, loader, test_loader, epochs)
     path = wanted.out / "mnist.safetensors"
     learner.model.save(path)
