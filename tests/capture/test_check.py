@@ -1,12 +1,14 @@
 """Calls that are checked: what no watch has seen is found at call 2, 4, 8, and checking changes nothing."""
 
 import gc
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.capture.guards import Watch
+from flambeau.capture.observers import Listener
 
 
 def numbers(*values):
@@ -200,3 +202,33 @@ def test_what_looks_on_as_garbage_is_collected_is_no_part_of_a_call(gpu, capsys)
             gc.callbacks.remove(call)
     assert seen and other.programs
     assert "garbage" not in capsys.readouterr().err
+
+
+def test_weak_tables_that_lose_a_key_are_no_part_of_a_call():
+    """Whose last reference goes while a call is recorded is chance; what a call asks of a table is not."""
+
+    class Key:
+        pass
+
+    key, other = Key(), Key()
+    by_key, by_value, all_of = (
+        WeakKeyDictionary({key: 1}),
+        WeakValueDictionary({1: key}),
+        WeakSet([key, other]),
+    )
+
+    def lose():
+        nonlocal key
+        key = None
+
+    def remove():
+        all_of.remove(other)
+
+    with Listener({lose.__code__}) as heard:
+        lose()
+    assert not heard.trouble and [len(by_key), len(by_value), len(all_of)] == [0, 0, 1]
+    with Listener({remove.__code__}) as heard:
+        remove()
+    assert heard.trouble.startswith(
+        "it calls _weakrefset.WeakSet.remove, which may read more than its arguments"
+    )

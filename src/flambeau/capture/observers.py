@@ -16,6 +16,7 @@ OUTSIDE_NAMES = {"memory", "reset_peak", "get_state", "initial_seed", "clone_sta
 # what our code calls; in a page also what looks for a module that may be missing
 BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_", "_pyodide._importhook")
 WRITING = {"logging", "warnings"}
+WEAK = {"weakref", "_weakrefset"}  # whose inner functions take a dead key out
 IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib"}
 
 
@@ -68,13 +69,12 @@ class Listener:
         if code in self._ours or code in self._codes:
             return
         module = str(frame.f_globals.get("__name__"))
-        if module.startswith(BELOW):
+        if module.startswith(BELOW) or _is_of_the_dead(module, code):
             return
         if module.partition(".")[0] not in LIBRARIES:
-            if code.co_name != "__del__":
-                what = "runs a module" if code.co_name == "<module>" else "calls"
-                told = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
-                self._refuse(f"it {told}, in a way that can't be followed: call it by its name")
+            what = "runs a module" if code.co_name == "<module>" else "calls"
+            told = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
+            self._refuse(f"it {told}, in a way that can't be followed: call it by its name")
         elif frame.f_back is None or frame.f_back.f_code not in self._codes:
             if module.startswith("flambeau"):  # what is called by ours is not asked for again
                 self._ours.add(code)
@@ -84,6 +84,11 @@ class Listener:
 
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
+
+
+def _is_of_the_dead(module: str, code: CodeType) -> bool:
+    """Whether the interpreter calls this where an object's last reference goes, whoever holds that."""
+    return code.co_name == "__del__" or (module in WEAK and "<locals>" in code.co_qualname)
 
 
 def _code_of(call: Any) -> CodeType | None:
