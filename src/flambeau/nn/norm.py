@@ -31,15 +31,21 @@ class Shifted(TypedDict, total=False):
     bias: bool
 
 
-def _reset_affine(layer: Any) -> None:
-    """Give a norm the affine map that changes nothing."""
-    if layer.weight is not None:
-        init.ones_(layer.weight)
-    if layer.bias is not None:
-        init.zeros_(layer.bias)
+class NormBase(Module):
+    """What norms share: an affine map behind them, which begins as one that changes nothing."""
+
+    weight: Parameter | None
+    bias: Parameter | None = None
+
+    def reset_parameters(self) -> None:
+        """Give the parameters new first values, as those of a layer that is just made."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
 
-class BatchNorm(Module):
+class BatchNorm(NormBase):
     """Zero mean and unit variance by channel over the batch (Ioffe and Szegedy, 2015), then an affine map.
 
     more: bias=False scales without adding.
@@ -85,7 +91,7 @@ class BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Give the parameters and the running statistics the values of a layer that is just made."""
         self.reset_running_stats()
-        _reset_affine(self)
+        super().reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
@@ -191,14 +197,11 @@ class InstanceNorm3d(InstanceNorm):
 
 
 @explained
-class GroupNorm(Module):
+class GroupNorm(NormBase):
     """Zero mean, unit variance over groups of channels (Wu and He, 2018), then affine. [n, c, ...] -> same
 
     ValueError where the groups do not divide the channels.
     """
-
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None
@@ -211,10 +214,6 @@ class GroupNorm(Module):
         self.weight = new_parameter(num_channels, value=1.0, device=device) if affine else None
         self.bias = new_parameter(num_channels, device=device) if affine else None
 
-    def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
-        _reset_affine(self)
-
     def forward(self, x: Tensor) -> Tensor:
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -223,10 +222,8 @@ class GroupNorm(Module):
 
 
 @explained
-class RMSNorm(Module):
+class RMSNorm(NormBase):
     """Root mean square 1 over the last dims (Zhang and Sennrich, 2019), then weight. [..., n] -> [..., n]"""
-
-    weight: Parameter | None
 
     def __init__(
         self,
@@ -240,11 +237,6 @@ class RMSNorm(Module):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
 
-    def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-
     def forward(self, x: Tensor) -> Tensor:
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
@@ -253,11 +245,8 @@ class RMSNorm(Module):
 
 
 @explained
-class LayerNorm(Module):
+class LayerNorm(NormBase):
     """Zero mean, unit variance over the last dims (Ba et al., 2016), then affine. [..., n] -> [..., n]"""
-
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(
         self,
@@ -272,10 +261,6 @@ class LayerNorm(Module):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
         self.bias = new_parameter(*shape, device=device) if elementwise_affine and bias else None
-
-    def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
-        _reset_affine(self)
 
     def forward(self, x: Tensor) -> Tensor:
         return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

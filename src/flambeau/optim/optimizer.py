@@ -340,8 +340,7 @@ class Optimizer:
             device = HOST if self.offload else p.device
             for name, first in self.begin(p, o).items():
                 if name not in own:
-                    full = first if isinstance(first, Tensor) else Tensor.full(p.shape, first, device=device)
-                    own[name] = full.to(device)
+                    own[name] = _full(p, first, device).to(device)
             if self.is_counted(o) and not self._shared(own):
                 if p.device not in shared:
                     firsts = {n: _plain_number(o, v) for n, v in self.counts.items()}
@@ -351,13 +350,9 @@ class Optimizer:
     def _as_begun(self, p: Tensor, group: ParamGroup) -> State:
         """What the state of a parameter begins as, also of one that is frozen."""
         o = group.rule()
-
-        def filled(shape: Any, value: float) -> Tensor:
-            return Tensor.full(shape, value, device=p.device)
-
-        counts = {n: filled((), 0.0) for n in (self.counts if self.is_counted(o) else ())}
-        firsts = self.begin(p, o).items()
-        return counts | {n: v if isinstance(v, Tensor) else filled(p.shape, v) for n, v in firsts}
+        zero = Tensor.full((), 0.0, device=p.device)
+        counts = dict.fromkeys(self.counts if self.is_counted(o) else (), zero)
+        return counts | {name: _full(p, first, p.device) for name, first in self.begin(p, o).items()}
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
@@ -481,6 +476,11 @@ class Optimizer:
                 f"    {k}: {v}" for k, v in sorted(group.items()) if k not in ("params", *IMPLEMENTATION)
             ]
         return "\n".join([*lines, ")"])
+
+
+def _full(p: Tensor, first: Any, device: Any) -> Tensor:
+    """What a state begins as: a tensor, or one number for each of the parameter's."""
+    return first if isinstance(first, Tensor) else Tensor.full(p.shape, first, device=device)
 
 
 def _plain_number(o: Any, value: Any) -> float:
