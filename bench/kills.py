@@ -46,8 +46,9 @@ def plan(moment: str, n: int) -> None:
         return
     before = getattr(checkpoints, names[moment])
 
-    def half(part: Path, data: bytearray) -> None:
-        part.write_bytes(data[: len(data) // 2])
+    def half(part: Path, data: list[Any]) -> None:
+        whole = b"".join(data)
+        part.write_bytes(whole[: len(whole) // 2])
         die()
 
     dying = at_count(n, half if moment == "write" else die)

@@ -94,6 +94,21 @@ def test_a_run_that_is_killed_ends_in_the_same_bits():
     assert done.stdout.startswith("3 kills (") and done.stdout.endswith("0 differ\n"), done.stdout
 
 
+def test_a_run_that_is_killed_half_way_through_a_file_ends_in_the_same_bits(tmp_path):
+    def run(name, *more):
+        script = [sys.executable, str(ROOT / "bench" / "kills.py"), "--child", str(tmp_path / name), *more]
+        return subprocess.run(script, capture_output=True, text=True, timeout=60)
+
+    whole = run("whole")
+    assert whole.returncode == 0, whole.stderr
+    died = run("killed", "--moment", "write", "--n", "2")
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert {path.suffix for path in (tmp_path / "killed").iterdir()} > {
+        ".safetensors"
+    }  # and half of the next
+    assert run("killed").stdout.split()[-1] == whole.stdout.split()[-1]
+
+
 def test_a_run_stopped_in_validation_makes_it_again(whole, tmp_path):
     learner, _ = made(tmp_path)
     learner.fit(loader(), data.DataLoader(Stopping(lambda: learner), 20, shuffle=True), epochs=2)
