@@ -6,6 +6,7 @@ Most start from a server that has imported us already, in hundredths of a second
 import multiprocessing
 import os
 import pickle
+import queue
 import signal
 import sqlite3
 import subprocess
@@ -20,10 +21,10 @@ from helpers.paths import ROOT
 
 import flambeau as fb
 from flambeau import data
-from flambeau.data import DataLoader
+from flambeau.data import DataLoader, processes
 from flambeau.data.files import TextLines, memory_map
 from flambeau.data.parcels import coming, going, packed
-from flambeau.data.processes import TracebackOfWorker
+from flambeau.data.processes import TracebackOfWorker, WorkerProcess, _listen
 from flambeau.data.sqlite import SQLiteDataset
 
 
@@ -216,6 +217,47 @@ def test_what_an_item_raises(server):
         assert f"in {how}" in str(e.value.__cause__) and "worker_sets.py" in str(e.value.__cause__)
         if how != "stop":
             assert e.value.__notes__ == ["Ends: item 5 raised this"]
+
+
+def test_a_worker_imports_in_one_thread(server):
+    """An index is unpickled, which may import anything, by the thread that opens the dataset. One that can't
+    be is an error of its batch. (The thread that listens died of such an import: no batch ever came.)"""
+    batches = [[sets.Index(0), sets.Index(1)], [sets.Index(-2)], [sets.Index(7)]]
+    loader = DataLoader(
+        sets.Ends("kill"), batch_sampler=batches, num_workers=1, timeout=20, multiprocessing_context=server
+    )
+    found = iter(loader)
+    assert next(found).tolist() == [0, 1]
+    with pytest.raises(ImportError) as e:
+        next(found)
+    assert str(e.value) == "no module for -2" and "opened_index" in str(e.value.__cause__)
+
+
+@pytest.mark.parametrize("raised", [ImportError("half of it"), MemoryError(), pickle.UnpicklingError()])
+def test_a_thread_that_dies_ends_the_wait(raised, monkeypatch):
+    """Whatever it dies of: the thread of a worker ends the process, that of the loader reports an end."""
+
+    class Ended(Exception):
+        pass
+
+    def read(*_):
+        raise raised
+
+    def leave(code):
+        raise Ended(code)
+
+    pipe = SimpleNamespace(recv=read, recv_bytes=read)
+    arrived = queue.SimpleQueue()
+    member = SimpleNamespace(pipe=pipe)
+    with pytest.raises(type(raised)):  # which threading prints
+        WorkerProcess._read(member, arrived)
+    assert arrived.get(timeout=1) == (None, member)
+    monkeypatch.setattr(os, "_exit", leave)
+    with pytest.raises(Ended, match="1"):
+        _listen(pipe, queue.SimpleQueue())
+    monkeypatch.setattr(processes, "_serve", read)
+    with pytest.raises(Ended, match="1"):
+        processes.serve(pipe, None)
 
 
 def one(dataset, context, **more):

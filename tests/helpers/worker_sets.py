@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from multiprocessing import current_process
 
@@ -133,6 +134,24 @@ class Numbers(data.IterableDataset):
         info = data.get_worker_info()
         start, step = (0, 1) if info is None else (info.id, info.num_workers)
         return iter(range(start, 10, step))
+
+
+class Index:
+    """An index whose pickle is opened by a function that imports nothing in any thread but the first."""
+
+    def __init__(self, i):
+        self.i = i
+
+    def __reduce__(self):
+        return opened_index, (self.i,)
+
+
+def opened_index(i):
+    if i < 0:
+        raise ImportError(f"no module for {i}")
+    if threading.current_thread() is not threading.main_thread():
+        raise ImportError("cannot import name 'array' from partially initialized module 'numpy'")
+    return i
 
 
 def fail(number):

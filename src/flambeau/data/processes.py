@@ -14,8 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.reduction import ForkingPickler
 from queue import Empty, SimpleQueue
 from typing import Any
+
+import numpy as np  # here, before a worker has a second thread: see `_listen`
 
 from flambeau.core.dtype import set_default_integer
 from flambeau.data.fetch import ByIndex, ByTurn, Errand
@@ -75,7 +78,7 @@ class Processes(Workers):
 
     def submit(self, worker: int, errand: Errand) -> tuple[WorkerProcess, int]:
         number, member = next(self.numbers), self.team[worker]
-        member.send((number, errand))
+        member.send(pickle.dumps((number, bytes(ForkingPickler.dumps(errand)))))
         return member, number
 
     def result(self, errand: Errand, handle: tuple[WorkerProcess, int]) -> Any:
@@ -109,9 +112,9 @@ class WorkerProcess:
         self.reader = threading.Thread(target=self._read, args=(arrived,), name=name, daemon=True)
         self.reader.start()
 
-    def send(self, message: Any) -> None:
+    def send(self, message: bytes) -> None:
         with suppress(OSError):  # a dead one: the thread that reads says so
-            self.pipe.send(message)
+            self.pipe.send_bytes(message)
 
     def _read(self, arrived: SimpleQueue) -> None:
         try:
@@ -121,13 +124,19 @@ class WorkerProcess:
             while True:
                 arrived.put((self.pipe.recv(), self.pipe.recv_bytes()))
         except (EOFError, OSError):
+            pass
+        finally:  # after any error: the loop would wait for ever
             arrived.put((None, self))
 
     def death(self) -> FlambeauError:
         """What to raise where it is gone."""
         self.process.join(GRACE)
         code = self.process.exitcode
-        how = f"ended with exit code {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
+        if code is None:
+            self.process.kill()  # nobody reads what it sends
+            how = "closed its pipe, or sent what is no batch"
+        else:
+            how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_name(-code)}"
         if not self.has_begun:
             rule = "before it began: what it printed says why"
             cure = 'a script that makes workers has its loop under `if __name__ == "__main__":`'
@@ -163,7 +172,7 @@ def _end(team: list[WorkerProcess], owner: int) -> None:
         return
     limit = time.monotonic() + GRACE
     for member in team:
-        member.send(None)
+        member.send(b"")
     for member in team:
         member.process.join(max(0.0, limit - time.monotonic()))
         member.process.kill()
@@ -189,7 +198,16 @@ def _unheard_interrupts(method: str) -> Iterator[None]:
 
 
 def serve(pipe: Any, parcel: Parcel) -> None:
-    """What a worker does: it answers until it is told to stop."""
+    """What a worker does: it answers until an empty question comes. An error here ends the process at once,
+    also where the dataset has threads that would keep it alive: the loop that reads waits for its end."""
+    try:
+        _serve(pipe, parcel)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _serve(pipe: Any, parcel: Parcel) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loop that reads hears it, and stops the workers
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -197,8 +215,8 @@ def serve(pipe: Any, parcel: Parcel) -> None:
     questions: SimpleQueue = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, questions), daemon=True).start()
     made = _made(parcel)
-    while (question := questions.get()) is not None:
-        number, errand = question
+    while question := questions.get():
+        number, errand = pickle.loads(question)
         answer = _answer(made, errand)
         with suppress(OSError):  # nobody reads any more: the next question says so
             pipe.send(number)
@@ -206,16 +224,25 @@ def serve(pipe: Any, parcel: Parcel) -> None:
 
 
 def _listen(pipe: Any, questions: SimpleQueue) -> None:
-    """Take questions as they come, so that who asks never waits; when that process is gone, go as well."""
-    with suppress(EOFError, OSError):
-        while (question := pipe.recv()) is not None:
-            questions.put(question)
-    with suppress(Empty):
-        while True:
-            questions.get_nowait()
-    questions.put(None)
-    time.sleep(GRACE)  # for the item that it is at
-    os._exit(1)
+    """Take questions as they come, so that who asks never waits; when that process is gone, go as well.
+
+    Questions stay bytes in this thread: to unpickle them would import what they are made of (NumPy, modules
+    of the user's) while the first thread opens the dataset and imports the same. Modules that import each
+    other fail then, or are seen half made. Whatever ends this thread ends the process.
+    """
+    try:
+        with suppress(EOFError, OSError):
+            while question := pipe.recv_bytes():
+                questions.put(question)
+        with suppress(Empty):
+            while True:
+                questions.get_nowait()
+        questions.put(b"")
+        time.sleep(GRACE)  # for the item that it is at
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def _made(parcel: Parcel) -> Setup | BaseException:
@@ -234,10 +261,11 @@ def _made(parcel: Parcel) -> Setup | BaseException:
     return setup
 
 
-def _answer(made: Setup | BaseException, errand: Errand) -> bytes:
+def _answer(made: Setup | BaseException, question: bytes) -> bytes:
     try:
         if isinstance(made, BaseException):
             raise made
+        errand = pickle.loads(question)
         _sow(made, errand)
         return _packed_batch(fetched(made.fetch, made.info.id, errand))
     except BaseException as e:
@@ -257,8 +285,6 @@ def _packed_batch(batch: Any) -> bytes:
 def _sow(setup: Setup, errand: Errand) -> None:
     """Python's and NumPy's own generators begin anew with each batch: what they give follows from the seed,
     the epoch and the batch, whichever worker makes it."""
-    import numpy as np
-
     words = [setup.info.seed - setup.info.id, errand.epoch, errand.number]
     random.seed(repr(words))
     np.random.seed([word % 2**32 for word in words])

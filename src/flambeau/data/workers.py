@@ -84,6 +84,8 @@ class Threads(Workers):
     def __init__(self, fetch: Fetcher, infos: list[WorkerInfo], begin: Begin, timeout: float):
         from concurrent.futures import ThreadPoolExecutor
 
+        import numpy  # noqa: F401  # before there are threads: two that import it at once may find half of it
+
         super().__init__(len(infos), timeout)
         self.fetch = fetch
         self.threads: list[ThreadPoolExecutor] = []
