@@ -223,6 +223,55 @@ def test_iterable_datasets():
     assert list(data.ChainDataset([Counting(), [7]][:1])) == list(range(10))
 
 
+class Stream(data.IterableDataset):
+    """23 items; nothing says which worker takes which."""
+
+    def __iter__(self):
+        return iter(range(23))
+
+
+@pytest.mark.parametrize("size, drop_last", [(4, False), (4, True), (30, False), (None, False)])
+def test_a_stream_has_the_same_batches_with_any_number(size, drop_last):
+    """Two workers gave 46 items of 23."""
+
+    def loader(workers):
+        return DataLoader(Stream(), size, drop_last=drop_last, num_workers=workers)
+
+    alone = [np.asarray(b).tolist() for b in loader(0)]
+    for workers in (1, 2, 3, 7):
+        assert [np.asarray(b).tolist() for b in loader(workers)] == alone
+    batches = iter(loader(3))
+    seen = [np.asarray(next(batches)).tolist() for _ in range(min(2, len(alone)))]
+    batches.close()
+    other = loader(2)
+    other.load_state_dict({"seed": [], "epoch": 0, "batch": len(seen), "batch_size": size})
+    assert seen + [np.asarray(b).tolist() for b in other] == alone
+
+
+def test_who_takes_shares_by_itself():
+    """A dataset that asks which worker it is in, before its first item: as in PyTorch."""
+
+    class Late(data.IterableDataset):
+        def __iter__(self):
+            yield 0
+            data.get_worker_info()  # not before the first
+            yield 1
+
+    assert flat(DataLoader(Late(), num_workers=2)) == [0, 1]
+    assert flat(DataLoader(data.ChainDataset([Counting()]), num_workers=2)) == list(range(10))
+    seen = []
+    seeds = DataLoader(
+        Stream(), num_workers=2, worker_init_fn=lambda _: seen.append(data.get_worker_info().seed)
+    )
+    assert flat(seeds) == list(range(23)) and len(seen) == 2  # a seed is no share
+    shared = DataLoader(Stream(), num_workers=2, worker_init_fn=lambda _: data.get_worker_info().dataset)
+    with pytest.raises(fb.FlambeauError) as e:
+        list(shared)
+    rule = "its threads share one dataset, which can't give each a share of its own by an attribute"
+    cure = "ask get_worker_info() in __iter__, or give multiprocessing_context='spawn'"
+    assert f"get_worker_info().dataset: {rule}: {cure}" in str(e.value)
+
+
 class OfTorch:
     """As torch.utils.data.Dataset: an item by index is what a subclass may write."""
 

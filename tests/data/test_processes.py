@@ -127,6 +127,26 @@ def test_datasets_that_are_iterated(server):
     assert not ours()
 
 
+def test_a_stream_has_the_same_batches_with_any_number(server):
+    """Also one that draws its order, with as many workers as there are: it gave each item once a worker."""
+
+    def batches(workers, **more):
+        context = {"multiprocessing_context": server} if workers else {}
+        return DataLoader(sets.Stream(), 4, num_workers=workers, seed=5, **context, **more)
+
+    loaders = [batches(1, persistent_workers=True), batches(3, persistent_workers=True)]
+    epochs = [
+        [[[part.tolist() for part in batch] for batch in loader] for _ in range(2)] for loader in loaders
+    ]
+    assert epochs[0] == epochs[1] and epochs[0][0] != epochs[0][1]
+    for epoch in epochs[0]:
+        assert sorted(i for items, _ in epoch for i in items) == list(range(23))
+        assert [len(items) for items, _ in epoch] == [4] * 5 + [3]
+    own = batches(2, worker_init_fn=sets.take_half)
+    assert sorted(i for items, _ in own for i in items.tolist()) == [0, 0, 1, 1, 2, 2, 3]
+    del loaders
+
+
 def test_what_goes_along(server, tmp_path):
     """Shared values as themselves, mapped files by their names, files and connections opened anew."""
     shared = server.Value("i", 5)

@@ -136,6 +136,22 @@ class Numbers(data.IterableDataset):
         return iter(range(start, 10, step))
 
 
+class Stream(data.IterableDataset):
+    """23 numbers, each with one that was drawn for it; nothing says which worker takes which."""
+
+    ends = 23
+
+    def __iter__(self):
+        order = list(range(self.ends))
+        random.shuffle(order)
+        return ((i, int(np.random.randint(1000))) for i in order)
+
+
+def take_half(number):
+    """As PyTorch's page has it: a worker sets what its copy of the dataset gives."""
+    data.get_worker_info().dataset.ends = 3 + number
+
+
 class Index:
     """An index whose pickle is opened by a function that imports nothing in any thread but the first."""
 

@@ -52,7 +52,8 @@ class Dataset:
 class IterableDataset:
     """Items one after the other, without a length: a subclass writes `__iter__`.
 
-    With several workers each iterates the dataset: `get_worker_info()` says which it is, to take its share.
+    With n workers each iterates it and makes every n-th batch, so the batches are those without workers. A
+    dataset that asks `get_worker_info()` in `__iter__` gives its own share, and all of that is batched.
     One with state_dict and load_state_dict goes on where it was, and takes no workers; else what was given is
     given again and dropped.
     """

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 from flambeau.data.batches import collate, default_collate, default_convert
 from flambeau.data.dataset import gather, items_of
+from flambeau.data.workers import get_worker_info, share_begun
+
+Seed = Callable[[int | None], None]  # for a batch by its number, or (None) the one that is asked for
 
 
 class Errand(NamedTuple):
@@ -48,25 +52,55 @@ class ByIndex:
 
 @dataclass
 class ByTurn:
-    """Batches of a dataset that is iterated: each worker does so, anew in each loop over the loader."""
+    """Batches of a dataset that is iterated: each worker does so, anew in each loop over the loader.
+
+    Of n workers each makes every n-th batch, and drops the items of the others: together they give the same
+    batches as none. Where the dataset takes its share by itself a worker makes batches of all its items.
+    """
 
     dataset: Any
     collate_fn: Callable[..., Any] | None
     batch_size: int | None
     drop_last: bool
     begun: dict[int, tuple[int, Iterator[Any]]] = field(default_factory=dict)  # by worker
+    seed: Seed | None = None  # set in a worker process
+    is_iterated = True
 
     def __call__(self, worker: int, loop: int) -> Any:
         if worker not in self.begun or self.begun[worker][0] != loop:
-            self.begun[worker] = (loop, self.batches())
+            self.begun[worker] = (loop, self.turns())
         return next(self.begun[worker][1], OVER)
 
     def batches(self) -> Iterator[Any]:
-        """The batches of one worker."""
-        if self.batch_size is None:
-            return map(self.collate_fn or default_convert, self.dataset)
-        batches = cut(iter(self.dataset), self.batch_size, self.drop_last)
-        return map(self.collate_fn or default_collate, batches)
+        """All batches, where there are no workers."""
+        return map(self.made, self.parts(iter(self.dataset)))
+
+    def turns(self) -> Iterator[Any]:
+        """The batches of the worker that this is called in."""
+        info, seed = get_worker_info(), self.seed or _unseeded
+        seed(0)
+        items, is_share = share_begun(self.dataset, partial(seed, None))
+        parts = self.parts(items)
+        for number in count():
+            if number and not is_share:
+                seed(number)
+            part = next(parts, OVER)
+            if part is OVER:
+                return
+            if is_share or number % info.num_workers == info.id:
+                yield self.made(part)
+
+    def parts(self, items: Iterator[Any]) -> Iterator[Any]:
+        """What a batch is made of, each: a list of items, or an item."""
+        return items if self.batch_size is None else cut(items, self.batch_size, self.drop_last)
+
+    def made(self, part: Any) -> Any:
+        default = default_convert if self.batch_size is None else default_collate
+        return (self.collate_fn or default)(part)
+
+
+def _unseeded(number: int | None) -> None:
+    """What seeds the generators of a thread, which has none of its own: nothing."""
 
 
 def cut(items: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[Any]]:

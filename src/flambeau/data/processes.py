@@ -12,6 +12,7 @@ import traceback
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.reduction import ForkingPickler
@@ -257,7 +258,7 @@ def _made(parcel: Parcel) -> Setup | BaseException:
         told = f"a worker process can't open the dataset: {type(e).__name__}: {e}"
         return FlambeauError(f"DataLoader: {told}: {cure}")
     _sow(setup, Errand(0, 0, None))
-    started(setup.info, setup.begin)
+    started(setup.info, setup.begin, setup.fetch, is_process=True)
     return setup
 
 
@@ -267,6 +268,8 @@ def _answer(made: Setup | BaseException, question: bytes) -> bytes:
             raise made
         errand = pickle.loads(question)
         _sow(made, errand)
+        if isinstance(made.fetch, ByTurn):
+            made.fetch.seed = partial(_sow_batch, made, errand)
         return _packed_batch(fetched(made.fetch, made.info.id, errand))
     except BaseException as e:
         return packed((traceback.format_exc(), _that_goes(e)), coming)
@@ -288,6 +291,11 @@ def _sow(setup: Setup, errand: Errand) -> None:
     words = [setup.info.seed - setup.info.id, errand.epoch, errand.number]
     random.seed(repr(words))
     np.random.seed([word % 2**32 for word in words])
+
+
+def _sow_batch(setup: Setup, errand: Errand, number: int | None) -> None:
+    """Seed for a batch of this epoch: all workers that iterate a dataset then draw the same items."""
+    _sow(setup, errand if number is None else errand._replace(number=number))
 
 
 def _that_goes(error: BaseException) -> BaseException:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau.errors import FlambeauError
@@ -29,12 +29,51 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
+class Beginning(WorkerInfo):
+    """What `worker_init_fn` sees where a dataset is iterated: it may choose the items of that one."""
+
+    @property
+    def dataset(self) -> Any:  # type: ignore[override]
+        if _here.is_shared:
+            rule = "its threads share one dataset, which can't give each a share of its own by an attribute"
+            cure = "ask get_worker_info() in __iter__, or give multiprocessing_context='spawn'"
+            raise FlambeauError(f"get_worker_info().dataset: {rule}: {cure}")
+        _here.takes_share = True
+        return self[3]
+
+
 _here = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
     """What worker of a DataLoader this thread (or process) is; None outside of any."""
+    asked = getattr(_here, "asked", None)
+    if asked is not None:
+        asked()
     return getattr(_here, "info", None)
+
+
+def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterator[Any], bool]:
+    """Begin to iterate a dataset in a worker: its items, and whether they are its own share of them.
+
+    They are where the dataset asks `get_worker_info()` before it gives the first, or `worker_init_fn` did for
+    the dataset. `reseed` is called then, since workers that take the same items draw the same numbers.
+    """
+    takes_share = _here.takes_share
+
+    def asked() -> None:
+        nonlocal takes_share
+        if not takes_share and reseed is not None:
+            reseed()
+        takes_share = True
+
+    _here.asked = asked
+    try:
+        items = iter(dataset)
+        first = list(islice(items, 1))
+    finally:
+        _here.asked = None
+    return chain(first, items), takes_share
 
 
 class Workers:
@@ -91,7 +130,7 @@ class Threads(Workers):
         self.threads: list[ThreadPoolExecutor] = []
         for info in infos:
             name = f"flambeau-data-{info.id}"
-            self.threads.append(ThreadPoolExecutor(1, name, started, (info, begin)))
+            self.threads.append(ThreadPoolExecutor(1, name, started, (info, begin, fetch)))
 
     def submit(self, worker: int, errand: Errand) -> Future:
         return self.threads[worker].submit(fetched, self.fetch, worker, errand)
@@ -122,14 +161,17 @@ def ended_by(error: SystemExit) -> FlambeauError:
     return FlambeauError(f"DataLoader: a worker is dead: {rule}")
 
 
-def started(info: WorkerInfo, begin: Begin) -> None:
+def started(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: bool = False) -> None:
     """Make this thread a worker."""
-    _here.info, _here.failed = info, None
+    is_iterated = getattr(fetch, "is_iterated", False)
+    _here.takes_share, _here.is_shared = False, info.num_workers > 1 and not is_process
+    _here.info, _here.failed = (Beginning(*info) if is_iterated else info), None
     try:
         if begin is not None:
             begin(info.id)
     except BaseException as e:  # raised in the loop that reads: a thread would only print it
         _here.failed = e
+    _here.info = info
 
 
 def fetched(fetch: Fetcher, worker: int, errand: Errand) -> Any:
