@@ -7,13 +7,10 @@ from typing import Any
 
 from ..core.node import Node
 from ..tensor import Tensor
+from .fixed import folds
 from .graph import GraphDef, ModelDef, NodeDef
 
-# operators whose results differ from call to call, or by the model's mode
-DRAWS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
-DRAWS |= {"Dropout", "BatchNormalization", "Gradient"}
 FEW = 1024  # elements of what is kept as a list too
-OF_SHAPES = {"Shape", "Size"}  # what they give depends on no element
 ROOM = 1 << 28  # bytes of what is kept that is made of weights; beyond, each call makes it
 
 
@@ -84,25 +81,11 @@ class Folded:
         return all(now[n] is t and t.node is node for n, (t, node) in self.made_of.items())
 
 
-def depends_on_shapes(node: NodeDef, known: set[str], functions: Any) -> bool:
-    """Whether a node gives the same for all inputs of the same shapes; known: names of such values."""
-    if node.op in OF_SHAPES and not node.domain:
-        return True
-    return _follows(node, known, functions)
-
-
-def _follows(node: NodeDef, known: set[str], functions: Any) -> bool:
-    """Whether what a node gives follows from known values."""
-    if (node.domain, node.op, node.overload) in functions or node.op in DRAWS or any(node.graphs()):
-        return False
-    return all(n in known for n in node.inputs if n)
-
-
 def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeDef]:
     """The nodes that depend on values of these names alone."""
     known, found = set(names), []
     for node in graph.nodes:
-        if _follows(node, known, functions):
+        if folds(node, known, functions):
             found.append(node)
             known |= {name for name in node.outputs if name}
     return found

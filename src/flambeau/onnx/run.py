@@ -13,6 +13,7 @@ from ..core.recent import Recent
 from ..errors import FlambeauError
 from ..runtime.state import record_with, thread
 from .bodies import body_of
+from .fixed import Fixed, fixed_names
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref, printable
 from .operators.table import Operator, find
 from .passes import (
@@ -20,7 +21,6 @@ from .passes import (
     Folded,
     GraphPlan,
     Initializers,
-    depends_on_shapes,
     folded_nodes,
     plan_of,
     read_beside,
@@ -213,12 +213,12 @@ class Runner:
     def _planned(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
         """The plan for inputs like these; values: weights, constants, and what is made of them."""
         graph, self._plan, values = self.model.graph, GraphPlan(), {**values, **fed}
-        static = set(self.folded.static)
+        levels = {**dict.fromkeys(values, Fixed.SHAPE), **dict.fromkeys(self.folded.static, Fixed.VALUE)}
+        levels |= dict.fromkeys(fed, Fixed.SHAPE)
         nodes = [n for n in graph.nodes if not self.folded.names.issuperset(filter(None, n.outputs))]
         for node in nodes:
             self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
-            if depends_on_shapes(node, static, self.model.functions):
-                static |= {name for name in node.outputs if name}
+        static = fixed_names(self.model, nodes, levels)
         return plan_of(graph, nodes, values, static)
 
     def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int) -> list[Any]:

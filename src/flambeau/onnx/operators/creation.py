@@ -51,7 +51,7 @@ def constant_of_shape(shape: Any, *, value: Any = None, node: Any) -> Any:
     return full(tuple(shape), fill[0].item(), dtype=dtype, device=device)
 
 
-@operator("Range")
+@operator("Range", sized_by_values=True)
 def range_of(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) -> Tensor:
     first, last, step = (v.reshape(()).item() for v in (start, limit, delta))
     if step == 0:

@@ -46,7 +46,9 @@ def _first(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value else None if isinstance(value, list) else value
 
 
-@operator("NonMaxSuppression", since=10, numbers=("most", "overlap", "least"), moves=False)
+@operator(
+    "NonMaxSuppression", since=10, numbers=("most", "overlap", "least"), moves=False, sized_by_values=True
+)
 def non_max_suppression(
     boxes: Tensor,
     scores: Tensor,

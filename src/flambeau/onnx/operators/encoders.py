@@ -158,7 +158,7 @@ def dict_vectorizer(
     return host([filled], "int64" if whole else "float32")
 
 
-@operator("CastMap", domain=ML, arrays=True, moves=False)
+@operator("CastMap", domain=ML, arrays=True, moves=False, sized_by_values=True)
 def cast_map(x: dict, *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> Any:
     """A map's values by rising keys, or (SPARSE) each at its key's place. -> [1, n]"""
     import numpy as np

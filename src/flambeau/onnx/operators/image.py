@@ -12,7 +12,7 @@ LARGEST = 1 << 26  # pixels: more is a mistake, or an attack
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "JPEG2000", "PPM")
 
 
-@operator("ImageDecoder", since=20, moves=False)
+@operator("ImageDecoder", since=20, moves=False, sized_by_values=True)
 def image_decoder(encoded: Tensor, *, pixel_format: str = "RGB") -> Tensor:
     """A file's bytes as an image. [bytes] uint8 -> [h, w, c] uint8"""
     import numpy as np

@@ -91,7 +91,7 @@ def _ints(numbers: list[int]) -> Any:
     return np.array(numbers, np.int64)
 
 
-@operator("NonZero", arrays=True)
+@operator("NonZero", arrays=True, sized_by_values=True)
 def nonzero(x: Any) -> Tensor:
     if isinstance(x, Tensor):
         return x.nonzero().permute(1, 0) if x.ndim else x.reshape(1).nonzero().permute(1, 0)[:0]
@@ -100,7 +100,7 @@ def nonzero(x: Any) -> Tensor:
     return to_value(np.array(np.nonzero(x), np.int64), cpu())
 
 
-@operator("Unique", arrays=True)
+@operator("Unique", arrays=True, sized_by_values=True)
 def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple:
     """The different elements (or slices), where each is first, which each is, and how often it is there.
 

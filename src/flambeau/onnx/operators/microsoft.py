@@ -178,7 +178,7 @@ def expand_dims(x: Tensor, axis: Any) -> Tensor:
     return x.unsqueeze(int(axis[0] if isinstance(axis, list) else axis))
 
 
-@operator("Range", domain=MS)
+@operator("Range", domain=MS, sized_by_values=True)
 def ms_range(start: Tensor, limit: Tensor, delta: Tensor | None = None) -> Tensor:
     """ONNX's Range, in steps of 1 where none is given."""
     return range_of(start, limit, start.new_ones(()) if delta is None else delta)
@@ -190,7 +190,7 @@ def ms_pad(x: Tensor, pads: Any, value: Any = None, *, mode: str = "constant") -
     return pad(x, pads[0] if pads and isinstance(pads[0], list) else pads, value, mode=mode)
 
 
-@operator("Unique", domain=MS, arrays=True)
+@operator("Unique", domain=MS, arrays=True, sized_by_values=True)
 def ms_unique(x: Any) -> tuple:
     """The different elements in the order in which they come, which each is, and how often each is there."""
     values, _, inverse, counts = unique(x, sorted=0)

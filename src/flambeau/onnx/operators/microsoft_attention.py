@@ -273,7 +273,7 @@ def _with_sink(
     return values_by(weights, v.float()).to(q.dtype)
 
 
-@operator("GroupQueryAttention", domain=MS)
+@operator("GroupQueryAttention", domain=MS, sized_by_values=True)
 def group_query_attention(
     *inputs: Any, num_heads: int, kv_num_heads: int, node: Any, **attributes: Any
 ) -> tuple:

@@ -16,7 +16,7 @@ def string_concat(a: Any, b: Any) -> Any:
     return np.asarray(a + b, object)
 
 
-@operator("StringSplit", arrays=True)
+@operator("StringSplit", arrays=True, sized_by_values=True)
 def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple:
     """Pieces of each text, filled up with "" to as many as the longest has, and how many each has."""
     import numpy as np
@@ -80,7 +80,7 @@ def _trees(given: Any) -> Any:
             yield from _trees(part)
 
 
-@operator("StringNormalizer", arrays=True)
+@operator("StringNormalizer", arrays=True, sized_by_values=True)
 def string_normalizer(
     x: Any,
     *,

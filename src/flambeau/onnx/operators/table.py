@@ -19,6 +19,9 @@ class Operator:
     moves: bool = True  # whether its inputs are brought to one device
     optional: bool = False  # whether inputs without a default may be left out all the same
     arrays: bool = False  # whether it takes what no device holds (strings, 8-bit floats), as NumPy arrays
+    sized_by_values: bool = (
+        False  # whether sizes of its outputs depend on elements of inputs beside `numbers`
+    )
     inputs: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None  # None: any number
@@ -37,6 +40,7 @@ def operator(*names: str, since: int = 1, domain: str = "", **how: Any) -> Calla
     arrays=True: NumPy arrays (of strings and of dtypes that no device has) arrive as they are; without it
     they are refused. places=True: it only moves elements, so arrays are done by the places of theirs.
     moves=False: inputs stay on their devices. optional=True: any input may be left out.
+    sized_by_values=True: sizes of outputs depend on elements of other inputs than `numbers`.
     """
     numbers = how.pop("numbers", ())
     how["numbers"] = (numbers,) if isinstance(numbers, str) else tuple(numbers)
