@@ -1,4 +1,6 @@
-"""The exceptions Flambeau raises beside ValueError and TypeError."""
+"""The exceptions Flambeau raises; those of wrong arguments are Python's and PyTorch's kind at once."""
+
+import builtins
 
 
 class FlambeauError(RuntimeError):
@@ -27,12 +29,32 @@ class OutOfMemory(DeviceError):
         self.reason = reason
 
 
+class MissingFile(FlambeauError, FileNotFoundError):
+    """There is no file at the path."""
+
+
 class KernelError(FlambeauError):
     """A template or its WGSL did not compile; the text names template, kernel and line."""
 
 
+class ValueError(builtins.ValueError, RuntimeError):
+    """A shape or a value that does not fit: ValueError as in NumPy, RuntimeError as in PyTorch."""
+
+
+class TypeError(builtins.TypeError, NotImplementedError):
+    """A dtype that an op does not take: TypeError as in NumPy, NotImplementedError as in PyTorch."""
+
+
+class IndexError(builtins.IndexError, RuntimeError):
+    """A dim or an index out of range: IndexError as in NumPy, RuntimeError in some functions of PyTorch."""
+
+
 class IndexFault(IndexError):
     """An index that came from a device was outside its dim; found when something is read from that device."""
+
+
+# Python's class: ours, which `except` finds under PyTorch's class too
+WRONG_CALL = {builtins.ValueError: ValueError, builtins.TypeError: TypeError, builtins.IndexError: IndexError}
 
 
 def nearest(name: str, known) -> str:

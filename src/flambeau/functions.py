@@ -11,6 +11,7 @@ from .core.events import stage
 from .core.host import to_list
 from .core.op import COMPOSED, Op, result_of
 from .device import get_device
+from .errors import TypeError, ValueError
 from .ops.creation import (
     arange,
     cartesian_prod,

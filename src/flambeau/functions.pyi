@@ -1302,7 +1302,8 @@ def eq(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar)
     """whether x = y. [...], [...] -> [...]"""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
-    """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
+    """Whether shapes and all values are equal, as a Python bool: runs the graph and waits. TypeError
+    where other is no tensor."""
 
 def erf(input: Tensor) -> Tensor:
     """error function. [...] -> [...]"""

@@ -21,6 +21,7 @@ from .core.op import COMPOSED, OPS, apply
 from .core.printing import in_html, shown
 from .core.shape import Shape, normal_dim
 from .device import get_device
+from .errors import TypeError, ValueError
 from .fusion.planner import plan
 from .ops import source as _source
 from .runtime import readback, run
@@ -443,7 +444,7 @@ class Tensor(Protocols, Exchange, ops.Table):
                 return assigned(self, old)
             try:
                 spread(self, old)
-            except ValueError:
+            except BaseException:
                 self.node, old.replaced = old, False
                 raise
             assigned(self, old)

@@ -1734,7 +1734,8 @@ class Tensor:
         """Whether |input - other| <= atol + rtol * |other| everywhere, as a Python bool: runs the graph and
         waits. equal_nan: NaNs equal each other."""
     def equal(self, other: Tensor) -> _bool:
-        """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
+        """Whether shapes and all values are equal, as a Python bool: runs the graph and waits. TypeError
+        where other is no tensor."""
     def random_bits(self, other: Tensor | _float | HostScalar) -> Tensor:
         """32 random bits an element"""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:

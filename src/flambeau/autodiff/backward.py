@@ -12,7 +12,7 @@ from ..core.node import Node, describe
 from ..core.printing import table_in_html
 from ..core.shape import Shape
 from ..device import get_device
-from ..errors import FlambeauError
+from ..errors import FlambeauError, TypeError, ValueError
 from ..runtime import run
 from ..runtime.state import taken_by, thread
 from .budget import fit

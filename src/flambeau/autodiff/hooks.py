@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from ..core.handle import RemovableHandle, hang
 from ..core.node import Node, describe
+from ..errors import ValueError
 from ..runtime.state import mark
 
 Hooks = dict[int, Callable[[Any], Any]]

@@ -18,7 +18,7 @@ from ..core.modes import (
 )
 from ..core.node import describe
 from ..core.op import Op
-from ..errors import suggest
+from ..errors import ValueError, suggest
 from ..func import vmap
 from ..tensor import Tensor
 from . import functional

@@ -9,6 +9,7 @@ from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import leaves, tree_map
+from ..errors import ValueError
 from ..tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

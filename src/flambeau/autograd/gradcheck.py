@@ -7,6 +7,7 @@ from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..errors import ValueError
 from ..tensor import Tensor
 from . import functional
 

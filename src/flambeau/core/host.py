@@ -6,6 +6,7 @@ from array import array
 from math import prod
 from typing import Any
 
+from ..errors import TypeError, ValueError
 from . import dtype as dt
 from .shape import Shape
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import TypeError, ValueError
 from .node import describe
 
 # functions that take inplace=True: the input becomes the result

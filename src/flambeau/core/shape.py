@@ -7,6 +7,8 @@ from math import prod
 from operator import index
 from typing import NamedTuple
 
+from ..errors import IndexError, ValueError
+
 Shape = tuple[int, ...]
 
 
@@ -172,7 +174,15 @@ class Window(NamedTuple):
     before: int = 0
     after: int = 0
 
+    def check(self) -> None:
+        """ValueError for a kernel size, a stride or a dilation below 1."""
+        if self.kernel < 1 or self.stride < 1 or self.dilation < 1:
+            sizes = f"kernel size {self.kernel}, stride {self.stride} and dilation {self.dilation}"
+            raise ValueError(f"{sizes} are not all above 0")
+
     def positions(self, n: int) -> int:
+        """How often the window fits in a dim of size n; ValueError for sizes that are no window's."""
+        self.check()
         return (n + self.before + self.after - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from functools import cache
 from inspect import unwrap
+from typing import Any
 
-from ..errors import IndexFault
+from ..errors import WRONG_CALL, IndexFault
 from .node import describe
 
 # arguments that PyTorch takes by a second name
@@ -43,25 +44,30 @@ def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict
 
 
 def misgiven(error: AttributeError, name: str, args: tuple, kw: dict) -> Exception:
-    """A TypeError where an array or a list is in a tensor's place, which has not what tensors have; else the
-    error itself."""
+    """A TypeError where an array, a list or a plain value is in a tensor's place, which has not what tensors
+    have; else the error itself."""
     given = [*args, *kw.values()]
-    strange = [
-        v for v in given if isinstance(v, list) or (hasattr(v, "__array__") and not hasattr(v, "node"))
-    ]
+    strange = [v for v in given if not hasattr(v, "node") and (v is error.obj or _is_array(v))]
     if not strange:
         return error
     kind = type(strange[0])
-    what = kind.__name__ if kind is list else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    module = "" if kind.__module__ == "builtins" else kind.__module__.partition(".")[0] + "."
+    what = f"{module}{kind.__name__}"
     return explain(TypeError(f"takes tensors, not a {what}: wrap it in fb.tensor(...)"), name, args, kw)
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list) or hasattr(value, "__array__")
+
+
 def explain(error: Exception, name: str, args, kw) -> Exception:
-    """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins."""
+    """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins.
+
+    Python's ValueError, TypeError and IndexError become those of `errors`, which are RuntimeErrors too."""
     if isinstance(error, IndexFault):  # of an earlier call: it names that itself
         return error
     reason = getattr(error, "reason", None) or str(error)
     arguments = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
-    told = type(error)(f"{name}({arguments}): {reason}")
+    told = WRONG_CALL.get(type(error), type(error))(f"{name}({arguments}): {reason}")
     told.reason = reason  # type: ignore[attr-defined]
     return told

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from flambeau.functions import stack
 from flambeau.tensor import Tensor, tensor
+
+from ..errors import TypeError, ValueError
 
 
 def default_convert(data: Any) -> Any:
@@ -65,7 +68,7 @@ def collate(items: list[Any]) -> Any:
         return {key: collate([item[key] for item in items]) for key in first}
     try:
         return np.stack([i.numpy() if hasattr(i, "numpy") else np.asarray(i) for i in items])
-    except ValueError:
+    except builtins.ValueError:
         shapes = ", ".join(sorted({str(list(np.shape(i))) for i in items}))
         advice = "make them equal or pass your own collate_fn"
         raise ValueError(f"collate({len(items)} items): shapes differ: {shapes}: {advice}") from None

@@ -13,7 +13,7 @@ from ..core.declare import stand_for
 from ..core.modes import enable_grad, no_grad
 from ..core.node import Node, next_serial
 from ..core.op import COMPOSED, OPS, Op, apply, constant
-from ..errors import FlambeauError
+from ..errors import FlambeauError, ValueError
 from ..ops.random import Draw
 from ..tensor import Tensor
 

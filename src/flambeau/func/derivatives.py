@@ -14,6 +14,7 @@ from ..core.modes import enable_grad, is_grad_enabled
 from ..core.node import Node, describe, next_serial, reached
 from ..core.op import COMPOSED, OPS, apply
 from ..core.tree import leaves, like, tree_map
+from ..errors import TypeError, ValueError
 from ..tensor import Tensor, own, tensor
 
 __all__ = [

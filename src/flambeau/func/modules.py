@@ -7,7 +7,7 @@ from typing import Any
 from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.op import COMPOSED
-from ..errors import suggest
+from ..errors import ValueError, suggest
 from ..tensor import Tensor
 
 __all__ = ["functional_call", "stack_module_state"]

@@ -9,6 +9,7 @@ from ..core.node import describe
 from ..core.op import COMPOSED
 from ..core.shape import normal_dim
 from ..core.tree import leaves, like, tree_map
+from ..errors import TypeError, ValueError
 from ..tensor import Tensor
 from .batching import RANDOMNESS, Batch
 

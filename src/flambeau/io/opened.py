@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import mapped
-from ..errors import FlambeauError, suggest
+from ..errors import FlambeauError, MissingFile, suggest
 from ..tensor import Tensor
 from .elements import DamagedFile, RefusedFile
 
@@ -35,7 +35,7 @@ def opened(f: Any, call: str) -> Iterator[memoryview]:
         try:
             view = stack.enter_context(mapped(Path(f)))
         except FileNotFoundError:
-            raise FlambeauError(f"{call}: there is no such file: check the path") from None
+            raise MissingFile(f"{call}: there is no such file: check the path") from None
         except (OSError, ValueError) as e:  # ValueError: a path with a zero byte
             told = getattr(e, "strerror", None) or e
             raise FlambeauError(f"{call}: can't be read: {told}") from None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..core.dtype import DType
 from ..core.files import mapped, part_of, read
-from ..errors import FlambeauError
+from ..errors import FlambeauError, MissingFile
 from ..io.checkpoint import metadata_of, taken_apart, unpacked
 from ..io.safetensors import checked
 from ..io.sealed import damage, sealed
@@ -180,7 +180,7 @@ def load_state(path: Path) -> Any:
     try:
         data = memoryview(read(path))
     except FileNotFoundError:
-        raise FlambeauError(f"{call}: there is no such file: check the path") from None
+        raise MissingFile(f"{call}: there is no such file: check the path") from None
     except OSError as e:
         raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
     if trouble := damage(data):

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import nn
 from ..core.docstrings import explained
-from ..errors import FlambeauError, suggest
+from ..errors import FlambeauError, MissingFile, suggest
 from ..io.checkpoint import load
 from .bert import BertModel
 from .convnext import ConvNeXt, ConvNeXtFile
@@ -99,7 +99,7 @@ def _json(path: Path) -> dict[str, Any]:
             raise FlambeauError(f"{path}: {path.stat().st_size:,} bytes are no {path.name}: get a whole copy")
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise FlambeauError(f"{path}: there is no such file: name a folder of a model") from None
+        raise MissingFile(f"{path}: there is no such file: name a folder of a model") from None
     except OSError as e:
         raise FlambeauError(f"{path}: can't be read: {e.strerror or e}") from None
     except (ValueError, RecursionError):

@@ -4,6 +4,7 @@ from typing import Any
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..errors import TypeError, ValueError
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.contract import linear
 from ..ops.join import cat

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..core import dtype as dt
+from ..errors import ValueError
 from ..ops.activation import elu, leaky_relu, softplus, softsign, thresholded_relu
 from ..ops.creation import full_like
 from ..tensor import Tensor

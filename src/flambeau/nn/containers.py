@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..errors import IndexError, TypeError, ValueError
 from ..tensor import Tensor
 from .module import Module, check_module
 from .parameter import Parameter

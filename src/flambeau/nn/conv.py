@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core.docstrings import explained
+from ..errors import ValueError
 from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
 from ..tensor import Tensor

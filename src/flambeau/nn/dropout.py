@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core.docstrings import explained
+from ..errors import ValueError
 from ..ops import random
 from ..ops.distribution import randn_like
 from ..tensor import Tensor

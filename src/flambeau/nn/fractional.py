@@ -7,6 +7,7 @@ from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.shape import contiguous_strides
+from ..errors import ValueError
 from ..ops.conv.conv import pair
 from ..ops.distribution import rand
 from ..ops.join import cat

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ..core.declare import stand_for
 from ..core.handle import RemovableHandle, hang
 from ..core.op import Op
+from ..errors import TypeError, ValueError
 from ..ops.join import cat
 from ..tensor import Tensor
 

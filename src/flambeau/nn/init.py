@@ -4,6 +4,7 @@ from math import ceil, erfc, prod, sqrt
 
 from ..core import dtype as dt
 from ..core.modes import no_grad
+from ..errors import ValueError
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
 from ..ops.linalg.decompose import linalg_qr

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..errors import TypeError, ValueError
 from ..ops.contract import linear
 from ..ops.join import cat
 from ..ops.loss import cross_entropy

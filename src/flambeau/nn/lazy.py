@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..errors import ValueError
 from ..tensor import Tensor
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear

@@ -8,6 +8,7 @@ from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.options import options
+from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import by_frequency, embedding, embedding_bag

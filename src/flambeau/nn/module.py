@@ -11,7 +11,7 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.notes import NO_GRAD_KEPT, note
 from ..core.printing import table_in_html
-from ..errors import nearest, suggest
+from ..errors import TypeError, ValueError, nearest, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor
 from . import hooks

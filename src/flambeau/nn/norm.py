@@ -8,6 +8,7 @@ from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.options import options
+from ..errors import ValueError
 from ..ops.norm import (
     affine_norm,
     batch_affine_norm,

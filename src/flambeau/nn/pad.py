@@ -1,6 +1,7 @@
 """Padding layers: constants, mirrored, repeated or wrapped elements around the last dims."""
 
 from ..core.docstrings import explained
+from ..errors import ValueError
 from ..tensor import Tensor
 from .module import Module
 

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from ..core.docstrings import explained
 from ..core.dtype import get_default_dtype
+from ..errors import ValueError
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, own
 

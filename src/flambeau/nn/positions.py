@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..errors import ValueError
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.join import cat, stack
 from ..tensor import Tensor

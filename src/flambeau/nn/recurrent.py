@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypedDict, Unpack
 from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.options import options
+from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.join import cat, stack
 from ..ops.random import dropout

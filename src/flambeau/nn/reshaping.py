@@ -2,6 +2,7 @@
 
 from ..core.docstrings import explained
 from ..core.node import describe
+from ..errors import ValueError
 from ..ops.softmax import Softmax
 from ..tensor import Tensor
 from .module import Module

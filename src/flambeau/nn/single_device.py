@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core.docstrings import explained
+from ..errors import ValueError
 from ..tensor import Tensor
 from .module import Module
 from .norm import BatchNorm

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ..core.docstrings import explained
 from ..core.op import COMPOSED
+from ..errors import TypeError, ValueError
 from ..ops.elementwise import Elementwise
 from ..tensor import Tensor
 from . import init

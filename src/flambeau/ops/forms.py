@@ -8,6 +8,7 @@ from ..core.node import describe
 from ..core.op import COMPOSED, Family
 from ..core.out import into
 from ..core.shape import contiguous_strides
+from ..errors import ValueError
 
 # methods that are functions of the package with the tensor first
 AS_METHODS = "frexp hardshrink istft prelu stft"

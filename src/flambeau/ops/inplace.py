@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.node import describe
 from ..core.op import Family, Op
+from ..errors import TypeError, ValueError
 from .distribution import rand, randint, randn
 
 # op_ for each: what keeps the shape of its first tensor

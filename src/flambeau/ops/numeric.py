@@ -146,7 +146,10 @@ class Numeric(Family):
         return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
     def equal(self, other) -> bool:
-        """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
+        """Whether shapes and all values are equal, as a Python bool: runs the graph and waits. TypeError
+        where other is no tensor."""
+        if not hasattr(other, "node"):
+            raise TypeError(f"equal(): {other!r} is no tensor: wrap it in fb.tensor(...)")
         return self.shape == other.shape and bool((self == other).all().item())
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from ..core import op as ops
 from ..core.node import describe
 from ..core.op import OPS, apply
+from ..errors import TypeError, ValueError
 from . import readback
 from .exchange import leaf
 from .state import thread

@@ -11,6 +11,7 @@ from ..core.alias import Alias, ComposedMove, is_in_order, is_view, moves_of, or
 from ..core.modes import enable_grad, is_grad_enabled, no_grad
 from ..core.node import Node, describe
 from ..core.op import OPS, apply
+from ..errors import ValueError
 from ..ops.index.getitem import IndexPlan, uncut
 from ..ops.movement import fold
 from .state import assigned, thread

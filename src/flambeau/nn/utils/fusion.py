@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...core.docstrings import explained
 from ...core.modes import no_grad
+from ...errors import ValueError
 from ...tensor import Tensor
 from ..parameter import Parameter
 

@@ -8,6 +8,7 @@ from ...autodiff.backward import Gradients
 from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...core.node import describe
+from ...errors import TypeError, ValueError
 from ...ops.join import stack
 from ...tensor import Tensor
 

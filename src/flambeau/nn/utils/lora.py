@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.docstrings import explained
 from ...core.modes import no_grad
+from ...errors import ValueError
 from ...ops.contract import linear
 from ...ops.random import dropout
 from ...tensor import Tensor

@@ -2,6 +2,7 @@
 
 from ...core.docstrings import explained
 from ...core.modes import no_grad
+from ...errors import ValueError
 from ...ops.creation import eye
 from ...ops.distribution import randn
 from ...ops.join import cat

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.modes import no_grad
 from ...core.node import describe
+from ...errors import ValueError
 from ...tensor import Tensor
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
@@ -44,7 +45,9 @@ class ParametrizationList(ModuleList):
         self.shown = describe(original)
         try:
             self.right_inverse(original)
-        except NotImplementedError:  # a map that can't be undone: the tensor is what goes into it
+        except NotImplementedError as e:  # a map that can't be undone: the tensor is what goes into it
+            if isinstance(e, TypeError):  # an op of right_inverse refused the dtype
+                raise
             self._take(original)
         if not unsafe:
             _check_kept(self.shown, self())

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.docstrings import explained
 from ...core.modes import no_grad
+from ...errors import TypeError, ValueError
 from ...ops.distribution import rand
 from ...ops.join import cat
 from ...tensor import Tensor

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.docstrings import explained
+from ...errors import ValueError
 from ...tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter

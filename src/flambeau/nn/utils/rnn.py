@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...core.docstrings import explained
 from ...core.node import describe
+from ...errors import ValueError
 from ...ops.join import cat, stack
 from ...tensor import Tensor, tensor
 

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...core.docstrings import explained
-from ...errors import suggest
+from ...errors import TypeError, ValueError, suggest
 from ..module import Module
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ...core.docstrings import explained
 from ...core.modes import no_grad
+from ...errors import ValueError
 from ...ops.join import cat
 from ...tensor import Tensor
 

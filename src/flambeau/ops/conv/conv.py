@@ -190,6 +190,8 @@ def transposed_size(size, kernel_size, stride, padding, output_padding, dilation
     """The result's sizes of a transposed convolution; ValueError where none is left or the pads misfit."""
     each = zip(size, kernel_size, stride, padding, output_padding, dilation, strict=True)
     found = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
+    for window in spec_of(kernel_size, stride, padding, dilation):
+        window.check()
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding {list(output_padding)} is not below stride or dilation")
     if min(found) < 1:
