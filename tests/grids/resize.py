@@ -38,10 +38,14 @@ def grid_sample(d):
     batch = d.int(1, 3)
     mode = d.one("bilinear", "nearest", *(["bicubic"] if n == 2 else []))
     where = d.array((batch, *out, n), -1.6, 1.6)
+    align = d.maybe()
     if mode == "nearest":
         where = d.steps((batch, *out, n), -25, 25, 1 / 16) + 1 / 97  # not in the middle of two pixels
+    elif d.maybe(0.4):  # on pixels' centres, where the slope is that to the right
+        size, align = [d.one(1, 2, 5) for _ in size], True
+        where = d.steps((batch, *out, n), -3, 3, 0.5)
     return call(d.array((batch, d.int(1, 4), *size)), where.astype("f4"), mode=mode,
-                padding_mode=d.one("zeros", "border", "reflection"), align_corners=d.maybe())  # fmt: skip
+                padding_mode=d.one("zeros", "border", "reflection"), align_corners=align)  # fmt: skip
 
 
 @GRIDS("affine_grid", fixed=3)

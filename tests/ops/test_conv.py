@@ -73,6 +73,22 @@ def test_unbatched_inputs(device):
     check(F.fold(F.unfold(a, 2), (5, 6), 2).numpy()[:, 1:-1, 1:-1], 4 * x[:, 1:-1, 1:-1], 1e-6)
 
 
+def test_slopes_of_places_on_pixels(device):
+    """To the right of a pixel's centre, as PyTorch's: beyond the last pixel lies a zero."""
+    x = np.random.default_rng(3).normal(size=(1, 1, 4, 5)).astype("f4")
+    down, right = (np.diff(x, axis=d, append=0.0) for d in (2, 3))
+    given, w = fb.tensor(x, device=device), fb.ones(1, 1, 1, 1, device=device)
+    offset = fb.zeros(1, 2, 4, 5, device=device, requires_grad=True)
+    y = COMPOSED["deform_conv2d"](given, offset, w)
+    slope = y.sum().backward()[offset].numpy()
+    np.testing.assert_allclose(slope, np.concatenate([down, right], 1), atol=1e-6)
+    places = np.stack(np.meshgrid(np.linspace(-1, 1, 5), [-1]), -1)[None]  # the first row
+    grid = fb.tensor(places.astype("f4"), device=device, requires_grad=True)
+    slope = F.grid_sample(given, grid, align_corners=True).sum().backward()[grid].numpy()
+    np.testing.assert_allclose(slope[0, 0, :, 0], right[0, 0, 0] * 2, atol=1e-5)
+    np.testing.assert_allclose(slope[0, 0, :, 1], down[0, 0, 0] * 1.5, atol=1e-5)
+
+
 def test_indices_of_maxima(device):
     """The first of equals, NaN before all, and never a place in the padding."""
     x = np.random.default_rng(1).integers(0, 3, (2, 3, 7, 6)).astype("f4")

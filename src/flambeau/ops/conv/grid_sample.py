@@ -30,7 +30,7 @@ def _reflected(x, low: float, high: float):
     span = high - low
     if span <= 0:
         return x * 0
-    away = (x - low).abs()
+    away = (x < low).where(low - x, x - low)  # unlike abs, with a slope at its end
     turns = (away / span).detach().floor()
     rest = away - turns * span
     return (turns.remainder(2) == 0).where(rest, span - rest) + low
@@ -56,7 +56,9 @@ def taps_at(x, n: int, kind: str = "linear", padding: str = "zeros", align: bool
     floor = (x.round() if kind == "nearest" else x.floor()).detach()
     tap = type(x).arange(rule.taps, dtype=dt.int32, device=x.device).float() - rule.before
     places = floor.unsqueeze(-1) + tap
-    weight = 1.0 if rule.weight is None else rule.weight((x.unsqueeze(-1) - places).abs())
+    # taps up to the floor lie before x, the others behind it: abs has no slope where x is on one
+    away = x.unsqueeze(-1) - places
+    weight = 1.0 if rule.weight is None else rule.weight((tap > 0).where(-away, away))
     if kind == "cubic":
         places = _settled(places, n, padding, align)
     inside = (places >= 0) & (places <= n - 1)
