@@ -91,3 +91,22 @@ def check_second(name, row: Row, device, seed=12):
     parts = along(second, xs, v)
     found = 0.0 if parts is None else parts.item()
     assert abs(found - want) <= SECOND_TOL * max(1.0, abs(want)), f"{name}: bend {found}, not {want}"
+
+
+def check_linear(name, row: Row, device, seed=13):
+    """The gradient's own gradient by what comes back, taken at 0, is the product that the gradient is."""
+    given, u, _, weights = setting(row, seed)
+    xs = leaves(given, device)
+    y, grad = row.compute(name, *xs), fb.autograd.grad
+    back = fb.tensor(weights.astype("f4") - 1, device=device)  # of both signs
+    start = fb.zeros(*y.shape, device=device, requires_grad=True)
+    floats = [(x, fb.tensor(d.astype("f4"), device=device)) for x, d in zip(xs, u) if d is not None]
+    by = [x for x, _ in floats]
+    first = grad([y], by, [back], retain_graph=True, allow_unused=True)
+    at_zero = grad([y], by, [start], create_graph=True, allow_unused=True)
+    each = [(g * d).sum().item() for g, (_, d) in zip(first, floats) if g is not None]
+    ends = [(g, d) for g, (_, d) in zip(at_zero, floats) if g is not None and g.requires_grad]
+    pushed = grad([g for g, _ in ends], [start], [d for _, d in ends], allow_unused=True)[0] if ends else None
+    found, want = 0.0 if pushed is None else (pushed * back).sum().item(), sum(each)
+    scale = max(1.0, *map(abs, each)) if each else 1.0
+    assert abs(found - want) <= FIRST_TOL * scale, f"{name} is not linear: {found} at 0, and not {want}"

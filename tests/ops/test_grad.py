@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from helpers.compare import values
-from helpers.gradients import GRADS, check_gradient, check_second
+from helpers.gradients import GRADS, check_gradient, check_linear, check_second
 from helpers.inputs import with_kernels
 from rows import ROWS, unary
 
 import flambeau as fb
+from flambeau.core.op import Op
 
 SECOND = [n for n, r in ROWS.items() if r.grads > 1]
 KERNELS_OF_SECOND = with_kernels(SECOND, first=1)
@@ -24,9 +25,20 @@ def test_second_gradient(name, gpu):
     check_second(name, ROWS[name], gpu if name in KERNELS_OF_SECOND else "cpu")
 
 
-def test_a_wrong_gradient_is_caught(device):
-    from flambeau.core.op import Op
+@pytest.mark.parametrize("name", GRADS)
+def test_gradient_is_linear_in_what_comes_back(name):
+    """jvp is the gradient's gradient by what comes back, at 0, where a rule by its sign has none."""
+    check_linear(name, ROWS[name], "cpu")
 
+
+def test_a_gradient_by_signs_is_caught():
+    op = Op("elementwise", xp=lambda xp, x: xp.exp(x), grad=lambda g, y, x: [(g > 0).where(g, 0) * y - y * 0])
+    object.__setattr__(op, "name", "exp")
+    with pytest.raises(AssertionError, match="not linear"):
+        check_linear("exp", unary(np.exp, call=op), "cpu")
+
+
+def test_a_wrong_gradient_is_caught(device):
     right = Op("elementwise", xp=lambda xp, x: xp.exp(x), grad=lambda g, y, x: [g * y])
     wrong = Op("elementwise", xp=lambda xp, x: xp.exp(x), grad=lambda g, y, x: [g * y * 1.002])
     late = Op("elementwise", xp=lambda xp, x: xp.exp(x), grad=lambda g, y, x: [g * y.detach()])

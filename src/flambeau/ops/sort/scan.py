@@ -1,9 +1,9 @@
 """Scans: what sums, products and extremes come to along a dim, element by element."""
 
-from math import prod
+from math import inf, prod
 
 from ...core import dtype as dt
-from ...core.declare import composed, kernel
+from ...core.declare import composed, composite, kernel
 from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
 from ..elementwise import ANY, as_float
@@ -139,14 +139,38 @@ def _grad_cumprod(g, y, x, dim):
     return [(zeros == 0).where(_backwards(g * y, dim) / over, first.where(other, after))]
 
 
-def _grad_logcumsumexp(g, y, x, dim):
-    """Sums of g * exp(x - y) by logarithms, for each sign of g, so that nothing overflows."""
+def _signs_apart(g, part):
+    """part(log(g)) where g is above 0, less part(log(-g)) where it is below."""
 
-    def part(g):
-        log = (g > 0).where((g > 0).where(g, 1.0).log(), -1e30)
-        return (((log - y).flip(dim)._logcumsumexp(dim).flip(dim)) + x).exp()
+    def of(g):
+        return part((g > 0).where((g > 0).where(g, 1.0).log(), -1e30))
 
-    return [part(g) - part(-g)]
+    return of(g) - of(-g)
+
+
+def _shares_after_grad(u, z, g, x, y, dim):
+    back = _shares_before(u, x, y, dim=dim)
+    return [back, u * z, -g * back]
+
+
+@composite(grad=_shares_after_grad)
+def _shares_after(g, x, y, *, dim):
+    """The sum of g * exp(x - y) over each element's own and later g and y. It is linear in g, and computed by
+    logarithms, for each sign of g, so that nothing overflows."""
+    return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
+
+
+def _shares_before_grad(u, z, g, x, y, dim):
+    back = _shares_after(u, x, y, dim=dim)
+    return [back, g * back, -u * z]
+
+
+@composite(grad=_shares_before_grad)
+def _shares_before(g, x, y, *, dim):
+    """The same over each element's own and earlier g and x; 0 where y is minus infinity."""
+    none = y == -inf
+    end = none.where(0.0, y)
+    return none.where(0.0, _signs_apart(g, lambda log: ((log + x)._logcumsumexp(dim) - end).exp()))
 
 
 def _running(xp, x, dim, better):
@@ -183,7 +207,11 @@ class Scan(Family):
         """Products so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
-    @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logcumsumexp(x, axis=dim))
+    @scan(
+        "logsumexp",
+        lambda g, y, x, dim: [_shares_after(g, x, y, dim=dim)],
+        lambda xp, x, dim: xp.logcumsumexp(x, axis=dim),
+    )
     def _logcumsumexp(self, dim):
         """Logarithms of the sums of exp so far along a dim."""
         return (as_float(self),), {"dim": dim}
