@@ -244,7 +244,7 @@ def log1p(input: Tensor) -> Tensor:
 def log2(input: Tensor) -> Tensor:
     """logarithm to base 2. [...] -> [...]"""
 
-def logaddexp(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """log(exp(x) + exp(y)). [...], [...] -> [...]"""
 
 def logical_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:

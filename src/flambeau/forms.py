@@ -247,7 +247,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
 
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The root of the sum of squares over dims, or over all."""
-    return input.square().sum(dim, keepdim).sqrt() if dim is not None else input.square().sum().sqrt()
+    return linalg.vector_norm(input, 2, dim, keepdim)
 
 
 def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
@@ -270,7 +270,7 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, ...]:
     """The q largest singular values with their vectors, of A (less M). niter: without effect, it is exact."""
     u, s, vh = linalg.svd(A if M is None else A - M, full_matrices=False)
-    return u[..., :q], s[..., :q], vh.mT[..., :q]
+    return u[..., :q], s[..., :q], vh.mH[..., :q]
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:

@@ -562,7 +562,8 @@ def addr(
     Raises ValueError where the input does not broadcast to the product."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
+    """The last two dims exchanged, and conjugates; of a single number its conjugate. ValueError for a
+    vector. [..., n, m] -> [..., m, n]"""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether every element is true (not 0). [..., n, ...] -> [...]
@@ -1689,7 +1690,7 @@ def is_complex(input: Tensor) -> _bool:
     """Whether a tensor's elements are complex numbers."""
 
 def is_conj(input: Tensor) -> _bool:
-    """False: no tensor is conjugated when it is read."""
+    """False: conjugates are computed, no bit is kept for later."""
 
 def is_floating_point(input: Tensor) -> _bool:
     """Whether a tensor's elements are floats."""
@@ -1698,7 +1699,7 @@ def is_inference(input: Tensor) -> _bool:
     """False: inference_mode is no_grad here, and makes ordinary tensors."""
 
 def is_neg(input: Tensor) -> _bool:
-    """False: no tensor is negated when it is read."""
+    """False: conjugates are computed, no bit is kept for later."""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element is not 0; runs the graph and waits."""
@@ -1916,7 +1917,7 @@ def log_normal(
 def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
 
-def logaddexp(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """log(exp(x) + exp(y)). [...], [...] -> [...]"""
 
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
@@ -2440,7 +2441,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     Raises ValueError where the factor does not divide height and width."""
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]"""
+    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). TypeError for complex
+    numbers. [...] -> [...]"""
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers of sizes and angles in radians. [...], [...] -> [...]
@@ -2662,10 +2664,10 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in order, in the shape of another."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself."""
+    """Itself: conjugates are computed, no bit is kept for later."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself."""
+    """Itself: conjugates are computed, no bit is kept for later."""
 
 def result_type(*tensors: Any) -> DType:
     """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
@@ -2951,7 +2953,7 @@ def sum_to_size(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
     Raises ValueError where the size does not broadcast to the shape."""
 
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
-    """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+    """U, S, V (not transposed) with A = U diag(S) V^H; without compute_uv zeros for U and V.
 
     [..., m, n] -> [..., m, k], [..., k], [..., n, k]
 

@@ -316,9 +316,9 @@ def solve_triangular(
     Raises ValueError where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers where ."""
 
 def svd(A: Tensor, full_matrices: _bool = True, driver: str | None = None) -> SVD:
-    """U, S, V^T with A = U diag(S) V^T, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
+    """U, S, V^H with A = U diag(S) V^H, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
-    full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows.
+    full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
 
     driver: taken and without effect: there is one algorithm
     Raises ValueError where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers where ."""
@@ -343,7 +343,7 @@ def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """Rising powers of x in columns. [..., n] -> [..., n, N]"""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1) -> Tensor:
-    """Sums of products along a dim. [..., n], [..., n] -> [...]"""
+    """Sums of products along a dim, x conjugated where it is complex. [..., n], [..., n] -> [...]"""
 
 def vector_norm(
     x: Tensor,
@@ -354,4 +354,4 @@ def vector_norm(
 ) -> Tensor:
     """The norm of vectors along dims: any ord, infinities too. [..., n, ...] -> [...]
 
-    At 0 the gradient is 0; that of infinite ords is shared among equals."""
+    Of complex numbers their sizes. At 0 the gradient is 0; that of infinite ords is shared among equals."""

@@ -263,7 +263,8 @@ class Tensor:
 
         to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
         and is not for recorded functions; gradients move back. Between array libraries on the host the
-        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not."""
+        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not. Complex numbers
+        become real ones by their real parts, with a warning."""
     def cpu(self) -> Any:
         """On the NumPy device."""
     def gpu(self, index: _int | None = None) -> Any:
@@ -318,7 +319,8 @@ class Tensor:
     def isreal(self) -> Tensor:
         """Whether the imaginary part is 0. [...] -> [...]"""
     def adjoint(self) -> Tensor:
-        """The last two dims exchanged, and conjugates. [..., n, m] -> [..., m, n]"""
+        """The last two dims exchanged, and conjugates; of a single number its conjugate. ValueError for a
+        vector. [..., n, m] -> [..., m, n]"""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
 
@@ -644,7 +646,7 @@ class Tensor:
         """sqrt(x * x + y * y), safe for large x. [...], [...] -> [...]"""
     def gcd(self, other: Tensor | _float | HostScalar) -> Tensor:
         """greatest common divisor. [...], [...] -> [...]"""
-    def logaddexp(self, other: Tensor | _float | HostScalar) -> Tensor:
+    def logaddexp(self, other: Tensor) -> Tensor:
         """log(exp(x) + exp(y)). [...], [...] -> [...]"""
     def add(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
         """self + alpha * other. [...], [...] -> [...]
@@ -1557,7 +1559,7 @@ class Tensor:
     def logdet(self) -> Tensor:
         """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
-        """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+        """U, S, V (not transposed) with A = U diag(S) V^H; without compute_uv zeros for U and V.
 
         [..., m, n] -> [..., m, k], [..., k], [..., n, k]
 

@@ -282,6 +282,12 @@ def check_complex(op: Any, dtypes) -> None:
         raise TypeError(op.refusal or (UNORDERED if op.monoid in ("max", "min") else NOT_COMPLEX))
 
 
+def only_real(*tensors: Any) -> None:
+    """TypeError where one of an op's tensors has complex numbers, which its casts would make real."""
+    if any(t is not None and t.dtype.is_complex for t in tensors):
+        raise TypeError(NOT_COMPLEX)
+
+
 def check_held(dtype: dt.DType, device: Any) -> None:
     """TypeError where a dtype is asked for on a GPU that no GPU has."""
     if not dtype.on_gpu and device.kind == "gpu":

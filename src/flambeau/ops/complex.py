@@ -123,8 +123,11 @@ class Complex(Family):
 
     @composed
     def adjoint(self):
-        """The last two dims exchanged, and conjugates. [..., n, m] -> [..., m, n]"""
-        return self.conj().transpose(-2, -1)
+        """The last two dims exchanged, and conjugates; of a single number its conjugate. ValueError for a
+        vector. [..., n, m] -> [..., m, n]"""
+        if self.ndim == 1:
+            raise ValueError("takes a matrix or a batch of them: use .conj()")
+        return self.conj() if not self.ndim else self.conj().transpose(-2, -1)
 
 
 @composed

@@ -6,7 +6,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.dtype import as_dtype
-from ..core.op import Family
+from ..core.op import Family, only_real
 from ..core.shape import broadcast, sizes_of
 from ..device import get_device
 from .creation import finished
@@ -184,6 +184,7 @@ def geometric(size, p: float, *, generator=None, device=None):
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None):
     """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
     without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]"""
+    only_real(input)
     if input.ndim not in (1, 2) or num_samples < 1:
         raise ValueError("takes weights of 1 or 2 dims, and num_samples from 1")
     n = input.shape[-1]

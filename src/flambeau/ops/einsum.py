@@ -7,7 +7,7 @@ from string import ascii_letters
 
 from ..core import dtype as dt
 from ..core.declare import composed
-from ..core.op import Family
+from ..core.op import Family, only_real
 from ..core.shape import broadcast, normal_dim
 from .contract import contract, same_rank
 from .index.indices import slices
@@ -282,6 +282,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
 
     [..., n, d], [..., m, d] -> [..., n, m]
     """
+    only_real(x1, x2)
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ValueError(f"compute_mode={compute_mode!r} is unknown: use one of {', '.join(modes)}")

@@ -293,13 +293,21 @@ class Elementwise(Family):
         8,
     )
     gcd = elementwise(None, "gcd", "greatest common divisor", _number, 64, dtypes="iub")
-    logaddexp = elementwise(
-        lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
-        "logaddexp",
-        "log(exp(x) + exp(y))",
-        float_dtype,
-        8,
+
+    @kernel(
+        "elementwise",
+        xp=_reference("logaddexp"),
+        dtype=float_dtype,
+        operands=float_dtype,
+        cost=8,
+        dtypes="fiub",
+        grad=lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
     )
+    def logaddexp(self, other):
+        """log(exp(x) + exp(y)). [...], [...] -> [...]"""
+        if any(getattr(v, "dtype", dt.bool_).is_complex for v in (self, other)):
+            return _complex_logaddexp(self, other)
+        return (self, other), {}
 
     @kernel(
         "elementwise",
@@ -464,6 +472,14 @@ class Elementwise(Family):
 
 
 _eq, _ne = Elementwise.eq, Elementwise.ne
+
+
+def _complex_logaddexp(x, y):
+    """Of the one with the larger real part, and what the other adds: both may be too large for exp."""
+    re_x, re_y = x.detach().real, y.detach().real
+    swapped, lost = re_x < re_y, (re_x == re_y) & re_x.isneginf()
+    high, low = swapped.where(y, x), swapped.where(x, y)
+    return high + lost.where(0.0, (lost.where(0.0, low - high)).exp().log1p())
 
 
 def _divide(x, y, rounding_mode):

@@ -15,26 +15,7 @@ AS_METHODS = "frexp hardshrink istft prelu stft"
 
 
 class Forms(Family):
-    """Table of the methods; `adjoint` and `mH` are for real numbers what transposing is."""
-
-    @property
-    def mH(self):
-        """The last two dims exchanged, conjugated: real numbers are their own conjugates. [..., n, m]"""
-        return self.mT
-
-    @property
-    def H(self):
-        """A matrix transposed and conjugated. [n, m] -> [m, n]"""
-        return self.mT if self.ndim == 2 else self
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether it is a tensor that gradients are taken by, or one that none flow through."""
-        return not self.requires_grad or self.node.param is not None
-
-    def adjoint(self):
-        """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
-        return self.transpose(-2, -1)
+    """Table of the methods."""
 
     def stride(self, dim: int | None = None):
         """How many elements lie between neighbours of each dim, in the order of elements: views too are read
@@ -85,22 +66,6 @@ class Forms(Family):
     def is_inference(self) -> bool:
         """False: inference_mode is no_grad here, and makes ordinary tensors."""
         return False
-
-    def is_conj(self) -> bool:
-        """False: no tensor is conjugated when it is read."""
-        return False
-
-    def is_neg(self) -> bool:
-        """False: no tensor is negated when it is read."""
-        return False
-
-    def resolve_conj(self):
-        """The tensor itself."""
-        return self
-
-    def resolve_neg(self):
-        """The tensor itself."""
-        return self
 
     def is_set_to(self, tensor: Any) -> bool:
         """Whether two tensors have one value, and not equal ones."""

@@ -4,6 +4,7 @@ from math import prod
 
 from ..core.declare import composed, composite
 from ..core.modes import no_grad
+from ..core.op import only_real
 from ..core.shape import Window, normal_dim
 from .elementwise import as_float
 from .join import broadcast_tensors
@@ -34,6 +35,7 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
 @composed
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    only_real(x1, x2)
     ndim = max(x1.ndim, x2.ndim)  # the dim is one of both together
     x1, x2 = (x.reshape(*(1,) * (ndim - x.ndim), *x.shape) for x in (x1, x2))
     d = normal_dim(dim, max(ndim, 1))

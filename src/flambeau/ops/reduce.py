@@ -212,6 +212,11 @@ class Reduce(Family):
         dim, correction = _corrected(dim, unbiased, correction)
         dims = reduced_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
+        if self.dtype.is_complex:  # how far from their mean both parts are
+            of_real, of_imag = (
+                x.var(dims, None, keepdim, correction=correction) for x in (self.real, self.imag)
+            )
+            return of_real + of_imag
         x, dtype = in_float32(self)
         if n <= correction:
             return _result(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
@@ -221,7 +226,7 @@ class Reduce(Family):
     def std(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
         """Standard deviation, the root of var. [..., n, ...] -> [...]"""
         x, dtype = in_float32(self)
-        return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype)
+        return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype.real)
 
     @composed
     def var_mean(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
@@ -269,7 +274,10 @@ class Reduce(Family):
         """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
         dims = reduced_dims(dim, self.ndim)
         x, dtype = in_float32(self)
-        y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
+        if dtype.is_complex:
+            y = _complex_logsumexp(x, dims)
+        else:
+            y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
         return _result(y, dims, keepdim).to(dtype)
 
 
@@ -310,6 +318,15 @@ def _logsumexp(x, *, dims):
     """An infinite maximum is the result: less than it there is nothing but NaN."""
     top = x._max(dims)
     return top.isinf().where(top, (x - top).exp()._sum(dims).log() + top)
+
+
+def _complex_logsumexp(x, dims):
+    """Shifted by the largest real part, which is what can overflow."""
+    if not x.numel():
+        return x._sum(dims).log()
+    top = x.detach().real._max(dims)
+    top = top.isinf().where(0.0, top)
+    return (x - top).exp()._sum(dims).log() + top
 
 
 def _first(x, dim, keepdim, extreme):

@@ -11,6 +11,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core import op as _op
 from ..core.declare import composed
+from ..core.op import only_real
 from ..core.shape import broadcast
 from .random import normal_bits, open_bits
 
@@ -47,7 +48,9 @@ def hat(u, a, b, centre):
 
 @composed
 def poisson(input, generator=None):
-    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]"""
+    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). TypeError for complex
+    numbers. [...] -> [...]"""
+    only_real(input)
     means, device = input.detach().float(), input.device
 
     def draw(*tries):
@@ -75,6 +78,7 @@ def binomial(count, prob, generator=None):
 
     count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.
     """
+    only_real(count, prob)
     shape = broadcast(count.shape, prob.shape)
     n, chance, device = (
         count.detach().float().expand(*shape),

@@ -268,12 +268,13 @@ class Special(Family):
     def sinc(self):
         """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
         turns, dtype = in_float32(self)
+        whole = turns.real if dtype.is_complex else turns
         x = turns * pi
         near = x.abs() < 0.8
         s = near.where(x, 0.0).square()
         series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
         # exact turns first: pi * x would round them away
-        wave = ((turns - (turns * 0.5).round() * 2) * pi).sin()
+        wave = ((turns - (whole * 0.5).round() * 2) * pi).sin()
         return near.where(series, wave / near.where(1.0, x)).to(dtype)
 
     @composed

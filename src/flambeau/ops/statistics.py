@@ -9,6 +9,7 @@ from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
 from ..core.shape import normal_dim
+from .complex import complex
 from .creation import triu_indices
 from .elementwise import as_float
 from .index.indices import as_places, slices
@@ -32,14 +33,14 @@ class Statistics(Family):
         if not given:
             away = x - x.mean(1, keepdim=True)
             away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
-            c = away @ away.mT / max(x.shape[1] - correction, 0)
+            c = away @ away.mH / max(x.shape[1] - correction, 0)
         else:
             w = given[0] * given[-1] if len(given) == 2 else given[0]
             total = w.sum()
             away = x - (x * w).sum(1, keepdim=True) / total
             away = away - (away * w).sum(1, keepdim=True).detach() / total.detach()
             lost = correction if aweights is None else (w * aweights).sum() / total * correction
-            c = (away * w) @ away.mT / (total - lost).clamp(min=0.0)
+            c = (away * w) @ away.mH / (total - lost).clamp(min=0.0)
         return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
 
     @composed
@@ -48,8 +49,11 @@ class Statistics(Family):
         c = self.cov()
         if not c.ndim:
             return c / c
-        spread = c.diagonal().sqrt()
-        return (c / spread.unsqueeze(1) / spread).clamp(-1.0, 1.0)
+        spread = (c.diagonal().real if c.dtype.is_complex else c.diagonal()).sqrt()
+        c = c / spread.unsqueeze(1) / spread
+        if c.dtype.is_complex:
+            return complex(c.real.clamp(-1.0, 1.0), c.imag.clamp(-1.0, 1.0))
+        return c.clamp(-1.0, 1.0)
 
 
 @composed

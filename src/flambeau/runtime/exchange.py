@@ -1,6 +1,7 @@
 """Tensors into other devices' and other libraries' arrays, and back: to, DLPack, __array__."""
 
 from typing import Any
+from warnings import warn
 
 from ..core import dtype as dt
 from ..core import op as ops
@@ -35,7 +36,8 @@ class Exchange:
 
         to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
         and is not for recorded functions; gradients move back. Between array libraries on the host the
-        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not.
+        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not. Complex numbers
+        become real ones by their real parts, with a warning.
         """
         for a in args:
             if isinstance(a, ops.Tensor):
@@ -45,6 +47,9 @@ class Exchange:
             elif a is not None and not isinstance(a, bool):  # a bool is PyTorch's non_blocking
                 device = a
         wanted = self.dtype if dtype is None else dt.as_dtype(dtype)
+        if self.dtype.is_complex and wanted.kind not in "cb":
+            warn("complex numbers lose their imaginary parts: take .real to say so", stacklevel=2)
+            self = self.real
         x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
         x = x if device is None else _moved(x, get_device(device))
         x = x if wanted is x.dtype else x.cast(wanted)

@@ -6,7 +6,7 @@ from ...core import dtype as dt
 from ...core.choose import choose
 from ...core.declare import composed, kernel
 from ...core.modes import is_grad_enabled
-from ...core.op import Family, Op, part_of
+from ...core.op import Family, Op, only_real, part_of
 from ...core.shape import broadcast
 from ..elementwise import as_float
 from ..random import dropout
@@ -262,6 +262,7 @@ def scaled_dot_product_attention(
     0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
     `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
     [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
+    only_real(query, key, value)
     _check(query, key, value, enable_gqa, is_causal, start)
     lead = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3])
     heads = query.shape[-3:-2] if enable_gqa else broadcast(query.shape[-3:-2], key.shape[-3:-2])

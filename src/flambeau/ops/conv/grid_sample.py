@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed
+from ...core.op import only_real
 from ...core.shape import contiguous_strides
 from ..contract import contract, same_rank
 from ..index.indices import picked
@@ -91,6 +92,7 @@ def grid_sample(
     mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
     [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]
     """
+    only_real(input, grid)
     nd = input.ndim - 2
     if nd not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != nd or grid.shape[0] != input.shape[0]:
         raise ValueError("needs an input of 4 or 5 dims and a grid [n, *out, 2 or 3]")
@@ -162,6 +164,7 @@ def deform_conv2d(input, offset, weight, bias=None, stride=1, padding=0, dilatio
     The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.
     [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]
     """
+    only_real(input, offset, weight, bias, mask)
     x, w = same_rank(input, weight)
     x, single = batched(x, 2)
     x, dtype = in_float32(x)

@@ -84,10 +84,11 @@ def cholesky(input, upper: bool = False):
 @composed
 def cholesky_solve(B, L, upper: bool = False):
     """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
-    low = mT(matrices(L, square=True)) if upper else matrices(L, square=True)
-    low, b = lf.batched(low, matrices(B))
-    x = lf._triangular(low, b, upper=False, unit=False)
-    return lf._triangular(mT(low), x, upper=True, unit=False)
+    low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
+    low, b = host.same(low, b) if is_complex(low, b) else (low, b)
+    low, b = lf.batched(low.mH if upper else low, b)
+    solved = host.triangular if is_complex(low) else lf._triangular
+    return solved(low.mH, solved(low, b, upper=False, unit=False), upper=True, unit=False)
 
 
 @composed
@@ -185,9 +186,9 @@ def linalg_eigvalsh(A, UPLO: str = "L"):
 
 @composed
 def linalg_svd(A, full_matrices: bool = True, driver: str | None = None):
-    """U, S, V^T with A = U diag(S) V^T, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
+    """U, S, V^H with A = U diag(S) V^H, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
-    full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows.
+    full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
     """
     a = matrices(A, complex_too=True)
     if is_complex(a):
@@ -218,7 +219,7 @@ def linalg_svdvals(A, driver: str | None = None):
 
 @composed
 def svd(input, some: bool = True, compute_uv: bool = True):
-    """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+    """U, S, V (not transposed) with A = U diag(S) V^H; without compute_uv zeros for U and V.
 
     [..., m, n] -> [..., m, k], [..., k], [..., n, k]
     """
@@ -230,4 +231,4 @@ def svd(input, some: bool = True, compute_uv: bool = True):
             lf.zeros(input, *input.shape[:-2], n, n),
         )
     u, s, vh = linalg_svd(input, full_matrices=not some)
-    return SVDTopLevel(u, s, mT(vh))
+    return SVDTopLevel(u, s, vh.mH)

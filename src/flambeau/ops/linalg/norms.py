@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.shape import normal_dim
 from ..elementwise import as_float
-from ..reduce import reduced_dims
+from ..reduce import in_float32, reduced_dims
 from . import factor as lf
 from . import lu
 from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
@@ -53,13 +54,19 @@ def _kept(y, dims, keepdim):
 def linalg_vector_norm(x, ord=2, dim=None, keepdim: bool = False, dtype=None):
     """The norm of vectors along dims: any ord, infinities too. [..., n, ...] -> [...]
 
-    At 0 the gradient is 0; that of infinite ords is shared among equals.
+    Of complex numbers their sizes. At 0 the gradient is 0; that of infinite ords is shared among equals.
     """
-    x = as_float(x) if dtype is None else x.to(dtype)
+    x, result = _sizes_of(x, dtype)
     dims = reduced_dims(dim, x.ndim)
     if abs(ord) == float("inf"):
-        return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim)
-    return _kept(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim)
+        return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim).to(result)
+    return _kept(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim).to(result)
+
+
+def _sizes_of(x, dtype):
+    """What a norm is computed of, in float32 or wider, and the real dtype that the norm has."""
+    wide, dtype = in_float32(x, dtype)
+    return wide.abs() if wide.dtype.is_complex else wide, dtype.real
 
 
 def matrix_dims(x, dim):
@@ -72,21 +79,22 @@ def matrix_dims(x, dim):
 @composed
 def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=None):
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]"""
-    x = as_float(A) if dtype is None else A.to(dtype)
+    x, result = in_float32(A, dtype)
     rows, columns = matrix_dims(x, dim)
     if ord == "fro":
-        return linalg_vector_norm(x, 2, (rows, columns), keepdim)
+        return linalg_vector_norm(x, 2, (rows, columns), keepdim).to(result.real)
     if ord in (1, -1, float("inf"), float("-inf")):
         along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = x.abs().sum(along, keepdim=True)
-        return _kept((sums.amax if ord > 0 else sums.amin)(over, keepdim=True), (rows, columns), keepdim)
+        found = (sums.amax if ord > 0 else sums.amin)(over, keepdim=True)
+        return _kept(found, (rows, columns), keepdim).to(result.real)
     if ord not in ("nuc", 2, -2):
         raise ValueError(f"ord={ord!r} is no norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)
     values = linalg_svdvals(x.permute(*order))
     found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
     shape = (1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
-    return found.reshape(*shape) if keepdim else found
+    return (found.reshape(*shape) if keepdim else found).to(result.real)
 
 
 @composed
@@ -140,7 +148,7 @@ def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = F
     """How many singular values are above a threshold (int64). [..., m, n] -> [...]"""
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
-        return type(a).zeros(a.shape[:-2], device=a.device).int()
+        return type(a).zeros(a.shape[:-2], dtype=dt.default_integer(), device=a.device)
     values = _sizes(a, hermitian)
     bound = _threshold(values.amax(-1, keepdim=True), a.shape, atol if tol is None else tol, rtol)
     return (values > bound).int().sum(-1)
@@ -171,7 +179,7 @@ def linalg_pinv(A, *, atol=None, rtol=None, hermitian: bool = False):
     """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]"""
     a = lu.matrices(A, square=hermitian, complex_too=True)
     if 0 in a.shape:
-        return lf.zeros(a, *a.shape[:-2], a.shape[-1], a.shape[-2])
+        return a.new_zeros(*a.shape[:-2], a.shape[-1], a.shape[-2])
     a = a.tril() + a.tril(-1).mH if hermitian else a
     largest = linalg_svdvals(a.detach()).amax(-1, keepdim=True)
     return _pseudo(a, _threshold(largest, a.shape, atol, rtol))

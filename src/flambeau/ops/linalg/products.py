@@ -86,8 +86,8 @@ def linalg_vander(x, *, N: int | None = None):
 
 @composed
 def linalg_vecdot(x, y, *, dim: int = -1):
-    """Sums of products along a dim. [..., n], [..., n] -> [...]"""
-    return (x * y).sum(dim)
+    """Sums of products along a dim, x conjugated where it is complex. [..., n], [..., n] -> [...]"""
+    return (x.conj() * y).sum(dim)
 
 
 @composed
@@ -146,8 +146,8 @@ class Linalg(Family):
         x, dtype = in_float32(self, dtype)
         dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
         if p == "nuc":
-            return linalg_matrix_norm(x, "nuc", (0, 1) if dims is None else dims, keepdim).to(dtype)
-        return linalg_vector_norm(x, 2 if p in ("fro", None) else p, dims, keepdim).to(dtype)
+            return linalg_matrix_norm(x, "nuc", (0, 1) if dims is None else dims, keepdim).to(dtype.real)
+        return linalg_vector_norm(x, 2 if p in ("fro", None) else p, dims, keepdim).to(dtype.real)
 
     @composed
     def dist(self, other, p: float = 2):
