@@ -12,6 +12,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau.core import events
 from flambeau.device import compilers, native
+from flambeau.device.c_path import Encoder
 from flambeau.errors import FlambeauError, KernelError
 from flambeau.profiling.meter import capture
 from flambeau.runtime import pipeline, run
@@ -106,25 +107,25 @@ def test_what_is_compiled_runs_while_the_rest_is_being_compiled(device, monkeypa
     if device.compilers < 2:
         pytest.skip("one processor, or a provider whose devices are for one thread")
     submits, first_runs = [], threading.Event()
-    usual, play, flush = device._compiling.compile, device._fast._play, device._fast._flush
+    usual, play, flush = device._compiling.compile, Encoder.play, Encoder.flush
 
     def held(job, *rest):
         if job.label.startswith("matmul"):
             assert first_runs.wait(60)
         return usual(job, *rest)
 
-    def played(steps):
+    def played(encoder, steps):
         if steps:
             first_runs.set()
-        return play(steps)
+        return play(encoder, steps)
 
-    def seen():
+    def seen(encoder):
         submits.append(0)
-        flush()
+        flush(encoder)
 
     monkeypatch.setattr(device._compiling, "compile", held)
-    monkeypatch.setattr(device._fast, "_play", played)
-    monkeypatch.setattr(device._fast, "_flush", seen)
+    monkeypatch.setattr(Encoder, "play", played)
+    monkeypatch.setattr(Encoder, "flush", seen)
     x = fb.tensor(np.arange(1024, dtype="f4").reshape(32, 32), device=device)
     y = x @ x.sum(1, keepdim=True)
     assert counted(lambda: fb.realize(y)) == (2, 1)

@@ -318,8 +318,8 @@ def test_a_submit_that_computes_counts_as_a_wait_for_the_device(monkeypatch):
     monkeypatch.setattr(c_path, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     path = object.__new__(c_path.WgpuPath)
     lib = SimpleNamespace(wgpuQueueSubmitForIndex=lambda *_: 0)
-    vars(path).update(lib=lib, _marks=deque(), _queue=None, _command=None, paced=0.0)
-    path._send()
+    vars(path).update(lib=lib, _marks=deque(), _queue=None, paced=0.0)
+    path._send([None])
     assert path.paced == 0.0
-    path._send()
+    path._send([None])
     assert path.paced == 0.5 and len(path._marks) == 2

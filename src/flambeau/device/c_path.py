@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from itertools import chain
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from ..core.commands import (
@@ -63,14 +63,13 @@ class CPath:
         self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
         self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
-        self._command = ffi.new("WGPUCommandBuffer[1]")
         self._marks: deque = deque()  # of submits that may not be done
-        self._pacing = Lock()  # held by who waits for the oldest of them
+        self._pacing = RLock()  # held by who waits for the oldest of them: a signal's handler may come in
         self.paced = 0.0  # seconds of such waits, and of submits that compute at once
         self._finish = lib.wgpuCommandEncoderFinish
 
-    def _send(self) -> None:
-        """Submit `_command`."""
+    def _send(self, command: list[Any]) -> None:
+        """Submit a list of one command buffer."""
         raise NotImplementedError
 
     def keep_pace(self) -> None:
@@ -145,52 +144,69 @@ class CPath:
     def submit(self, *parts) -> None:
         """Encode lists of commands, or what `prepare` made of them, and submit once (oftener where a kernel
         is being compiled: what comes before it runs meanwhile)."""
-        self._begin()
-        for part in parts:
-            if not part:
-                continue
-            ready = part if isinstance(part, Prepared) else self.prepare(part)
-            if ready.steps is None:
-                ready.steps = self._play_as_compiled(ready.words)
-            else:
-                self._play(ready.steps)
-        self._flush()
+        encoder = Encoder(self)
+        try:
+            for part in parts:
+                if not part:
+                    continue
+                ready = part if isinstance(part, Prepared) else self.prepare(part)
+                if ready.steps is None:
+                    ready.steps = self._play_as_compiled(encoder, ready.words)
+                else:
+                    encoder.play(ready.steps)
+            encoder.flush()
+        finally:
+            encoder.drop()
 
     def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
         """Submit copies of buffers' beginnings into one: (buffer, where to, bytes)."""
-        self._begin()
-        for buffer, at, n in copies:
-            self.lib.wgpuCommandEncoderCopyBufferToBuffer(
-                self._encoder, buffer._internal, 0, into._internal, at, n
-            )
-        self._flush()
+        encoder = Encoder(self)
+        try:
+            for buffer, at, n in copies:
+                self.lib.wgpuCommandEncoderCopyBufferToBuffer(
+                    encoder.begun(), buffer._internal, 0, into._internal, at, n
+                )
+            encoder.flush()
+        finally:
+            encoder.drop()
 
-    def _begin(self) -> None:
-        self._encoder = self.lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
-        self._compute = None
-
-    def _flush(self) -> None:
-        self._end()
-        self._command[0] = self._finish(self._encoder, self._buffer_desc)
-        self._send()
-        self.lib.wgpuCommandBufferRelease(self._command[0])
-        self.lib.wgpuCommandEncoderRelease(self._encoder)
-
-    def _play_as_compiled(self, words: list[int]) -> list[tuple]:
+    def _play_as_compiled(self, encoder: "Encoder", words: list[int]) -> list[tuple]:
         """Play commands of which some are being compiled; their steps."""
         steps, begin, spans = [], 0, list(commands(words))
         for end, (i, _) in enumerate(spans):
             if words[i] == DISPATCH and not self.device.is_compiled(words[i + PIPELINE]):
-                steps += self._play(self._look_up(words, spans[begin:end]))
+                steps += encoder.play(self._look_up(words, spans[begin:end]))
                 begin = end
-                self._flush()
+                encoder.flush()
                 with stage("compile"):
                     self.device.compiled(words[i + PIPELINE])
-                self._begin()
-        return steps + self._play(self._look_up(words, spans[begin:]))
+        return steps + encoder.play(self._look_up(words, spans[begin:]))
 
-    def _play(self, steps: list[tuple]) -> list[tuple]:
-        lib, none = self.lib, self.ffi.NULL
+
+class Encoder:
+    """Commands on their way into one submit after the other.
+
+    Its state is its own: an exception at any step, or a submit inside of another (a signal's handler may read
+    a tensor), leaves nothing behind that the next one meets.
+    """
+
+    __slots__ = ("_compute", "_encoder", "path")
+
+    def __init__(self, path: CPath):
+        self.path = path
+        self._encoder: Any = None  # None where nothing is encoded yet
+        self._compute: Any = None  # the pass that is open
+
+    def begun(self) -> Any:
+        """The provider's encoder."""
+        if self._encoder is None:
+            path = self.path
+            self._encoder = path.lib.wgpuDeviceCreateCommandEncoder(path._dev, path._encoder_desc)
+        return self._encoder
+
+    def play(self, steps: list[tuple]) -> list[tuple]:
+        """Encode steps; returns them."""
+        lib, none, encoder = self.path.lib, self.path.ffi.NULL, self.begun()
         set_pipeline, set_group = (
             lib.wgpuComputePassEncoderSetPipeline,
             lib.wgpuComputePassEncoderSetBindGroup,
@@ -202,23 +218,44 @@ class CPath:
                 raw, group, x, y, z, _ = step
                 if raw is not None or compute is None:
                     if compute is None:
-                        compute = lib.wgpuCommandEncoderBeginComputePass(self._encoder, self._pass_desc)
+                        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, self.path._pass_desc)
+                        self._compute = compute
                     set_pipeline(compute, raw)
                 set_group(compute, 0, group, 0, none)
                 dispatch(compute, x, y, z)
             else:
-                self._compute = compute
                 self._end()
                 compute = None
-                lib.wgpuCommandEncoderCopyBufferToBuffer(self._encoder, step[0], 0, step[1], 0, step[2])
-        self._compute = compute
+                lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, step[0], 0, step[1], 0, step[2])
         return steps
+
+    def flush(self) -> None:
+        """Submit what is encoded, if anything is."""
+        if self._encoder is None:
+            return
+        self._end()
+        path = self.path
+        command = path._finish(self._encoder, path._buffer_desc)
+        try:
+            path._send([command])
+        finally:
+            path.lib.wgpuCommandBufferRelease(command)
+            self.drop()
 
     def _end(self) -> None:
         if self._compute is not None:
-            self.lib.wgpuComputePassEncoderEnd(self._compute)
-            self.lib.wgpuComputePassEncoderRelease(self._compute)
-            self._compute = None
+            compute, self._compute = self._compute, None
+            self.path.lib.wgpuComputePassEncoderEnd(compute)
+            self.path.lib.wgpuComputePassEncoderRelease(compute)
+
+    def drop(self) -> None:
+        """Release what is not submitted."""
+        compute, encoder = self._compute, self._encoder
+        self._compute = self._encoder = None
+        if compute is not None:
+            self.path.lib.wgpuComputePassEncoderRelease(compute)
+        if encoder is not None:
+            self.path.lib.wgpuCommandEncoderRelease(encoder)
 
 
 class WgpuPath(CPath):
@@ -229,19 +266,24 @@ class WgpuPath(CPath):
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
         super().__init__(device, ffi, lib, api)
         self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
-        self._index = ffi.new("WGPUSubmissionIndex *")
         self._mappings: dict[int, WgpuMapping] = {}
         self._mappings_made, self._pointer, self._number = 0, ffi.typeof("void *"), ffi.typeof("uintptr_t")
         self._watch_loss()
         self._callback = ffi.callback(
-            "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)", self._mapped
+            "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
+            self._mapped,
+            onerror=self._interrupted,
         )
-        self._map_info = ffi.new("WGPUBufferMapCallbackInfo *")
-        self._map_info.mode = lib.WGPUCallbackMode_AllowProcessEvents
-        self._map_info.callback = self._callback
 
     def _mapped(self, status, _message, number, _b) -> None:
         self._mappings.pop(int(self.ffi.cast(self._number, number))).status = status
+
+    def _interrupted(self, _kind, error, traceback) -> None:
+        """What ends `_mapped` (a Ctrl-C) ends here: nobody calls it. The wait for the buffer raises it."""
+        at = traceback.tb_frame.f_locals
+        mapping = self._mappings.pop(int(self.ffi.cast(self._number, at["number"])), None)
+        if mapping is not None:
+            mapping.error, mapping.status = error, at["status"]
 
     def _watch_loss(self) -> None:
         """wgpu only logs a lost device; the log line is where we hear of it."""
@@ -278,9 +320,9 @@ class WgpuPath(CPath):
         handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
         return self.api.GPUShaderModule(label, handle, wgpu)
 
-    def _send(self) -> None:
+    def _send(self, command: list[Any]) -> None:
         began = time.perf_counter()
-        self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
+        self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, command))
         if (took := time.perf_counter() - began) > AT_ONCE:
             self.paced += took
 
@@ -289,8 +331,8 @@ class WgpuPath(CPath):
             began = time.perf_counter()
             with self._pacing:
                 while len(self._marks) > IN_FLIGHT:
-                    self._index[0] = self._marks.popleft()
-                    self.lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
+                    oldest = self.ffi.new("WGPUSubmissionIndex *", self._marks.popleft())
+                    self.lib.wgpuDevicePoll(self._dev, True, oldest)  # at once where it is done
             self.paced += time.perf_counter() - began
 
     def finish(self, wgpu: Any, commands: Any) -> None:
@@ -305,8 +347,10 @@ class WgpuPath(CPath):
         mapping = WgpuMapping(self, buffer, total)
         number, self._mappings_made = self._mappings_made, self._mappings_made + 1
         self._mappings[number] = mapping
-        self._map_info.userdata1 = self.ffi.cast(self._pointer, number)
-        self.lib.wgpuBufferMapAsync(buffer._internal, self.lib.WGPUMapMode_Read, 0, total, self._map_info[0])
+        info = self.ffi.new("WGPUBufferMapCallbackInfo *")
+        info.mode, info.callback = self.lib.WGPUCallbackMode_AllowProcessEvents, self._callback
+        info.userdata1 = self.ffi.cast(self._pointer, number)
+        self.lib.wgpuBufferMapAsync(buffer._internal, self.lib.WGPUMapMode_Read, 0, total, info[0])
         return mapping
 
     def poll(self, wait: bool) -> None:
@@ -327,6 +371,7 @@ class WgpuMapping:
     def __init__(self, path: WgpuPath, buffer: Any, total: int):
         self.path, self.buffer, self.total = path, buffer, total
         self.status: int | None = None
+        self.error: BaseException | None = None  # what came up in the callback
 
     def is_done(self) -> bool:
         if self.status is None:
@@ -345,6 +390,9 @@ class WgpuMapping:
             else:
                 path.poll(time.perf_counter() > until)
         device.check()
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
         if self.status != self.path.lib.WGPUMapAsyncStatus_Success:
             device.lost = f"mapping failed with status {self.status}"
             device.check()
@@ -373,8 +421,8 @@ class DawnPath(CPath):
         """A device's shader module; Dawn leaves checks of indices out for a whole device only."""
         return wgpu.create_shader_module(label=label, code=wgsl)
 
-    def _send(self) -> None:
-        self._checked.wgpuQueueSubmit(self._queue, 1, self._command)
+    def _send(self, command: list[Any]) -> None:
+        self._checked.wgpuQueueSubmit(self._queue, 1, command)
         self._submits += 1
         if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way
             self._marks.append(self.device._queue.on_submitted_work_done_async())
