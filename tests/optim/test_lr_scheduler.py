@@ -31,6 +31,16 @@ def chained(lib, o):
     return lib.ChainedScheduler([lib.ConstantLR(o, 0.1, 4), lib.ExponentialLR(o, 0.95), lib.StepLR(o, 30)])
 
 
+def nested(lib, o):
+    inner = lib.SequentialLR(o, [lib.ExponentialLR(o, 0.5), lib.StepLR(o, 2)], [2])
+    return lib.SequentialLR(o, [inner, lib.ExponentialLR(o, 0.9)], [5])
+
+
+def row_of_chains(lib, o):
+    parts = [lib.MultiplicativeLR(o, lambda t: 0.9), lib.PolynomialLR(o, 8)]
+    return lib.SequentialLR(o, [lib.ChainedScheduler(parts), lib.CosineAnnealingLR(o, 30)], [5])
+
+
 CASES = {
     "LambdaLR": lambda lib, o: lib.LambdaLR(o, [lambda t: 0.95**t, lambda t: 1 / (t + 1)]),
     "MultiplicativeLR": lambda lib, o: lib.MultiplicativeLR(o, lambda t: 0.95 if t % 2 else 1.01),
@@ -53,6 +63,8 @@ CASES = {
     ),
     "SequentialLR": warm,
     "SequentialLR of three": restarted,
+    "SequentialLR of a SequentialLR": nested,
+    "SequentialLR of a ChainedScheduler": row_of_chains,
     "ChainedScheduler": chained,
 }
 
@@ -307,9 +319,64 @@ def test_a_schedule_goes_on_from_a_step():
     o = optimizer()
     for group in o.param_groups:
         group["initial_lr"] = 0.4
-    assert ours.ExponentialLR(o, 0.5, last_epoch=1).last_epoch == 2
-    assert o.param_groups[0]["lr"] == 0.2
-    assert ours.CosineAnnealingLR(o, 10, last_epoch=4).get_last_lr()[0] == pytest.approx(0.2)
+    s = ours.ExponentialLR(o, 0.5, last_epoch=1)
+    assert s.last_epoch == 2 and s.get_last_lr() == [0.4, 0.2]  # a loaded optimizer has the rate of step 2
+    s.step()
+    assert s.get_last_lr() == [0.2, 0.1]
+
+
+RESUMED = {
+    "LambdaLR": {"lr_lambda": lambda t: 0.95**t},
+    "MultiplicativeLR": {"lr_lambda": lambda t: 0.9 + t / 100},
+    "StepLR": {"step_size": 3, "gamma": 0.5},
+    "MultiStepLR": {"milestones": [2, 2, 5], "gamma": 0.5},
+    "ConstantLR": {"factor": 0.25, "total_iters": 4},
+    "LinearLR": {"start_factor": 0.25, "end_factor": 0.5, "total_iters": 6},
+    "ExponentialLR": {"gamma": 0.9},
+    "PolynomialLR": {"total_iters": 6, "power": 2.0},
+    "CosineAnnealingLR": {"T_max": 5, "eta_min": 0.01},
+    "CosineAnnealingWarmRestarts": {"T_0": 3, "T_mult": 1, "eta_min": 0.01},
+    "CyclicLR": {"base_lr": 0.01, "max_lr": 0.2, "step_size_up": 2, "step_size_down": 3},
+    "OneCycleLR": {"max_lr": 0.2, "total_steps": 30},
+    "SWALR": {"swa_lr": 0.05, "anneal_epochs": 4},
+}
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_last_epoch_with_a_loaded_optimizer_is_torchs(torch, name):
+    """All pairs of steps made before and `last_epoch`: that of the run, ones beside it, none (-1).
+
+    Restarts whose length grows differ on purpose: PyTorch's forgets that lengths have grown.
+    """
+
+    def rates(lib, swa, make, before, last):
+        kind = swa.SWALR if name == "SWALR" else getattr(lib, name)
+        o, loaded = make(), make()
+        one = kind(o, **RESUMED[name])
+        for _ in range(before):
+            one.step()
+        loaded.load_state_dict(o.state_dict())
+        return path(kind(loaded, **RESUMED[name], last_epoch=last), loaded, 7)
+
+    theirs = torch.optim.lr_scheduler, torch.optim.swa_utils, lambda: torchs(torch)
+    mine = ours, optim.swa_utils, optimizer
+    for before in range(8):
+        for last in sorted({-1, 0, 2, before - 1, before, before + 3}):
+            wanted = rates(*theirs, before, last)
+            np.testing.assert_allclose(
+                rates(*mine, before, last), wanted, 1e-9, 1e-15, err_msg=f"{before}, {last}"
+            )
+
+
+@pytest.mark.parametrize("growth", [1, 2, 3])
+def test_restarts_go_on_as_if_there_was_no_end(growth):
+    whole = path(ours.CosineAnnealingWarmRestarts(o := optimizer(), 2, growth, 0.01), o, 40)
+    for before in (1, 5, 11, 29):
+        o, loaded = optimizer(), optimizer()
+        path(ours.CosineAnnealingWarmRestarts(o, 2, growth, 0.01), o, before)
+        loaded.load_state_dict(o.state_dict())
+        rest = ours.CosineAnnealingWarmRestarts(loaded, 2, growth, 0.01, last_epoch=before - 1)
+        np.testing.assert_allclose(path(rest, loaded, 40 - before), whole[before:], 1e-9)
 
 
 def test_warm_up_and_cosine():

@@ -27,6 +27,10 @@ class Together(LRScheduler):
             scheduler.load_state_dict(state)
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
+    def start(self) -> None:
+        """Have the parts that begin make the step that they begin with, which was taken back."""
+        raise NotImplementedError
+
 
 @explained
 class SequentialLR(Together):
@@ -52,9 +56,16 @@ class SequentialLR(Together):
             group["lr"] = group["initial_lr"]
         for scheduler in self.schedulers:
             _take_back(scheduler)
-        first = self.schedulers[bisect_right(self.milestones, 0)]
-        first.begin()
-        self._last_lr = first.get_last_lr()
+        self._first.begin()  # of one made of others this is their step, as in PyTorch
+        self._last_lr = self._first.get_last_lr()
+
+    @property
+    def _first(self) -> LRScheduler:
+        return self.schedulers[bisect_right(self.milestones, 0)]
+
+    def start(self) -> None:
+        _start(self._first)
+        self._last_lr = self._first.get_last_lr()
 
     def step(self, epoch: None = None) -> None:
         """Move the schedule on whose turn it is."""
@@ -79,6 +90,11 @@ class ChainedScheduler(Together):
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         check_parts("ChainedScheduler", schedulers, self.optimizer)
         self.schedulers = list(schedulers)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def start(self) -> None:
+        for scheduler in self.schedulers:
+            _start(scheduler)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self, epoch: None = None) -> None:
@@ -110,7 +126,14 @@ class CombinedLR(Together):
         self.last_epoch = 0
         for scheduler in self.schedulers:  # the others have moved the rate since it made its first step
             _take_back(scheduler)
-        self._move([self.base_lrs] * len(self.schedulers), LRScheduler.begin)
+        self.start()
+
+    def start(self) -> None:
+        self._move([self.base_lrs] * len(self.schedulers), _start)
+
+    def begin(self) -> None:
+        """Make the step that it begins with, each part its own."""
+        self.start()
 
     def step(self, epoch: None = None) -> None:
         """Move all of them on, each from the rate that it gave last."""
@@ -235,12 +258,22 @@ def _take_back(scheduler: LRScheduler) -> None:
     """Undo the step that a schedule made when it was made."""
     for part in getattr(scheduler, "schedulers", ()):
         _take_back(part)
-    if not isinstance(scheduler, ChainedScheduler):  # which counts nothing itself
+    if not isinstance(scheduler, Together):  # these count from where they are
         scheduler.last_epoch -= 1
+
+
+def _start(scheduler: LRScheduler) -> None:
+    """Have a schedule make the step that it begins with, and those inside of it theirs."""
+    if isinstance(scheduler, Together):
+        scheduler.start()
+    else:
+        scheduler.begin()
 
 
 def _take_over(scheduler: LRScheduler) -> None:
     """Have a schedule begin whose turn it is; it was counted when it was made."""
-    if not isinstance(scheduler, Together):  # which count nothing themselves
+    if isinstance(scheduler, Together):
+        scheduler.start()
+    else:
         scheduler._step_count -= 1
-    scheduler.step(0)
+        scheduler.step(0)

@@ -18,12 +18,13 @@ class LRScheduler:
     """What schedules share: `rate` gives the rate of a group from the one before and from its first.
 
     `step` is called once an epoch, or once a batch. It sets `group["lr"]`, which recorded steps read, so it
-    stands outside of what jit records. `last_epoch` is for going on: the number of steps made before.
-    TypeError where `optimizer` is none, KeyError where there is nothing to go on from.
+    stands outside of what jit records. `last_epoch` is for going on with an optimizer that was loaded: one
+    less than the number of steps made. TypeError where `optimizer` is none, KeyError where there is nothing
+    to go on from.
     """
 
     last_epoch: int
-    _is_initial = False  # whether it makes the step that it begins with
+    _is_initial = False  # while it makes the step that it begins with: a loaded optimizer has that rate
     left_out = frozenset({"optimizer"})  # of state_dict
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
@@ -121,7 +122,7 @@ class MultiplicativeLR(LambdaLR):
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
         rates = [group["lr"] for group in self.optimizer.param_groups]
-        if self._is_initial and not self.last_epoch:
+        if self._is_initial:
             return rates
         return [lr * f(self.last_epoch) for lr, f in zip(rates, self.lr_lambdas, strict=True)]
 
@@ -212,7 +213,7 @@ class LinearLR(LRScheduler):
         t, rise = self.last_epoch, self.end_factor - self.start_factor
         if not t:
             return lr * self.start_factor
-        if t > self.total_iters:
+        if self._is_initial or t > self.total_iters:
             return lr
         factor = 1 + rise / (self.total_iters * self.start_factor + (t - 1) * rise)
         return lr * max(factor, 0.0)  # on the way to 0 rounding may bring it below
@@ -231,7 +232,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float) -> float:
-        return lr * self.gamma if self.last_epoch else lr
+        return lr if self._is_initial else lr * self.gamma
 
     def rate_at_once(self, base: float) -> float:
         return base * self.gamma**self.last_epoch
@@ -247,7 +248,7 @@ class PolynomialLR(LRScheduler):
 
     def rate(self, lr: float, base: float) -> float:
         t, n = self.last_epoch, self.total_iters
-        return lr if not t or t > n else lr * ((1 - t / n) / (1 - (t - 1) / n)) ** self.power
+        return lr if self._is_initial or t > n else lr * ((1 - t / n) / (1 - (t - 1) / n)) ** self.power
 
     def rate_at_once(self, base: float) -> float:
         return base * (1 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
@@ -264,9 +265,9 @@ class CosineAnnealingLR(LRScheduler):
 
     def rate(self, lr: float, base: float) -> float:
         t, n = self.last_epoch, self.T_max
-        if not t:
+        if self._is_initial:
             return lr
-        if self._step_count == 1:  # it goes on from elsewhere
+        if self._step_count == 1 and t > 0:  # it goes on from elsewhere
             return self.rate_at_once(base)
         if (t - 1 - n) % (2 * n) == 0:  # from the lowest point up
             return lr + (base - self.eta_min) * (1 - cos(pi / n)) / 2
