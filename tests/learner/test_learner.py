@@ -511,3 +511,40 @@ def test_a_step_is_recorded_once_and_losses_are_read_together(gpu, capsys, monke
     # of 40 steps 16, 16 and 8; each split's loss and its metric
     assert begun == [16, 16, 8, 1, 1, 1, 1] * 2
     assert [len(e.steps) for e in of(Values, events)] == [16, 16, 8] * 2
+
+
+class Layered(nn.Module):
+    """A batch norm, one that the test puts into eval, and one that a `train` of its own freezes."""
+
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.BatchNorm1d(3) for _ in range(3))
+        self.last = nn.Linear(3, 2)
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.norms[2].eval()
+        return self
+
+    def forward(self, x):
+        for norm in self.norms:
+            x = norm(x)
+        return self.last(x)
+
+
+def test_layers_that_the_user_froze_stay_so():
+    """In training, after a validation, after `predict`, in a second `fit`; their statistics too."""
+    model = Layered().to("cpu")
+    model.norms[1].eval()
+    optimizer = optim.SGD(model.parameters(), 0.1)
+    learner = Learner(model, optimizer, nn.CrossEntropyLoss(), device="cpu", renderers=[])
+    loader = data.DataLoader(data.TensorDataset(X, Y), 10)
+    for epochs in (2, 4):
+        learner.fit(loader, loader, epochs)
+        learner.predict(loader)
+        assert [m.training for m in model.norms] == [True, False, False] and model.training
+    means = [norm.running_mean.tolist() for norm in model.norms]
+    assert means[0] != [0, 0, 0] and means[1:] == [[0, 0, 0]] * 2
+    model.eval()  # a whole model in eval is no choice of layers
+    learner.fit(loader, None, 5)
+    assert [m.training for m in model.norms] == [True, True, False]

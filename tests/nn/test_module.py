@@ -327,3 +327,161 @@ def test_a_deep_copy_shares_nothing():
     assert net[0].weight.numpy().any() and not other[0].weight.numpy().any()
     grads = other(fb.ones(3, 2)).sum().backward()
     assert other[0].weight in grads and net[0].weight not in grads
+
+
+# --- what modules are made of, by drawn programs of attributes
+
+SET = {
+    "parameter": lambda m, s, n: setattr(s, n, m.nn.Parameter(m.ones(2))),
+    "module": lambda m, s, n: setattr(s, n, m.nn.Linear(1, 1, bias=False)),
+    "none": lambda m, s, n: setattr(s, n, None),
+    "tensor": lambda m, s, n: setattr(s, n, m.ones(2)),
+    "number": lambda m, s, n: setattr(s, n, 5),
+    "buffer": lambda m, s, n: s.register_buffer(n, m.ones(2)),
+    "buffer beside": lambda m, s, n: s.register_buffer(n, m.ones(2), persistent=False),
+    "no buffer": lambda m, s, n: s.register_buffer(n, None),
+    "no parameter": lambda m, s, n: s.register_parameter(n, None),
+    "no module": lambda m, s, n: s.add_module(n, None),
+    "a parameter": lambda m, s, n: s.register_parameter(n, m.nn.Parameter(m.ones(2))),
+    "a module": lambda m, s, n: s.add_module(n, m.nn.ReLU()),
+    "deleted": lambda m, s, n: delattr(s, n),
+}
+LENIENT = {"buffer", "buffer beside", "no buffer", "no parameter", "no module", "a parameter", "a module"}
+
+
+def names_of(s):
+    walks = (s.named_parameters(), s.named_buffers(), s.named_modules(), s.named_children())
+    return [[name for name, _ in walk] for walk in walks] + [list(s.state_dict())]
+
+
+def built(m, program):
+    """The names after each step, and (step, error) of one that raised; names of a copy, which is set on."""
+    s, seen = m.nn.Module(), []
+    for name, what in program:
+        try:
+            SET[what](m, s, name)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return seen, what
+        seen.append(names_of(s))
+    other = copy.deepcopy(s)
+    other.more = m.nn.ReLU()
+    return [*seen, names_of(other), names_of(s)], None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_names_are_torchs_whatever_is_set(torch, seed):
+    """PyTorch refuses to register a name that is None as another kind; ours takes it."""
+    rng = np.random.default_rng(seed)
+    for _ in range(150):
+        program = [
+            ("abc"[rng.integers(3)], list(SET)[rng.integers(len(SET))]) for _ in range(rng.integers(1, 8))
+        ]
+        (wanted, refused), (seen, raised) = built(torch, program), built(fb, program)
+        assert refused == raised or refused in LENIENT, program
+        assert seen[: len(wanted)] == wanted, program
+
+
+def test_names_stand_where_they_became_what_they_are():
+    s = nn.Module()
+    s.late, s.first = None, nn.ReLU()
+    s.register_parameter("held", None)
+    s.p, s.held, s.late = nn.Parameter(fb.ones(1)), nn.Parameter(fb.ones(1)), nn.ReLU()
+    assert names_of(s) == [["held", "p"], [], ["", "first", "late"], ["first", "late"], ["held", "p"]]
+    s.first = None
+    assert [name for name, _ in s.named_children()] == ["late"] and "(first): None" in repr(s)
+    s.first = nn.Tanh()  # its place is kept
+    assert [name for name, _ in s.named_children()] == ["first", "late"]
+    other = copy.copy(s)
+    other.only = nn.ReLU()
+    s.only = 5  # plain here: a copy has names of its own
+    assert list(nn.ParameterDict({"b": fb.ones(1), "a": fb.ones(1)})) == ["a", "b"]  # as PyTorch takes a dict
+    assert list(nn.ParameterDict([("b", fb.ones(1)), ("a", fb.ones(1))])) == ["b", "a"]
+
+
+IN_PLACE = "p is a parameter: change it in place inside no_grad (`p.copy_(t)`), or give nn.Parameter(t)"
+
+
+@pytest.mark.parametrize(
+    "name, value, rule",
+    [
+        ("p", "fb.ones(2)", IN_PLACE),
+        ("p", "nn.ReLU()", IN_PLACE),
+        ("m", "5", "m is a module: give an nn.Module or None, or delete it first (`del module.m`)"),
+        ("b", "5", "b is a buffer: give a tensor or None, or delete it first (`del module.b`)"),
+    ],
+)  # fmt: skip
+def test_what_a_name_may_not_become(name, value, rule):
+    s = nn.Module()
+    s.p, s.m = nn.Parameter(fb.ones(2)), nn.ReLU()
+    s.register_buffer("b", fb.ones(2))
+    with pytest.raises(TypeError) as e:
+        setattr(s, name, eval(value))
+    assert str(e.value).endswith(rule)
+    assert names_of(s)[:3] == [["p"], ["b"], ["", "m"]]
+
+
+# --- methods of a child that its parent calls
+
+
+def told_of(m):
+    """Which `train`, `state_dict` and hooks of modules are called, in order."""
+    log = []
+
+    class Own(m.nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            self.name, self.frozen = name, m.nn.BatchNorm1d(2)
+
+        def train(self, mode=True):
+            log.append((self.name, mode))
+            super().train(mode)
+            self.frozen.eval()
+            return self
+
+        def state_dict(self, *args, **kw):
+            found = super().state_dict(*args, **kw)
+            found[kw.get("prefix", "") + "name"] = self.name
+            return found
+
+    shared = Own("shared")
+    net = m.nn.Sequential(
+        shared, m.nn.Sequential(shared, Own("deep")), m.nn.ModuleDict({"a": Own("in a dict")})
+    )
+    modes = []
+    for mode in (False, True):
+        net.train(mode)
+        modes.append([k.training for k in net.modules()])
+    net.eval()
+    state = list(net.state_dict())
+    for name, k in net.named_modules():
+        note = lambda event, name=name: lambda *_: log.append((event, name))  # noqa: E731
+        k.register_state_dict_pre_hook(note("before"))
+        k.register_state_dict_post_hook(note("after"))
+    net.state_dict()
+    plain = m.nn.Sequential(m.nn.Linear(1, 1), m.nn.Sequential(m.nn.ReLU(), m.nn.Tanh()))
+    for name, k in plain.named_modules():
+        k.register_load_state_dict_post_hook(lambda *_, name=name: log.append(("loaded", name)))
+    plain.load_state_dict(plain.state_dict())
+    return log, modes, state
+
+
+def test_methods_of_a_child_are_called():
+    log, modes, state = told_of(fb)
+    each = ["shared", "shared", "deep", "in a dict"]
+    assert log[:12] == [(name, mode) for mode in (False, True, False) for name in each]
+    assert modes[1] == [True, True, False, True, True, False, True, True, False]  # batch norms stay
+    assert [n for n in state if n.endswith("name")] == ["0.name", "1.0.name", "1.1.name", "2.a.name"]
+    with pytest.raises(ValueError, match=r"ReLU.train\(1\): takes True or False: give one of them"):
+        nn.ReLU().train(1)
+
+
+def test_torch_calls_the_same_methods(torch):
+    assert told_of(torch) == told_of(fb)
+
+
+def test_a_tensor_without_dims_takes_an_old_scalar():
+    """PyTorch before 0.4 saved one as [1]."""
+    s = nn.Module()
+    s.p = nn.Parameter(fb.tensor(1.0))
+    s.load_state_dict({"p": fb.tensor([3.0])})
+    assert s.p.shape == () and s.p.item() == 3

@@ -149,7 +149,7 @@ def test_repr_reads_as_torchs():
     assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.GELU(), nn.ReLU()])) == (
         "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): GELU(approximate='none')\n  (3): ReLU()\n)"
     )
-    assert repr(nn.TransformerDecoderLayer(4, 2)).startswith("TransformerDecoderLayer(\n  (dropout): ")
+    assert repr(nn.TransformerDecoderLayer(4, 2)).startswith("TransformerDecoderLayer(\n  (self_attn): ")
 
 
 def test_what_a_module_says_of_itself_comes_before_its_own():

@@ -1,7 +1,7 @@
 """Tracing: a function becomes its graph at a batch size, without running a kernel of it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from ..capture.recorder import made_before
 from ..core.modes import no_grad
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
+from ..core.training import in_eval
 from ..device.seam import Device
 from ..errors import FlambeauError
 from ..ops.random import Noted, generator
@@ -65,15 +66,8 @@ class Graph:
 @contextmanager
 def inference(fn: Any) -> Iterator[None]:
     """No gradients; the modules of a model as after eval(), and then as they were."""
-    modules = {m: m.training for m in fn.modules()} if hasattr(fn, "modules") else {}
-    for m in modules:
-        m.training = False
-    try:
-        with no_grad():
-            yield
-    finally:
-        for m, training in modules.items():
-            m.training = training
+    with in_eval(fn) if hasattr(fn, "modules") else nullcontext(), no_grad():
+        yield
 
 
 def graph_of(fn: Callable, specs: list[Spec], n: int, device: Device, start: int) -> Graph:

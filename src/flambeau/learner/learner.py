@@ -13,6 +13,7 @@ from typing import Any, Unpack
 from ..capture.jit import jit
 from ..core.docstrings import explained
 from ..core.modes import no_grad
+from ..core.training import begin_training, in_eval
 from ..device import get_device
 from ..functions import cat
 from ..tensor import Tensor
@@ -147,7 +148,7 @@ class Learner:
 
     def _train(self, loader: Any, loaders: Loaders, epochs: int) -> None:
         """The steps of an epoch, or the rest of them."""
-        self.model.train()
+        begin_training(self.model)
         watch = EpochWatch("train", self.epoch, loader, self.device, self.index)
         self.emit(watch.started(epochs))
         if not self.index:
@@ -428,17 +429,6 @@ class Learner:
         FlambeauError for a file that is damaged, ValueError for one of another model.
         """
         self._put_back(load_state(Path(path)), f"load({str(path)!r})")
-
-
-@contextmanager
-def in_eval(model: Any) -> Iterator[None]:
-    """A model that evaluates in this block, and after it, whatever is raised, does what it did."""
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)
 
 
 def ended_by(e: BaseException) -> tuple[Reason, str]:

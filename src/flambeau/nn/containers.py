@@ -1,5 +1,6 @@
 """Modules and parameters in lists and dicts, whose parameters the module around them has."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self
@@ -281,7 +282,8 @@ class ParameterList(Module):
 class ParameterDict(_Named, Module):
     """Parameters by name, which a module's parameters include; plain tensors become parameters.
 
-    values: a dict of them, or (name, tensor) pairs.
+    values: a dict of them, which are taken in the order of their names as PyTorch does; or an OrderedDict,
+    another ParameterDict or (name, tensor) pairs, which keep theirs.
     """
 
     def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()):
@@ -296,6 +298,10 @@ class ParameterDict(_Named, Module):
         setattr(self, key, _kept(value))
         if key not in self._names:
             self._names.append(key)
+
+    def update(self, values: Any) -> None:
+        has_order = isinstance(values, OrderedDict) or not isinstance(values, Mapping)
+        super().update(values if has_order else [(name, values[name]) for name in sorted(values)])
 
     def __delitem__(self, key: str) -> None:
         super().__delitem__(key)
@@ -318,14 +324,14 @@ class ParameterDict(_Named, Module):
 
     def copy(self) -> "ParameterDict":
         """Another dict of the same parameters."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(self.items())
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> "ParameterDict":
         """A dict of these names, each with the same parameter."""
-        return ParameterDict(dict.fromkeys(keys, default))
+        return ParameterDict((key, default) for key in keys)
 
     def __or__(self, other: "ParameterDict") -> "ParameterDict":
-        return ParameterDict({**dict(self.items()), **dict(other.items())})
+        return ParameterDict({**dict(self.items()), **dict(other.items())}.items())
 
     def __ior__(self, other: "ParameterDict") -> Self:
         self.update(other)

@@ -30,31 +30,58 @@ class Module:
     """A layer or a model: set parameters and modules as attributes, write `forward`, call the module."""
 
     training: bool
-    _buffer_names: dict[str, bool]
+    _buffer_names: dict[str, bool]  # whether it is persistent
+    _kinds: dict[str, type]  # Parameter or Module: what a name is of, also while it is None
     _hooks: hooks.Kinds
 
     def __new__(cls, *_args: Any, **_kw: Any) -> Self:
         self = super().__new__(cls)  # here and not in __init__: a subclass need not call super().__init__()
-        self.training, self._buffer_names, self._hooks = True, {}, {}
+        vars(self).update(training=True, _buffer_names={}, _kinds={}, _hooks={})
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; TypeError for a plain tensor where a parameter is, which would be one no more."""
-        is_plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
-        if is_plain and isinstance(vars(self).get(name), Parameter):
-            given = f"{type(self).__name__}.{name} = {describe(value)}"
-            raise TypeError(
-                f"{given}: {name} is a parameter: change it in place inside no_grad (`{name}.copy_(t)`),"
-                " or give nn.Parameter(t)"
-            )
-        if isinstance(value, Buffer):
-            self._buffer_names[name] = value.persistent
-        elif isinstance(value, Parameter | Module):
-            self._buffer_names.pop(name, None)
+        """Set an attribute. A parameter, buffer or module comes after the others of its kind, and its name
+        keeps its place while it is None. TypeError for another value where one of them is."""
+        kind, before = next((kind for kind in KINDS if isinstance(value, kind)), None), self._kind(name)
+        if before is not None and (kind, before) not in REPLACED:
+            self._check_value(name, value, before)
+        has_setter = hasattr(getattr(type(self), name, None), "__set__")  # which decides
+        if kind is not None and not has_setter:
+            self._register(name, kind)
+            if kind is Buffer:
+                self._buffer_names[name] = value.persistent
         object.__setattr__(self, name, value)
+
+    def _kind(self, name: str) -> type | None:
+        """What of the module a name is of: Parameter, Buffer or Module; None for a plain attribute."""
+        return self._kinds.get(name) or (Buffer if name in self._buffer_names else None)
+
+    def _check_value(self, name: str, value: Any, kind: type) -> None:
+        """TypeError for what can't take the place of a parameter, buffer or module."""
+        if value is None or (kind is Buffer and isinstance(value, Tensor)):
+            return
+        what, cure = KINDS[kind]
+        cure = cure.format(name)
+        raise TypeError(f"{type(self).__name__}.{name} = {describe(value)}: {name} is a {what}: {cure}")
+
+    def _register(self, name: str, kind: type) -> None:
+        """Note what a name is of; one that was not of this kind moves behind those that are."""
+        if self._kind(name) is kind:
+            return
+        vars(self).pop(name, None)
+        self._buffer_names.pop(name, None)
+        self._kinds.pop(name, None)
+        if kind is not Buffer:
+            self._kinds[name] = kind
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a copy or a pickle has; which names are of what is noted for each copy by itself."""
+        own = {"_buffer_names": dict(state["_buffer_names"]), "_kinds": dict(state["_kinds"])}
+        vars(self).update({**state, **own})
 
     def __delattr__(self, name: str) -> None:
         self._buffer_names.pop(name, None)
+        self._kinds.pop(name, None)
         object.__delattr__(self, name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -70,25 +97,28 @@ class Module:
         """Set a tensor that is state but no parameter; state_dict leaves it out when not persistent.
         ValueError for a name that can't be one, or is taken."""
         self._check_name("register_buffer", name, name in self._buffer_names)
-        setattr(self, name, tensor)
+        self._register(name, Buffer)
         self._buffer_names[name] = persistent
+        object.__setattr__(self, name, tensor)
         if tensor is not None:
             with_next_run(tensor)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Set a parameter, or say with None that there is none; errors as register_buffer's, TypeError for
         another tensor."""
-        self._check_name("register_parameter", name, isinstance(vars(self).get(name), Parameter))
+        self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
         if param is not None and not isinstance(param, Parameter):
             call = f"register_parameter({name!r}, {describe(param)})"
             raise TypeError(f"{call}: takes a Parameter or None: give nn.Parameter(t)")
+        self._register(name, Parameter)
         setattr(self, name, param)
 
     def add_module(self, name: str, module: "Module | None") -> None:
         """Set a module inside this one; errors as register_buffer's, TypeError for what is no module."""
-        self._check_name("add_module", name, isinstance(vars(self).get(name), Module))
+        self._check_name("add_module", name, self._kinds.get(name) is Module)
         if module is not None:
             check_module(self, module)
+        self._register(name, Module)
         setattr(self, name, module)
 
     register_module = add_module
@@ -121,6 +151,12 @@ class Module:
         yield prefix, self
         for name, m in self._own(Module):
             yield from m._tree(f"{prefix}{name}.")
+
+    def _inside_out(self) -> Iterator["Module"]:
+        """All modules inside, a shared one each time, then this one."""
+        for _, m in self._own(Module):
+            yield from m._inside_out()
+        yield self
 
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -281,9 +317,13 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Choose how dropout and batch norm act, here and in all modules inside; returns self."""
-        for m in self.modules():
-            m.training = mode
+        """Choose how dropout and batch norm act, here and in all modules inside by their own `train`; returns
+        self. ValueError for what is no bool."""
+        if not isinstance(mode, bool):
+            raise ValueError(f"{type(self).__name__}.train({mode!r}): takes True or False: give one of them")
+        self.training = mode
+        for m in self.children():
+            m.train(mode)
         return self
 
     def eval(self) -> Self:
@@ -376,12 +416,15 @@ class Module:
 
     def _places(self, prefix: str) -> Iterator[tuple[str, "Module", str]]:
         """(name in a state_dict, module, its name there) of each tensor."""
-        for kind in (Parameter, Tensor):
-            for name, _ in self._own(kind):
-                if self._buffer_names.get(name, True):
-                    yield prefix + name, self, name
+        for name, _ in self._own_state():
+            yield prefix + name, self, name
         for name, m in self._own(Module):
             yield from m._places(f"{prefix}{name}.")
+
+    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
+        """(name, tensor) of its own parameters, then of its own buffers that are persistent."""
+        for kind in (Parameter, Tensor):
+            yield from ((name, t) for name, t in self._own(kind) if self._buffer_names.get(name, True))
 
     def state_dict(
         self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
@@ -391,14 +434,13 @@ class Module:
         destination: a dict that they are put into; prefix: what their names begin with; keep_vars: the
         tensors themselves, not what they hold now.
         """
-        for name, m in self._tree(prefix):
-            hooks.tell(m, "state_dict_pre", m, name, keep_vars)
+        hooks.tell(self, "state_dict_pre", self, prefix, keep_vars)
         found = {} if destination is None else destination
-        for name, m, last in self._places(prefix):
-            t = getattr(m, last)
-            found[name] = t if keep_vars else tensor(t)
-        for name, m in reversed(list(self._tree(prefix))):
-            hooks.tell(m, "state_dict", m, found, name, {})
+        for name, t in self._own_state():
+            found[prefix + name] = t if keep_vars else tensor(t)
+        for name, m in self._own(Module):  # by a `state_dict` of its own, if it has one
+            m.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        hooks.tell(self, "state_dict", self, found, prefix, {})
         return found
 
     def load_state_dict(
@@ -437,7 +479,7 @@ class Module:
         with no_grad():
             for name in [n for n in own if n in state]:
                 _load(*places[name], state[name], assign)
-        for _, m in reversed(list(self._tree())):
+        for m in self._inside_out():
             hooks.tell(m, "load_state_dict", m, keys)
         return keys
 
@@ -484,7 +526,21 @@ class Module:
 
     def _lines(self) -> list[str]:
         """Each module of its own as it is printed."""
-        return [f"({name}): {m!r}" for name, m in self._own(Module)]
+        named = ((name, m) for name, m in vars(self).items() if self._kinds.get(name) is Module)
+        return [f"({name}): {m!r}" for name, m in named]
+
+
+KINDS = {  # what modules are made of: its name, and how its place is given another value
+    Buffer: ("buffer", "give a tensor or None, or delete it first (`del module.{0}`)"),
+    Parameter: (
+        "parameter",
+        "change it in place inside no_grad (`{0}.copy_(t)`), or give nn.Parameter(t)",
+    ),
+    Module: ("module", "give an nn.Module or None, or delete it first (`del module.{0}`)"),
+}
+
+# what takes the place of what under its name; for the others the name is deleted first
+REPLACED = {(kind, kind) for kind in KINDS} | {(Parameter, Module), (Parameter, Buffer), (Module, Buffer)}
 
 
 def _once(pairs: Iterable[tuple[str, Any]], seen: set | None = None) -> Iterator[tuple[str, Any]]:
@@ -499,8 +555,12 @@ def _dotted(prefix: str) -> str:
     return f"{prefix}." if prefix else ""
 
 
+OLD_SCALAR = ((), (1,))  # a tensor without dims, and as it was saved by PyTorch before 0.4
+
+
 def _differ(own: Tensor, given: Any) -> bool:
-    return not is_lazy(own) and tuple(given.shape) != own.shape
+    shape = tuple(given.shape)
+    return not is_lazy(own) and shape != own.shape and (own.shape, shape) != OLD_SCALAR
 
 
 def _load(owner: Module, name: str, given: Any, assign: bool) -> None:
@@ -509,7 +569,7 @@ def _load(owner: Module, name: str, given: Any, assign: bool) -> None:
     if is_lazy(own):
         own.materialize(tuple(given.shape))
     if not assign:
-        own.assign_(given)
+        own.assign_(given[0] if (own.shape, tuple(given.shape)) == OLD_SCALAR else given)
         return
     value = given if isinstance(given, Tensor) else tensor(given, device=own.device)
     if isinstance(own, Parameter):

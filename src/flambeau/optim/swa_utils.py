@@ -8,6 +8,7 @@ from typing import Any
 from ..core.docstrings import explained
 from ..core.dtype import float32
 from ..core.modes import no_grad
+from ..core.training import modes_of, restore_modes
 from ..runtime.run import realize
 from ..tensor import Tensor
 from .optimizer import Optimizer
@@ -147,7 +148,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     norms = [m for m in whole.modules() if getattr(m, "running_mean", None) is not None]
     if not norms:
         return
-    momenta, modes = [m.momentum for m in norms], [(m, m.training) for m in whole.modules()]
+    momenta, modes = [m.momentum for m in norms], modes_of(whole)
     for m in norms:
         m.running_mean.assign_(m.running_mean * 0)
         m.running_var.assign_(m.running_var * 0 + 1)
@@ -160,8 +161,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
         realize(*(t for m in norms for t in (m.running_mean, m.running_var, m.num_batches_tracked)))
     for m, momentum in zip(norms, momenta, strict=True):
         m.momentum = momentum
-    for m, was in modes:
-        m.training = was
+    restore_modes(modes)
 
 
 @explained
