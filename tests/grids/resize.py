@@ -10,7 +10,7 @@ MODES = {1: (*EVERY, "linear"), 2: (*EVERY, "bilinear", "bicubic"), 3: (*EVERY, 
 
 @GRIDS("interpolate", fixed=16, tol=2e-5)  # positions are rounded, and weights made of them
 def interpolate(d):
-    """Sizes, or factors: where a rounding would move a place over an edge, factors that are exact."""
+    """Sizes, or factors."""
     n = d.int(1, 3)
     size = [d.one(1, 2, 3, 5, 8, 13) for _ in range(n)]
     mode = d.one(*MODES[n])
@@ -21,8 +21,7 @@ def interpolate(d):
     if d.maybe(0.7) or mode == "area":
         arguments["size"] = tuple(d.one(1, 2, 4, 7, 8, 16, 26) for _ in range(n))
     else:
-        exact = (1.0, 1.5, 2.0, 2.5, 3.0)
-        factors = exact if mode.startswith("nearest") else (*exact, 0.6, 1.7)
+        factors = (1.0, 1.1, 1.5, 2.0, 2.5, 3.0, 0.6, 0.7, 1.7, 4 / 3)
         arguments["scale_factor"] = tuple(d.one(*factors) if size[i] > 1 else 2.0 for i in range(n))
         if d.maybe(0.3):
             arguments["recompute_scale_factor"] = True

@@ -1,12 +1,15 @@
 """Interpolation: each output takes a few inputs of each dim, weighted by how far they are from it.
 
 Positions are exact fractions (i * a + b) / d in integers, so that every device, and the gradient, agrees on
-which inputs an output takes.
+which inputs an output takes. Of nearest ones that is checked against PyTorch's roundings (nearest.py), which
+now and then take the input before or behind; then the places come from the host.
 """
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import pi
+from functools import lru_cache
+from math import inf, pi
+from operator import eq
 from typing import Any, NamedTuple
 
 from ...core import dtype as dt
@@ -15,6 +18,7 @@ from ..index.indices import slices
 from ..reduce import in_float32
 from .adaptive import adaptive_mean
 from .conv import pair
+from .nearest import KEPT, nearest_places
 
 NN = ("interpolate", "upsample")
 FEW = 12  # outputs of an input whose gradients are added in one expression
@@ -185,29 +189,60 @@ def _smooth_cubic(x):
 SMOOTH = {"linear": lambda x: (1 - x).clamp(min=0), "cubic": _smooth_cubic}
 
 
-def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> ResizedDim:
+def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim:
     """`ratio` inputs an output; positions of corners or of centres, as PyTorch has them."""
     if align:
         ratio = Fraction(n - 1, o - 1) if o > 1 else Fraction(0)
     a, d = ratio.numerator, ratio.denominator
-    if align or not centred:
-        line = ResizedDim(n, o, a, 0, d, kind)
-    elif kind == "nearest":
-        line = ResizedDim(n, o, 2 * a, a, 2 * d, kind)
-    else:
-        line = ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
-    if (o + 1) * line.a + abs(line.b) >= 2**31 or (n + 6) * line.d >= 2**31:
+    line = ResizedDim(n, o, a, 0, d, kind) if align else ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
+    if not _fits(line):
         raise ValueError(f"sizes {n} and {o} share too small a factor for 32-bit positions: choose others")
     return line
 
 
-def _fraction(scale: float) -> Fraction:
-    """A scale as a fraction of small numbers: 1.7 is 17 / 10."""
-    return max(Fraction(scale).limit_denominator(1 << 12), Fraction(1, 1 << 12))
+def _fits(line: ResizedDim) -> bool:
+    """Whether positions are computed in 32 bits."""
+    return (line.o + 1) * line.a + abs(line.b) < 2**31 and (line.n + 6) * line.d < 2**31
+
+
+def _nearest(x, dim: int, o: int, factor: float | None, exact: bool):
+    """One dim of which each output takes one input. [..., n, ...] -> [..., o, ...]"""
+    n = x.shape[dim]
+    line, places = nearest_line(n, o, factor, exact, x.ndim == 4, x.dtype is dt.float64)
+    if line is None:
+        return slices(x, x.new_tensor(places, dtype=dt.int32), dim=dim)
+    return x if line.n == line.o and line.a == line.d and not line.b else resize(x, dim=dim, line=line)
+
+
+@lru_cache(KEPT)
+def nearest_line(
+    n: int, o: int, factor: float | None, exact: bool, image: bool, wide: bool
+) -> tuple[ResizedDim | None, tuple[int, ...]]:
+    """The line of which all outputs take the inputs that they take in PyTorch; where roundings there leave
+    it, the places. The arguments are those of nearest_places."""
+    places = nearest_places(n, o, factor, exact, image, wide)
+    a, d = _ratio(n, o, factor).as_integer_ratio()
+    line = ResizedDim(n, o, 2 * a, a, 2 * d, "nearest") if exact else ResizedDim(n, o, a, 0, d, "nearest")
+    on_line = (min((i * line.a + line.b) // line.d, n - 1) for i in range(o))
+    if _fits(line) and all(map(eq, on_line, places)):
+        return line, ()
+    return None, places
+
+
+def _ratio(n: int, o: int, factor: float | None) -> Fraction:
+    """Inputs an output, of small numbers: of a factor of 1.7 it is 10 / 17."""
+    if factor is None:
+        return Fraction(n, o)
+    return 1 / _small(factor) if factor >= 1 else _small(1 / factor)
+
+
+def _small(number: float) -> Fraction:
+    return Fraction(number).limit_denominator(1 << 12)
 
 
 def _target(size, given, scale_factor, recompute):
-    """(output sizes, inputs an output) from a size or from a scale, of which one is given."""
+    """(output sizes, factors) from a size or from a factor, of which one is given; a factor is None where
+    that of the sizes counts."""
     if (given is None) == (scale_factor is None):
         raise ValueError("give either size or scale_factor")
     nd = len(size)
@@ -217,17 +252,15 @@ def _target(size, given, scale_factor, recompute):
         out = pair(given, nd)
         scales = [None] * nd
     else:
-        scales = [scale_factor] * nd if isinstance(scale_factor, int | float) else list(scale_factor)
-        if len(scales) != nd or any(s <= 0 for s in scales):
+        each = [scale_factor] * nd if isinstance(scale_factor, int | float) else scale_factor
+        scales = [float(s) for s in each]
+        if len(scales) != nd or any(not 0 < s < inf for s in scales):
             raise ValueError(f"scale_factor {scale_factor} is not one number above 0, or {nd}")
         out = tuple(int(n * s) for n, s in zip(size, scales, strict=True))
         scales = [None] * nd if recompute else scales
     if min(*size, *out) < 1:
         raise ValueError(f"sizes {list(size)} to {list(out)}: none may be 0")
-    each = zip(size, out, scales, strict=True)
-    return out, [
-        Fraction(n, o) if s is None else 1 / Fraction(s).limit_denominator(1 << 12) for n, o, s in each
-    ]
+    return out, scales
 
 
 def _kind(mode: str, nd: int, align_corners) -> str:
@@ -271,21 +304,23 @@ def interpolate(
             f"antialias is for modes bilinear and bicubic of 4 dims, not for {mode!r} of {nd + 2}"
         )
     kind = _kind(mode, nd, align_corners)
-    out, ratios = _target(input.shape[2:], size, scale_factor, recompute_scale_factor)
+    out, factors = _target(input.shape[2:], size, scale_factor, recompute_scale_factor)
     if kind == "area":
         return adaptive_mean(input, out)
-    x, dtype = (input, input.dtype) if kind == "nearest" else in_float32(input)
+    size = input.shape[2:]
+    order = sorted(range(nd), key=lambda d: out[d] / size[d])  # what shrinks leaves less to do to the others
+    if kind == "nearest":
+        for d in order:
+            input = _nearest(input, d + 2, out[d], factors[d], mode == "nearest-exact")
+        return input
+    x, dtype = in_float32(input)
     dtype = dt.uint8 if input.dtype is dt.uint8 else dtype
-    lines = [
-        _line(n, o, r, kind, bool(align_corners), mode != "nearest")
-        for n, o, r in zip(input.shape[2:], out, ratios, strict=True)
-    ]
-    # what shrinks most goes first, so that the others have less to do
-    for dim, line in sorted(enumerate(lines, 2), key=lambda p: p[1].o / p[1].n):
-        if antialias:
-            x = _smoothed(x, dim, line)
-        elif line.n != line.o or line.a != line.d or line.b:
-            x = resize(x, dim=dim, line=line)
+    copies = antialias or kind == "linear"  # dims of one size, whatever the factor, as PyTorch does
+    for d in order:
+        line = _line(size[d], out[d], _ratio(size[d], out[d], factors[d]), kind, bool(align_corners))
+        if line.n == line.o and (copies or (line.a == line.d and not line.b)):
+            continue
+        x = _smoothed(x, d + 2, line) if antialias else resize(x, dim=d + 2, line=line)
     # what is put between bytes is rounded, and held: bicubic's weights reach beyond what they lie between
     return (x.round().clamp(0, 255) if dtype is dt.uint8 and x.dtype.is_float else x).to(dtype)
 
