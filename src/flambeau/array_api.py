@@ -181,7 +181,14 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return (x1 * x2).sum(axis)
 
 
-arange, empty, eye, linspace = (getattr(_functions, n) for n in ("arange", "empty", "eye", "linspace"))
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Tensor:
+    """start, start + step, ... short of stop, or nothing where step leads away from it."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    away = (stop < start) if step > 0 else (stop > start)
+    return _functions.arange(start, start if away else stop, step, dtype=dtype, device=device)
+
+
+empty, eye, linspace = (getattr(_functions, n) for n in ("empty", "eye", "linspace"))
 ones, zeros = (lambda shape, **kw: Tensor.ones(shape, **kw)), (lambda shape, **kw: Tensor.zeros(shape, **kw))
 full, full_like = Tensor.full, _functions.full_like
 ones_like, zeros_like = _functions.ones_like, _functions.zeros_like

@@ -45,15 +45,14 @@ def all(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> 
 def any(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor: ...
 def arange(
     start: _float,
-    end: _float | None = None,
+    /,
+    stop: Any = None,
     step: _float = 1,
+    *,
     dtype: DType | type[Any] | str | None = None,
     device: Any = None,
-    requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
-
-    Raises ValueError where step is 0."""
+    """start, start + step, ... short of stop, or nothing where step leads away from it."""
 
 def argmax(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor: ...
 def argmin(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor: ...

@@ -20,7 +20,7 @@ from .core.modes import no_grad
 from .core.node import Node, describe, reached, toposort
 from .core.node import watched as watched_nodes
 from .device import get_device
-from .errors import IndexFault
+from .errors import IndexFault, ValueFault
 from .ops.index.indices import watched
 from .ops.join import stack
 from .ops.random import get_rng_state, set_rng_state
@@ -106,7 +106,8 @@ def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
 
 
 class check_indices:
-    """Inside this context an index from a device that is outside its dim raises IndexError in the very call.
+    """Inside this context an index from a device that is outside its dim raises IndexError in the very call,
+    and a value from a device that is out of its range (a weight, a probability) ValueError.
 
     Without it that is raised at the next read. Each call inside it waits for its indices; while a function
     is recorded (jit) they are not looked at.
@@ -124,9 +125,10 @@ def _check(places: Any) -> None:
     if state.thread.recorder is None:
         try:
             readback.read([places])
-        except IndexFault as e:
+        except (IndexFault, ValueFault) as e:
             told = str(e).removesuffix(f": {ADVICE}")
-            raise IndexFault(f"{told}: use indices that are inside") from None
+            rule = ": use indices that are inside" if isinstance(e, IndexFault) else ""
+            raise type(e)(f"{told}{rule}") from None
 
 
 def kernels(device: Any = None) -> list[dict[str, Any]]:

@@ -53,6 +53,10 @@ class IndexFault(IndexError):
     """An index that came from a device was outside its dim; found when something is read from that device."""
 
 
+class ValueFault(ValueError):
+    """A value that came from a device was out of its range; found when something is read from that device."""
+
+
 # Python's class: ours, which `except` finds under PyTorch's class too
 WRONG_CALL = {builtins.ValueError: ValueError, builtins.TypeError: TypeError, builtins.IndexError: IndexError}
 

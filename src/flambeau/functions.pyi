@@ -613,7 +613,7 @@ def arange(
 ) -> Tensor:
     """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
 
-    Raises ValueError where step is 0."""
+    ValueError where step is 0 or leads away from end, or a bound is not finite."""
 
 def arccos(input: Tensor) -> Tensor:
     """inverse cosine. [...] -> [...]"""
@@ -750,7 +750,9 @@ def bartlett_window(
     Raises ValueError where there are fewer than 0 samples."""
 
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
+    """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]
+
+    ValueError for what is no probability; of elements at the next read."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]
@@ -860,9 +862,9 @@ def cauchy(
 ) -> Tensor:
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
 
-    median: the centre
-    sigma: how wide it is
-    Raises TypeError where a size is no whole number."""
+    sigma: half of its width at half of its height. ValueError where it is not above 0.
+
+    median: the centre"""
 
 def cdist(
     x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
@@ -1107,8 +1109,10 @@ def cov(
 ) -> Tensor:
     """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
 
-    correction: what is subtracted from n in the divisor
-    Raises ValueError where the input has more than 2 dims."""
+    ValueError where there are more dims, or weights are not one for each column; at the next read where
+    one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
+
+    correction: what is subtracted from n in the divisor"""
 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
     """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
@@ -1345,9 +1349,7 @@ def exponential(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Exponential with rate lambd. (2, 3) -> [2, 3]
-
-    Raises TypeError where a size is no whole number."""
+    """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError where lambd is not above 0."""
 
 def eye(
     n: _int,
@@ -1466,9 +1468,8 @@ def ge(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar)
 def geometric(
     size: _int | Sequence[_int], p: _float, *, generator: Generator | None = None, device: Any = None
 ) -> Tensor:
-    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3]
-
-    Raises ValueError where p is not inside 0 to 1."""
+    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
+    ValueError where p is not inside 0 to 1."""
 
 def geqrf(input: Tensor) -> Geqrf:
     """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
@@ -1909,10 +1910,8 @@ def log_normal(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]
-
-    std: the standard deviation
-    Raises TypeError where a size is no whole number."""
+    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError where std is not
+    above 0."""
 
 def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
@@ -2178,7 +2177,8 @@ def multinomial(
     """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
     without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
 
-    Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
+    ValueError for other dims or numbers; at the next read for weights that are negative, infinite or NaN, or
+    of which fewer are above 0 than are drawn. TypeError for complex numbers."""
 
 def multiply(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """x * y. [...], [...] -> [...]"""
@@ -2355,9 +2355,8 @@ def normal(
     dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
     """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
-    broadcast. ValueError for numbers without a size, TypeError for a dtype that is none of floats.
-
-    std: the standard deviation"""
+    broadcast. ValueError for numbers without a size or a negative std, TypeError for a dtype that is none of
+    floats, or tensors with a size."""
 
 def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x and y differ. [...], [...] -> [...]"""
@@ -2441,8 +2440,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     Raises ValueError where the factor does not divide height and width."""
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). TypeError for complex
-    numbers. [...] -> [...]"""
+    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]
+
+    TypeError for complex numbers; ValueError, at the next read, for a mean that is negative or NaN. An
+    infinite one gives NaN."""
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers of sizes and angles in radians. [...], [...] -> [...]
@@ -2528,9 +2529,9 @@ def rand(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1), float32, the same bits on every device. (2, 3) -> [2, 3]
+    """Uniform in [0, 1), the same bits on every device; of complex numbers both parts. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number."""
+    TypeError for a dtype that has no fractions."""
 
 def rand_like(
     input: Tensor,
@@ -2543,7 +2544,7 @@ def rand_like(
     """Uniform in [0, 1) in the shape and on the device of x. [...] -> [...]"""
 
 def randint(
-    low: _int,
+    low: _int = 0,
     high: _int | None = None,
     size: _int | Sequence[_int] = (),
     *,
@@ -2552,13 +2553,14 @@ def randint(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Integers in [low, high), int64; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0.
+    """Integers in [low, high), int64, each equally often; randint(n, (2, 3)) and randint(n, size=(2, 3))
+    start at 0. (low, high, (2, 3)) -> [2, 3]
 
-    Raises ValueError where high is not above low, or by more than 2**31."""
+    dtype: also of bools or floats. ValueError where low is not below high, or the dtype does not hold them."""
 
 def randint_like(
     input: Tensor,
-    low: _int,
+    low: _int = 0,
     high: _int | None = None,
     *,
     generator: Generator | None = None,
@@ -2568,7 +2570,7 @@ def randint_like(
 ) -> Tensor:
     """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]
 
-    Raises ValueError where high is not above low, or by more than 2**31."""
+    ValueError where low is not below high, or the dtype does not hold them."""
 
 def randn(
     *size: _int | Sequence[_int],
@@ -2577,9 +2579,9 @@ def randn(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Standard normal, float32; devices differ by less than 1e-6. (2, 3) -> [2, 3]
+    """Standard normal; devices differ by less than 1e-6; complex numbers have variance 1. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number."""
+    TypeError for a dtype that has no fractions."""
 
 def randn_like(
     input: Tensor,
@@ -2710,8 +2712,8 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _
     """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
     [...] -> [...]
 
-    lower: the least slope
-    upper: the greatest slope"""
+    lower, upper: the least and the greatest slope. ValueError where lower is above upper, or either is not
+    finite."""
 
 def rsqrt(input: Tensor) -> Tensor:
     """1 / sqrt(x). [...] -> [...]"""
@@ -3136,7 +3138,7 @@ def uniform(
 ) -> Tensor:
     """Uniform in [low, high). (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number."""
+    ValueError where low is above high, or either is not finite."""
 
 @overload
 def unique(

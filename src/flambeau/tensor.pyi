@@ -432,7 +432,7 @@ class Tensor:
     ) -> Tensor:
         """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
 
-        Raises ValueError where step is 0."""
+        ValueError where step is 0 or leads away from end, or a bound is not finite."""
     def new_full(
         self,
         size: _int | Sequence[_int],
@@ -502,14 +502,17 @@ class Tensor:
 
         Raises ValueError where the input has not 2 dims."""
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
+        """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]
+
+        ValueError for what is no probability; of elements at the next read."""
     def multinomial(
         self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
     ) -> Tensor:
         """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
         without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
 
-        Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
+        ValueError for other dims or numbers; at the next read for weights that are negative, infinite or NaN, or
+        of which fewer are above 0 than are drawn. TypeError for complex numbers."""
     def inner(self, other: Tensor) -> Tensor:
         """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]
 
@@ -1128,30 +1131,48 @@ class Tensor:
 
         wrap: of a tall matrix, go on below as if there were rows of the same width again. ValueError where it
         is no matrix and its dims differ."""
-    def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Draws every element evenly from `a` to `b`; returns the tensor."""
+    def uniform_(
+        self, low: _float = 0.0, high: _float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Draws every element evenly in [low, high), which PyTorch names from and to; returns the tensor.
+
+        ValueError where low is above high, or the dtype does not hold them; TypeError for integers."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Draws every element from a normal distribution of this mean and std; returns the tensor."""
+        """Draws every element from a normal distribution of this mean and std; returns the tensor.
+
+        ValueError where std is negative; TypeError for integers."""
     def log_normal_(
         self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor."""
+        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor.
+
+        ValueError where std is not above 0; TypeError for integers."""
     def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Draws every element from an exponential distribution of rate lambd; returns the tensor."""
+        """Draws every element from an exponential distribution of rate lambd; returns the tensor.
+
+        ValueError where lambd is not above 0; TypeError for integers."""
     def cauchy_(
         self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor."""
-    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
-        """Draws every element as the tries up to the first success of chance p; returns the tensor."""
-    def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
-        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self."""
-    def random_(
-        self, low: _int = 0, high: _int | None = None, *, generator: Generator | None = None
-    ) -> Tensor:
-        """Draws every element as a whole number from low to high - 1; returns the tensor.
+        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor.
 
-        One number counts as high; without any, high is as large as the dtype holds whole numbers."""
+        ValueError where sigma is not above 0; TypeError for integers."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element as the tries up to the first success of chance p; returns the tensor.
+
+        ValueError where p is not inside 0 to 1."""
+    def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self.
+
+        ValueError for what is no probability; of a tensor's elements at the next read."""
+    def random_(
+        self, low: _int | None = None, high: Any = ..., *, generator: Generator | None = None
+    ) -> Tensor:
+        """Draws every element as a whole number from low to high - 1, which PyTorch names from and to;
+        returns the tensor.
+
+        One number counts as high, and low is 0; high=None: up to the largest of the dtype; without any, too,
+        and of floats up to where all whole numbers are held. ValueError where low is not below high."""
     def abs_(self) -> Tensor:
         """Gives the tensor the value of abs(...), and returns it."""
     def absolute_(self) -> Tensor:
@@ -2132,8 +2153,10 @@ class Tensor:
     ) -> Tensor:
         """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
 
-        correction: what is subtracted from n in the divisor
-        Raises ValueError where the input has more than 2 dims."""
+        ValueError where there are more dims, or weights are not one for each column; at the next read where
+        one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
+
+        correction: what is subtracted from n in the divisor"""
     def corrcoef(self) -> Tensor:
         """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
 

@@ -89,3 +89,325 @@ def test_empty_diagonals(device):
     x = fb.ones(2, 3, device=device)
     assert x.diagonal(3).shape == (0,) and x.diagonal(-2).shape == (0,)
     assert x.diagonal(2).tolist() == [1.0] and fb.ones(0, device=device).diag().shape == (0, 0)
+
+
+# low, high, dtype: ranges of up to 2^16 numbers, of 32 and of 64 bits, whole dtypes, floats that hold few
+RANGES = [
+    (0, 10, fb.int64), (-5, 70_000, fb.int32), (0, 2_000_000_000, fb.int64), (0, 2**32, fb.int64),
+    (0, 2**32 - 1, fb.uint32), (-(2**31), 2**31, fb.int32), (2**40, 2**40 + 1000, fb.int64),
+    (-3 * 2**60, 3 * 2**61, fb.int64), (-(2**63), 2**63, fb.int64), (2**63, 2**64, fb.uint64),
+    (5, 2**64, fb.uint64), (0, 256, fb.uint8), (-128, 128, fb.int8), (-300, 30_000, fb.int16),
+    (0, 65_536, fb.uint16), (0, 2**40, fb.float32), (2**24, 2**24 + 4000, fb.float32),
+    (257, 2000, fb.bfloat16),
+]  # fmt: skip
+CHI_SQUARE_OF_9 = 27.9  # is exceeded once in a thousand
+
+
+def shares(x, low, high):
+    """The chi-square of how many elements lie in each tenth of [low, high)."""
+    values = [int(v) for v in (x.float() if x.dtype is fb.bfloat16 else x).numpy().tolist()]
+    assert low <= min(values) and max(values) < high
+    counts = np.bincount([(v - low) * 10 // (high - low) for v in values], minlength=10)
+    expected = (
+        np.array(
+            [
+                len(range(low + -(-i * (high - low) // 10), low + -(-(i + 1) * (high - low) // 10)))
+                for i in range(10)
+            ]
+        )
+        / (high - low)
+        * len(values)
+        if high - low < 10**6
+        else len(values) / 10
+    )
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+@pytest.mark.parametrize("low, high, dtype", RANGES)
+def test_randint_is_even_in_any_range(low, high, dtype):
+    x = fb.randint(low, high, (20_000,), dtype=dtype, generator=fb.Generator(11), device="cpu")
+    assert x.dtype is dtype and shares(x, low, high) < CHI_SQUARE_OF_9
+
+
+def test_randint_is_the_same_on_all_devices(kernels):
+    for low, high, dtype in RANGES[2], RANGES[7], RANGES[10], RANGES[-1]:
+        ours, theirs = (
+            fb.randint(low, high, (9,), dtype=dtype, generator=fb.Generator(3), device=d).tolist()
+            for d in (kernels, "cpu")
+        )
+        assert ours == theirs, (low, high, dtype)
+
+
+def test_randint_of_32_bits_is_a_product_of_64():
+    """The upper half of the product of the range and two words of two draws."""
+    n = 5
+    w = philox(7, 16).astype(object)
+    want = [int((w[8 + i] << 32 | w[i]) * 3_000_000_000 >> 64) for i in range(n)]
+    got = fb.randint(0, 3_000_000_000, (n,), generator=fb.Generator(7), device="cpu")
+    assert got.tolist() == want
+
+
+DTYPE_ENDS = {fb.bool: 1, fb.uint8: 255, fb.int8: 127, fb.int16: 2**15 - 1, fb.int64: 2**63 - 1,
+              fb.float16: 2**11, fb.bfloat16: 2**8, fb.float32: 2**24}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPE_ENDS)
+def test_random_of_a_dtype(dtype):
+    end, x = DTYPE_ENDS[dtype], fb.zeros(20_000, dtype=dtype, device="cpu")
+    values = x.random_(generator=fb.Generator(5)).to(fb.float64).numpy()
+    assert values.min() >= 0 and end * 0.99 <= values.max() <= end
+    if end < 256:
+        counts = np.bincount(values.astype(int), minlength=end + 1)
+        assert (
+            len(counts) == end + 1
+            and ((counts / 20_000 * (end + 1) - 1) ** 2).mean() < 3 * (end + 1) / 20_000
+        )
+
+
+def test_random_takes_ends_as_pytorch():
+    x = fb.zeros(400, device="cpu")
+    assert set(x.random_(3).tolist()) == {0, 1, 2} == set(x.random_(**{"to": 3}).tolist())
+    assert set(x.random_(-1, 2).tolist()) == {-1, 0, 1} == set(x.random_(**{"from": -1, "to": 2}).tolist())
+    wide = fb.zeros(400, dtype=fb.int64, device="cpu").random_(-(2**63), None).numpy()
+    assert wide.min() < -(2**62) and wide.max() > 2**62
+    assert 2 <= x.uniform_(**{"from": 2, "to": 3}).numpy().min() <= x.numpy().max() < 3
+
+
+@pytest.mark.parametrize("dtype, digits", [(fb.float16, 11), (fb.bfloat16, 8)])
+def test_16_bits_stay_below_their_end(dtype, digits):
+    kw = {"generator": fb.Generator(9), "device": "cpu"}
+    x = fb.rand(200_000, dtype=dtype, **kw)
+    assert x.dtype is dtype and x.float().max().item() == 1 - 2.0**-digits and x.float().min().item() == 0
+    counts = np.bincount((x.float().numpy() * 2**digits).astype(int), minlength=2**digits)
+    assert ((counts / counts.mean() - 1) ** 2).mean() < 1.5 / counts.mean()
+    for low, high in ((1, 2), (-1, 1), (-3, -1), (0, 1e-3), (-2, 0)):
+        y = fb.zeros(50_000, dtype=dtype, device="cpu").uniform_(low, high, generator=fb.Generator(2)).float()
+        assert low <= y.min().item() + abs(low) * 2.0**-digits and y.max().item() < high
+        assert abs(y.mean().item() - (low + high) / 2) < (high - low) * 0.01
+    like = fb.rand_like(x)
+    assert like.dtype is dtype and like.float().max().item() < 1
+    fb.set_default_dtype(dtype)
+    try:
+        assert fb.rand(200_000, **kw).float().max().item() < 1
+    finally:
+        fb.set_default_dtype(fb.float32)
+
+
+def test_uniform_has_no_upper_end(monkeypatch):
+    """1 + (1 - 2^-24) rounds to 2 in float32."""
+    from flambeau.ops import distribution
+
+    monkeypatch.setattr(
+        distribution, "uniform_bits", lambda *_, **__: fb.full((1,), 1 - 2.0**-24, device="cpu")
+    )
+    assert fb.uniform((1,), 1.0, 2.0, device="cpu").item() == 2 - 2.0**-23
+    assert fb.zeros(1, device="cpu").uniform_(-2, -1).item() < -1
+    assert fb.nn.init.uniform_(fb.zeros(1, device="cpu"), 1, 2).item() < 2
+    assert fb.uniform((1,), 3.0, 3.0, device="cpu").item() == 3
+
+
+def test_the_largest_float_below(torch):
+    from flambeau.ops.distribution import below
+
+    for ours, theirs in (
+        (fb.float32, torch.float32),
+        (fb.float16, torch.float16),
+        (fb.bfloat16, torch.bfloat16),
+    ):
+        for value in (1.0, 2.0, -1.0, -2.0, 3.0, 1.7, -1.7, 0.001, 65504.0, 1000.0, -1000.0):
+            held = torch.tensor(value, dtype=theirs)
+            want = (
+                torch.nextafter(held, torch.tensor(-torch.inf, dtype=theirs))
+                if held.item() >= value
+                else held
+            )
+            assert below(value, ours) == want.item(), (ours, value)
+        assert below(2.0, ours, True) == 2 and below(0.0, ours) < 0 and below(0.0, ours, True) == 0
+
+
+def test_rare_draws_are_finite(monkeypatch):
+    """The lowest and the highest words that a stream can have: no logarithm of 0."""
+    from flambeau.ops import random
+
+    for word in (0, 2**32 - 1):
+        monkeypatch.setattr(
+            random, "drawn_bits",
+            lambda shape, device, source=None, word=word: fb.full(shape, word, dtype=fb.uint32, device="cpu"),
+        )  # fmt: skip
+        kw = {"device": "cpu"}
+        drawn = [
+            fb.randn(2, **kw), fb.exponential((2,), **kw), fb.gumbel((2,), **kw), fb.laplace((2,), **kw),
+            fb.cauchy((2,), **kw), fb.geometric((2,), 0.3, **kw), fb.geometric((2,), 1e-20, **kw),
+            fb.log_normal((2,), **kw),
+        ]  # fmt: skip
+        x = fb.zeros(2, device="cpu")
+        for name, given in (("normal_", ()), ("exponential_", ()), ("cauchy_", ()), ("log_normal_", ()),
+                            ("geometric_", (0.3,))):  # fmt: skip
+            drawn.append(getattr(x.clone(), name)(*given))
+        assert all(np.isfinite(d.numpy()).all() for d in drawn), word
+        assert drawn[1].min().item() > 0 and drawn[9].min().item() > 0  # waiting takes time
+
+
+@pytest.mark.parametrize("p, kept", [(0, 1.0), (1, 0.0)])
+def test_edges_of_probabilities(p, kept):
+    x = fb.full((3, 4, 5), 2.0, device="cpu")
+    for drop in (fb.dropout, fb.nn.functional.dropout1d):
+        assert (drop(x, p).numpy() == 2 * kept).all()
+    assert (fb.alpha_dropout(x, p, True).numpy() == 2 * kept).all()
+    assert (fb.bernoulli(x, p).numpy() == p).all() and (x.clone().bernoulli_(p).numpy() == p).all()
+    assert (fb.bernoulli(fb.full((1000,), float(p), device="cpu")).numpy() == p).all()
+    assert (x.clone().bernoulli_(fb.full((5,), p, device="cpu")).numpy() == p).all()
+
+
+def test_weights_of_0_are_never_drawn(kernels):
+    w = fb.tensor([[0.0, 1e-30, 0.0, 1e30], [5.0, 0.0, 0.0, 1e-7]], device=kernels).repeat(50, 1)
+    drawn = w.multinomial(2, generator=fb.Generator(1)).numpy().reshape(50, 2, 2)
+    assert set(drawn[:, 0].flat) == {1, 3} and set(drawn[:, 1].flat) == {0, 3}
+    again = w.multinomial(30, True, generator=fb.Generator(1)).numpy().reshape(50, 2, 30)
+    assert not np.isin(again[:, 0], (0, 2)).any() and not np.isin(again[:, 1], (1, 2)).any()
+    assert fb.multinomial(fb.tensor([0, 1e-300], dtype=fb.float64, device="cpu"), 1).tolist() == [1]
+
+
+def test_complex_numbers_have_two_parts():
+    kw = {"generator": fb.Generator(4), "dtype": fb.complex64, "device": "cpu"}
+    x, y = fb.rand(20_000, **kw), fb.randn(20_000, **kw)
+    assert x.dtype is y.dtype is fb.complex64
+    assert abs(x.numpy().mean() - (0.5 + 0.5j)) < 0.01 and abs(np.abs(y.numpy()) ** 2).mean() - 1 < 0.03
+    assert fb.rand_like(x).dtype is fb.randn_like(x).dtype is fb.complex64
+    assert abs(x.uniform_(1, 3).numpy().mean() - (2 + 2j)) < 0.02
+    assert np.std(x.normal_(0, 2).numpy()) < 2.1
+
+
+CPU = {"device": "cpu"}
+ONES, WHOLE = fb.ones(3, **CPU), fb.ones(3, dtype=fb.int64, **CPU)
+REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: what is said
+    "randint(5, 5)": (
+        lambda: fb.randint(5, 5, (2,), **CPU),
+        "low=5 is not below high=5: give a high that is",
+    ),
+    "randint(2.5)": (
+        lambda: fb.randint(0, 2.5, (2,), **CPU),
+        "low=0 and high=2.5 must be whole numbers: give integers",
+    ),
+    "randint uint8": (
+        lambda: fb.randint(0, 257, (2,), dtype=fb.uint8, **CPU),
+        "uint8 holds 0 to 255, and not 0 to 256: give another",
+    ),
+    "randint bool": (
+        lambda: fb.randint(0, 3, (2,), dtype=fb.bool, **CPU),
+        "bool holds 0 to 1, and not 0 to 2: give another",
+    ),
+    "randint int32": (
+        lambda: fb.randint(-1, 2**40, (2,), dtype=fb.int32, **CPU),
+        f"int32 holds -2147483648 to 2147483647, and not -1 to {2**40 - 1}: give another",
+    ),
+    "randint_like": (
+        lambda: fb.randint_like(WHOLE.to(fb.uint8), 300),
+        "uint8 holds 0 to 255, and not 0 to 299: give another",
+    ),
+    "random_(0)": (lambda: ONES.clone().random_(0), "low=0 is not below high=0: give a high that is"),
+    "random_ int8": (
+        lambda: WHOLE.to(fb.int8).random_(300),
+        "int8 holds -128 to 127, and not 0 to 299: give another",
+    ),
+    "rand int64": (
+        lambda: fb.rand(2, dtype=fb.int64, **CPU),
+        "dtype=int64 has no fractions: give a float dtype",
+    ),
+    "randperm uint8": (
+        lambda: fb.randperm(300, dtype=fb.uint8, **CPU),
+        "uint8 holds whole numbers up to 255, and not 299: give another",
+    ),
+    "randperm float16": (
+        lambda: fb.randperm(3000, dtype=fb.float16, **CPU),
+        "float16 holds whole numbers up to 2048, and not 2999: give another",
+    ),
+    "normal": (lambda: fb.normal(0.0, -1.0, (2,), **CPU), "std=-1.0 is negative or NaN: give one from 0"),
+    "normal size": (
+        lambda: fb.normal(ONES, ONES, (3,)),
+        "tensors have sizes: leave size out, or give numbers",
+    ),
+    "normal_": (lambda: ONES.clone().normal_(0, float("nan")), "std=nan is negative or NaN: give one from 0"),
+    "normal_ int": (lambda: WHOLE.clone().normal_(), "takes floats: cast with .float()"),
+    "uniform_": (lambda: ONES.clone().uniform_(2, 1), "low=2 is above high=1: exchange them"),
+    "uniform": (lambda: fb.uniform((2,), 2.0, 1.0, **CPU), "low=2.0 is above high=1.0: exchange them"),
+    "uniform_ inf": (
+        lambda: ONES.clone().uniform_(0, float("inf")),
+        "low=0 or high=inf is no number of float32",
+    ),
+    "uniform_ wide": (
+        lambda: ONES.clone().uniform_(-3e38, 3e38),
+        "high - low = 6e+38 is beyond float32: give a smaller range",
+    ),
+    "uniform_ float16": (
+        lambda: ONES.half().uniform_(0, 1e6),
+        "low=0 or high=1000000.0 is no number of float16",
+    ),
+    "exponential_": (lambda: ONES.clone().exponential_(0), "lambd=0 is not above 0: give a rate"),
+    "exponential": (lambda: fb.exponential((2,), -1.0, **CPU), "lambd=-1.0 is not above 0: give a rate"),
+    "geometric_": (lambda: ONES.clone().geometric_(1), "p=1 is not inside 0 to 1: give a probability"),
+    "cauchy_": (lambda: ONES.clone().cauchy_(0, 0), "sigma=0 is not above 0: give a width"),
+    "log_normal_": (lambda: ONES.clone().log_normal_(0, 0), "std=0 is not above 0: give one that is"),
+    "bernoulli": (lambda: fb.bernoulli(ONES, 1.5), "p=1.5 is not in 0 to 1: give a probability"),
+    "bernoulli_": (lambda: ONES.clone().bernoulli_(-0.5), "p=-0.5 is not in 0 to 1: give a probability"),
+    "multinomial": (
+        lambda: ONES.multinomial(4),
+        "4 draws without replacement of 3: draw fewer, or replacement=True",
+    ),
+    "multinomial of none": (
+        lambda: ONES[:0].multinomial(1, True),
+        "1 draws without replacement of 0: draw fewer, or replacement=True",
+    ),
+    "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1"),
+    "rrelu": (
+        lambda: fb.rrelu(ONES, 3, 1, True),
+        "lower=3 and upper=1 are no bounds: give finite ones, the lower first",
+    ),
+    "arange": (
+        lambda: fb.arange(5, 0),
+        "step=1 leads away from end=0: give one of the other sign, or exchange them",
+    ),
+    "arange(-3)": (
+        lambda: fb.arange(-3),
+        "step=1 leads away from end=-3: give one of the other sign, or exchange them",
+    ),
+    "arange -1": (
+        lambda: fb.arange(0.0, 5.0, -0.5),
+        "step=-0.5 leads away from end=5.0: give one of the other sign, or exchange them",
+    ),
+    "arange inf": (
+        lambda: fb.arange(0.0, float("inf")),
+        "start=0.0 or end=inf is not finite: give numbers that are",
+    ),
+    "arange nan": (lambda: fb.arange(0, 5, float("nan")), "step is nan: give another"),
+    "label_smoothing": (
+        lambda: fb.nn.functional.cross_entropy(fb.ones(3, 2, **CPU), WHOLE, label_smoothing=1.5),
+        "label_smoothing=1.5 is not in 0 to 1: give a share",
+    ),
+    "gaussian_nll_loss": (
+        lambda: fb.nn.functional.gaussian_nll_loss(ONES, ONES, -1.0),
+        "var=-1.0 is negative or NaN: give a variance from 0",
+    ),
+    "cov dtype": (lambda: fb.ones(2, 3, **CPU).cov(fweights=ONES), "fweights are float32: give integers"),
+    "cov aweights": (lambda: fb.ones(2, 3, **CPU).cov(aweights=WHOLE), "aweights are int64: give floats"),
+    "cov shape": (
+        lambda: fb.ones(2, 3, **CPU).cov(aweights=ONES[:2]),
+        "aweights have shape [2]: give one for each of 3 columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_parameters_that_mean_nothing(name):
+    call, text = REFUSED[name]
+    with pytest.raises((ValueError, TypeError)) as e:
+        call()
+    assert str(e.value).partition("): ")[2] == text
+
+
+def test_a_range_of_nothing():
+    assert fb.arange(0, 0).tolist() == fb.arange(3, 3, -1).tolist() == fb.arange(0).tolist() == []
+    from flambeau import array_api
+
+    assert array_api.arange(5, 0).shape == (0,) and array_api.arange(0, 5, -1).shape == (0,)
+    assert array_api.arange(5, 0, -2).tolist() == [5, 3, 1]

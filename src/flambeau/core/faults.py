@@ -1,4 +1,5 @@
-"""Faults: what a kernel noted of an index outside its dim into an error, at the next read on its device.
+"""Faults: what a kernel noted of an index outside its dim, or of a value out of its range, into an error, at
+the next read on its device.
 
 A kernel that uses indices from a device has one binding more, `faults`: words that say whether there was a
 fault and of which site, and of one of them the index and the size of the dim. The next read raises, whatever
@@ -9,7 +10,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..errors import IndexFault
+from ..errors import IndexFault, ValueFault
 
 WORDS = 4  # 0 where there is none, else kind << 16 | site; the index's low and high word; the size
 SIGNED = 1  # the kind, where the index is signed
@@ -47,6 +48,18 @@ NAMES = (
     "rnnt_loss",
     "rnnt_loss logit_lengths",
     "rnnt_loss target_lengths",
+    "bernoulli",
+    "binary_cross_entropy input",
+    "binary_cross_entropy target",
+    "cov fweights",
+    "cov aweights",
+    "cov sum",
+    "gaussian_nll_loss",
+    "multinomial",
+    "multinomial sum",
+    "multinomial few",
+    "normal",
+    "poisson",
 )
 TEXTS = {  # of what is no index: {size} is the largest value that may be, and one
     "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
@@ -55,6 +68,23 @@ TEXTS = {  # of what is no index: {size} is the largest value that may be, and o
     "target_lengths": "ctc_loss: one of target_lengths is {index}: give lengths below {size}",
     "rnnt_loss logit_lengths": "rnnt_loss: one of logit_lengths is {index}: give lengths below {size}",
     "rnnt_loss target_lengths": "rnnt_loss: one of target_lengths is {index}: give lengths below {size}",
+}
+VALUES = {  # of values that are out of their range
+    "bernoulli": "bernoulli: a probability is below 0, above 1 or NaN: give probabilities",
+    "binary_cross_entropy input": "binary_cross_entropy: an element of input is below 0, above 1 or NaN: "
+    "give probabilities, as sigmoid does, or use binary_cross_entropy_with_logits",
+    "binary_cross_entropy target": "binary_cross_entropy: an element of target is below 0, above 1 or NaN: "
+    "give targets from 0 to 1",
+    "cov fweights": "cov: one of fweights is negative: give counts from 0",
+    "cov aweights": "cov: one of aweights is negative or NaN: give weights from 0",
+    "cov sum": "cov: the weights sum to 0: give one above 0",
+    "gaussian_nll_loss": "gaussian_nll_loss: an element of var is negative: give variances from 0",
+    "multinomial": "multinomial: a weight is negative, infinite or NaN: give finite weights from 0",
+    "multinomial sum": "multinomial: all weights of a row are 0: give one above 0",
+    "multinomial few": "multinomial: a row has fewer weights above 0 than num_samples: draw fewer, or "
+    "replacement=True",
+    "normal": "normal: an element of std is negative or NaN: give std from 0",
+    "poisson": "poisson: a rate is negative or NaN: give rates from 0",
 }
 ADVICE = "call it inside debug.check_indices() to see the line"
 DIMS = 256  # a site is the place of a name and the dim
@@ -78,15 +108,16 @@ def text_of(site: int) -> str:
     name, dim = NAMES[site // DIMS], site % DIMS
     if name in CLASSES:
         return f"{name}({{size}} classes): class {{index}} is out of range"
-    if name in TEXTS:
-        return TEXTS[name]
+    if name in TEXTS or name in VALUES:
+        return TEXTS.get(name) or VALUES[name]
     return f"{name}(dim {dim} of size {{size}}): index {{index}} is out of range"
 
 
-def error_of(fault: Fault) -> IndexFault:
+def error_of(fault: Fault) -> IndexFault | ValueFault:
     """The error for a fault."""
-    told = text_of(fault.site).format(index=fault.index, size=fault.size)
-    return IndexFault(f"{told}: {ADVICE}")
+    text = text_of(fault.site).format(index=fault.index, size=fault.size)
+    kind = ValueFault if NAMES[fault.site // DIMS] in VALUES else IndexFault
+    return kind(f"{text}: {ADVICE}")
 
 
 class Doubt:
@@ -144,14 +175,14 @@ def doubt_of(device: Any, checks: bool, buffers: Iterable[Any]) -> Doubt | None:
 
 
 def raise_doubted(doubts: Iterable[Doubt | None]) -> None:
-    """IndexFault for a value that an index outside its dim has made: at each read of it."""
+    """The error for a value that an index or a value out of range has made: at each read of it."""
     for doubt in doubts:
         if doubt is not None and doubt.fault is not None:
             raise error_of(doubt.fault)
 
 
 def raise_noted(device: Any, last: Doubt, words: Any) -> None:
-    """IndexFault for what a read brought along, once: of several reads under way the first tells.
+    """The error for what a read brought along, once: of several reads under way the first tells.
 
     last: the last doubt that it settles.
     """
@@ -170,7 +201,7 @@ def raise_noted(device: Any, last: Doubt, words: Any) -> None:
 
 
 def raise_found(device: Any) -> None:
-    """IndexFault for what an array device came upon, once."""
+    """The error for what an array device came upon, once."""
     fault, device.fault = device.fault, None
     if fault is not None:
         raise error_of(fault)

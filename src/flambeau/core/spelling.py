@@ -5,7 +5,7 @@ from functools import cache
 from inspect import unwrap
 from typing import Any
 
-from ..errors import WRONG_CALL, IndexFault
+from ..errors import WRONG_CALL, IndexFault, ValueFault
 from .node import describe
 
 # arguments that PyTorch takes by a second name
@@ -64,7 +64,7 @@ def explain(error: Exception, name: str, args, kw) -> Exception:
     """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins.
 
     Python's ValueError, TypeError and IndexError become those of `errors`, which are RuntimeErrors too."""
-    if isinstance(error, IndexFault):  # of an earlier call: it names that itself
+    if isinstance(error, IndexFault | ValueFault):  # of an earlier call: it names that itself
         return error
     reason = getattr(error, "reason", None) or str(error)
     arguments = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])

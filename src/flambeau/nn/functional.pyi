@@ -312,9 +312,9 @@ def binary_cross_entropy(
 ) -> Tensor:
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
 
-    target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where the target has another shape; where reduction is unknown."""
+    ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+
+    target: what is wanted"""
 
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -482,11 +482,11 @@ def cross_entropy(
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []
 
-    target: what is wanted
-    ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    label_smoothing: the share of the target that is spread over all classes
-    Raises ValueError where float targets are not of the input's shape."""
+    label_smoothing: the share of the target that is spread over all classes.
+    ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target of
+    another dtype; IndexError, at the next read, for a class that is none.
+
+    ignore_index: a class that counts for nothing"""
 
 def ctc_loss(
     log_probs: Tensor,
@@ -642,8 +642,7 @@ def gaussian_nll_loss(
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
     of input's shape, or without its last dim; a dim of it may be 1. -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown."""
+    ValueError for another shape or reduction, or a negative var; of elements at the next read."""
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
@@ -1256,15 +1255,15 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _
     """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
     [...] -> [...]
 
-    lower: the least slope
-    upper: the greatest slope"""
+    lower, upper: the least and the greatest slope. ValueError where lower is above upper, or either is not
+    finite."""
 
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Any:
     """Gives the tensor the value of rrelu(...), and returns it; TypeError where it can't hold it. leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
     [...] -> [...]
 
-    lower: the least slope
-    upper: the greatest slope"""
+    lower, upper: the least and the greatest slope. ValueError where lower is above upper, or either is not
+    finite."""
 
 def scaled_dot_product_attention(
     query: Tensor,

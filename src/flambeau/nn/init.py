@@ -44,8 +44,8 @@ def ones_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform in [a, b)."""
-    return tensor.assign_(rand(*tensor.shape, device=tensor.device, generator=generator) * (b - a) + a)
+    """Uniform in [a, b). ValueError where `a` is above `b`."""
+    return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()

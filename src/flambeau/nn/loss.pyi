@@ -14,9 +14,9 @@ from ..tensor import Tensor
 class BCELoss(Module):
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
 
-    target: what is wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where the target has another shape; where reduction is unknown."""
+    ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+
+    target: what is wanted"""
 
     weight: Tensor | None
     reduction: str
@@ -91,11 +91,11 @@ class CrossEntropyLoss(Module):
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []
 
-    target: what is wanted
-    ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    label_smoothing: the share of the target that is spread over all classes
-    Raises ValueError where float targets are not of the input's shape."""
+    label_smoothing: the share of the target that is spread over all classes.
+    ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target of
+    another dtype; IndexError, at the next read, for a class that is none.
+
+    ignore_index: a class that counts for nothing"""
 
     weight: Tensor | None
     ignore_index: _int
@@ -115,8 +115,7 @@ class GaussianNLLLoss(Module):
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
     of input's shape, or without its last dim; a dim of it may be 1. -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown."""
+    ValueError for another shape or reduction, or a negative var; of elements at the next read."""
 
     full: _bool
     eps: _float

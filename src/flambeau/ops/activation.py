@@ -1,6 +1,6 @@
 """Activations: each a line or a few of other ops."""
 
-from math import pi, sqrt
+from math import inf, pi, sqrt
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite
@@ -159,7 +159,13 @@ def prelu(input, weight):
 @composed
 def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False):
     """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
-    [...] -> [...]"""
+    [...] -> [...]
+
+    lower, upper: the least and the greatest slope. ValueError where lower is above upper, or either is not
+    finite.
+    """
+    if not -inf < lower <= upper < inf:
+        raise ValueError(f"lower={lower} and upper={upper} are no bounds: give finite ones, the lower first")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slope = uniform_bits(input.shape, input.device) * (upper - lower) + lower

@@ -1,6 +1,6 @@
 """Tensors made of an index alone: ramps, grids, diagonals and triangles; nothing is uploaded for them."""
 
-from math import ceil
+from math import ceil, isfinite
 
 from ..core import dtype as dt
 from ..core import op as _op
@@ -92,12 +92,25 @@ def _iota(n: int, device):
     return _op.Tensor(apply(OPS["iota"], (), {"n": n}, device=get_device(device)))
 
 
+def _check_range(start, end, step) -> None:
+    if not (isfinite(start) and isfinite(end)):
+        raise ValueError(f"start={start} or end={end} is not finite: give numbers that are")
+    if not step or step != step:
+        raise ValueError(f"step is {step}: give another")
+    if (end > start and step < 0) or (end < start and step > 0):
+        raise ValueError(
+            f"step={step} leads away from end={end}: give one of the other sign, or exchange them"
+        )
+
+
 @composed
 def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool = False):
-    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]"""
+    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
+
+    ValueError where step is 0 or leads away from end, or a bound is not finite.
+    """
     start, end = (0, start) if end is None else (start, end)
-    if not step:
-        raise ValueError("step is 0: give another")
+    _check_range(start, end, step)
     whole = all(isinstance(v, int) for v in (start, end, step))
     n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
     out = _iota(n, device)

@@ -4,13 +4,28 @@ Nothing is computed where it lies: x gets a new node (runtime/writes.py tells it
 over the old value where nobody else needs it.
 """
 
+import builtins
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.node import describe
-from ..core.op import Family, Op
+from ..core.op import COMPOSED, NOT_COMPLEX, TAKES, Family, Op
+from ..core.spelling import explain
 from ..errors import TypeError, ValueError
-from .distribution import rand, randint, randn
+from .distribution import (
+    cauchy,
+    chance,
+    digits_of,
+    exponential,
+    geometric,
+    log_normal,
+    normal,
+    rand,
+    uniform_between,
+    whole_numbers,
+)
 
 # op_ for each: what keeps the shape of its first tensor
 NAMES = (
@@ -91,6 +106,29 @@ def _in_shape(name: str, base: str) -> Callable[..., Any]:
     return method
 
 
+ENDS = {"from": "low", "to": "high"}  # PyTorch's names, of which Python allows one in a call by ** alone
+
+
+def _drawing(kinds: str) -> Callable[..., Any]:
+    """Declare a method that gives a tensor, of a dtype of these kinds, the values that its body draws."""
+
+    def declare(draw: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(draw)
+        def method(self: Any, *args: Any, **kw: Any) -> Any:
+            self._check_write()
+            kw = {ENDS.get(k, k): v for k, v in kw.items()}
+            try:
+                if self.dtype.kind not in kinds:
+                    raise TypeError(TAKES.get(kinds, NOT_COMPLEX))
+                return self.replace_(draw(self, *args, **kw).to(self.dtype))
+            except (builtins.ValueError, builtins.TypeError) as e:
+                raise explain(e, draw.__name__, (self, *args), kw) from None
+
+        return method
+
+    return declare
+
+
 class InPlace(Family):
     def fill_(self, value):
         """Gives every element one value (a number, or a tensor of one); returns the tensor."""
@@ -130,55 +168,81 @@ class InPlace(Family):
             total *= n
         return total
 
-    def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None):
-        """Draws every element evenly from `a` to `b`; returns the tensor."""
-        drawn = rand(self.shape, device=self.device, generator=generator)
-        return self.replace_((drawn * (b - a) + a).to(self.dtype))
+    @_drawing("fc")
+    def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator=None):
+        """Draws every element evenly in [low, high), which PyTorch names from and to; returns the tensor.
 
-    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
-        """Draws every element from a normal distribution of this mean and std; returns the tensor."""
-        drawn = randn(self.shape, device=self.device, generator=generator)
-        return self.replace_((drawn * std + mean).to(self.dtype))
-
-    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
-        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor."""
-        drawn = randn(self.shape, device=self.device, generator=generator)
-        return self.replace_((drawn * std + mean).exp().to(self.dtype))
-
-    def exponential_(self, lambd: float = 1.0, *, generator=None):
-        """Draws every element from an exponential distribution of rate lambd; returns the tensor."""
-        drawn = rand(self.shape, device=self.device, generator=generator)
-        return self.replace_((-(1 - drawn).log() / lambd).to(self.dtype))
-
-    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
-        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor."""
-        drawn = rand(self.shape, device=self.device, generator=generator)
-        turn = (drawn - 0.5) * 3.141592653589793
-        return self.replace_((turn.sin() / turn.cos() * sigma + median).to(self.dtype))
-
-    def geometric_(self, p: float, *, generator=None):
-        """Draws every element as the tries up to the first success of chance p; returns the tensor."""
-        drawn = rand(self.shape, device=self.device, generator=generator)
-        tries = ((1 - drawn).log() / (type(self).full((), 1 - p, device=self.device)).log()).ceil()
-        return self.replace_(tries.clamp(min=1).to(self.dtype))
-
-    def bernoulli_(self, p=0.5, *, generator=None):
-        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self."""
-        drawn = rand(self.shape, device=self.device, generator=generator)
-        return self.replace_((drawn < p).to(self.dtype))
-
-    def random_(self, low: int = 0, high: int | None = None, *, generator=None):
-        """Draws every element as a whole number from low to high - 1; returns the tensor.
-
-        One number counts as high; without any, high is as large as the dtype holds whole numbers.
+        ValueError where low is above high, or the dtype does not hold them; TypeError for integers.
         """
-        if high is None and low:
+        parts = [
+            uniform_between(low, high, self.shape, self.dtype.real, self.device, generator)
+            for _ in range(1 + self.is_complex())
+        ]
+        return COMPOSED["complex"](*parts) if self.is_complex() else parts[0]
+
+    @_drawing("fc")
+    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
+        """Draws every element from a normal distribution of this mean and std; returns the tensor.
+
+        ValueError where std is negative; TypeError for integers.
+        """
+        dtype = self.dtype if self.is_complex() else None
+        return normal(mean, std, self.shape, device=self.device, generator=generator, dtype=dtype)
+
+    @_drawing("f")
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
+        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor.
+
+        ValueError where std is not above 0; TypeError for integers.
+        """
+        return log_normal(self.shape, mean, std, device=self.device, generator=generator)
+
+    @_drawing("f")
+    def exponential_(self, lambd: float = 1.0, *, generator=None):
+        """Draws every element from an exponential distribution of rate lambd; returns the tensor.
+
+        ValueError where lambd is not above 0; TypeError for integers.
+        """
+        return exponential(self.shape, lambd, device=self.device, generator=generator)
+
+    @_drawing("f")
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
+        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor.
+
+        ValueError where sigma is not above 0; TypeError for integers.
+        """
+        return cauchy(self.shape, median, sigma, device=self.device, generator=generator)
+
+    @_drawing("fiu")
+    def geometric_(self, p: float, *, generator=None):
+        """Draws every element as the tries up to the first success of chance p; returns the tensor.
+
+        ValueError where p is not inside 0 to 1.
+        """
+        return geometric(self.shape, p, device=self.device, generator=generator)
+
+    @_drawing("fiub")
+    def bernoulli_(self, p=0.5, *, generator=None):
+        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self.
+
+        ValueError for what is no probability; of a tensor's elements at the next read.
+        """
+        return rand(self.shape, device=self.device, generator=generator, dtype=dt.float32) < chance(p)
+
+    @_drawing("fiub")
+    def random_(self, low: int | None = None, high: Any = ..., *, generator=None):
+        """Draws every element as a whole number from low to high - 1, which PyTorch names from and to;
+        returns the tensor.
+
+        One number counts as high, and low is 0; high=None: up to the largest of the dtype; without any, too,
+        and of floats up to where all whole numbers are held. ValueError where low is not below high.
+        """
+        digits = 1 << digits_of(self.dtype) if self.dtype.is_float else 0
+        most = digits or (1 if self.dtype is dt.bool_ else dt.iinfo(self.dtype).max)
+        if high is ...:
             low, high = 0, low
-        if high is None:
-            high = 1 << (24 if self.dtype.is_float else 8 * self.dtype.itemsize - (self.dtype.kind == "i"))
-            high = min(high, (1 << 31) - 1)
-        drawn = randint(low, high, self.shape, device=self.device, generator=generator)
-        return self.replace_(drawn.to(self.dtype))
+        low, high = low or 0, most + 1 if high is None else high
+        return whole_numbers(low, high, self.shape, self.dtype, self.device, generator)
 
 
 METHODS = {f"{base}_": base for base in NAMES.split()} | OPERATORS

@@ -7,7 +7,7 @@ from ..core.declare import composed, composite
 from ..core.node import describe
 from ..core.notes import note
 from .activation import softplus
-from .index.indices import picked, placed
+from .index.indices import picked, placed, valid
 from .norm import pairwise_distance
 from .reduce import in_float32
 
@@ -122,7 +122,14 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ):
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
-    probabilities [n, classes, ...] -> []"""
+    probabilities [n, classes, ...] -> []
+
+    label_smoothing: the share of the target that is spread over all classes.
+    ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target of
+    another dtype; IndexError, at the next read, for a class that is none.
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing={label_smoothing} is not in 0 to 1: give a share")
     d, n = min(1, input.ndim - 1), input.shape[min(1, input.ndim - 1)]
     if target.dtype.is_float:
         if target.shape != input.shape:
@@ -224,10 +231,19 @@ def _log(p):
     return (p < least).where(-100.0, p.maximum(least).log())
 
 
+def _probable(p, name: str):
+    """Probabilities, with a fault where one is outside of 0 to 1."""
+    return valid(p, (p < 0) | (p > 1) | p.isnan(), f"binary_cross_entropy {name}") if p.dtype.is_float else p
+
+
 @composed
 def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
-    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []"""
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+
+    ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+    """
     _same_shape(input, target)
+    input, target = _probable(input, "input"), _probable(target, "target")
     loss = -(target * _log(input) + (1 - target) * _log(1 - input))
     return _reduce(loss if weight is None else loss * weight, reduction)
 
@@ -258,7 +274,10 @@ def poisson_nll_loss(
 @composed
 def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
-    of input's shape, or without its last dim; a dim of it may be 1. -> []"""
+    of input's shape, or without its last dim; a dim of it may be 1. -> []
+
+    ValueError for another shape or reduction, or a negative var; of elements at the next read.
+    """
     v = _variance(input, var)
     v = (v < eps).where(v - v.detach() + eps, v)  # one below eps goes on learning, as PyTorch's does
     loss = ((input - target).square() / v + v.log()) * 0.5
@@ -268,14 +287,16 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 def _variance(input, var):
     """One for each number of input, or for several along one dim."""
     if isinstance(var, int | float):
+        if not var >= 0:
+            raise ValueError(f"var={var} is negative or NaN: give a variance from 0")
         return input.full((), float(var), device=input.device)
     if var.shape == input.shape[:-1] and input.ndim:
-        return var.unsqueeze(-1)
+        return valid(var, var < 0, "gaussian_nll_loss").unsqueeze(-1)
     others = [n for n, m in zip(var.shape, input.shape, strict=False) if n != m]
     if var.ndim != input.ndim or others not in ([], [1]):
         rule = "give a number, or one var for each input, or for several along one dim"
         raise ValueError(f"var has shape {list(var.shape)}, and input {list(input.shape)}: {rule}")
-    return var
+    return valid(var, var < 0, "gaussian_nll_loss")
 
 
 def _short(x):

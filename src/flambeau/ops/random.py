@@ -241,14 +241,14 @@ class Random(Family):
     )
 
 
-def uniform_of(bits):
-    """[0, 1) from the high 24 bits: exact in float32, so equal on every device."""
-    return (bits >> 8).float() * 2.0**-24
+def uniform_of(bits, digits: int = 24):
+    """[0, 1) from the high bits, as many as a float has digits: exact, so equal on every device."""
+    return (bits >> 32 - digits).float() * 2.0**-digits
 
 
-def uniform_bits(shape, device, source: Generator | None = None):
-    """Uniform in [0, 1) of that shape, float32."""
-    return uniform_of(drawn_bits(shape, device, source))
+def uniform_bits(shape, device, source: Generator | None = None, digits: int = 24):
+    """Uniform in [0, 1) of that shape, float32; a float of that many digits holds it, so none becomes 1."""
+    return uniform_of(drawn_bits(shape, device, source), digits)
 
 
 def open_bits(shape, device, source: Generator | None = None):

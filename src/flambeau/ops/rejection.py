@@ -13,6 +13,7 @@ from ..core import op as _op
 from ..core.declare import composed
 from ..core.op import only_real
 from ..core.shape import broadcast
+from .index.indices import valid
 from .random import normal_bits, open_bits
 
 FUNCTIONS = ("binomial", "poisson")
@@ -48,10 +49,14 @@ def hat(u, a, b, centre):
 
 @composed
 def poisson(input, generator=None):
-    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). TypeError for complex
-    numbers. [...] -> [...]"""
+    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]
+
+    TypeError for complex numbers; ValueError, at the next read, for a mean that is negative or NaN. An
+    infinite one gives NaN.
+    """
     only_real(input)
     means, device = input.detach().float(), input.device
+    means = valid(means, (means < 0) | means.isnan(), "poisson")
 
     def draw(*tries):
         return open_bits((*tries, *input.shape), device, generator)
@@ -69,7 +74,7 @@ def poisson(input, generator=None):
     inside = v.log() + bound - (a / (end * end) + b).log() <= mass - tail(from_0)
     accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
     drawn = (means < FEW).where(small, first_accepted(k, accepted))
-    return ((means >= 0) & means.isfinite()).where(drawn, float("nan")).to(input.dtype)
+    return means.isfinite().where(drawn, float("nan")).to(input.dtype)
 
 
 @composed

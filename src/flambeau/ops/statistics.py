@@ -12,7 +12,7 @@ from ..core.shape import normal_dim
 from .complex import complex
 from .creation import triu_indices
 from .elementwise import as_float
-from .index.indices import as_places, slices
+from .index.indices import as_places, slices, valid
 from .join import cat
 from .linalg.norms import linalg_vector_norm
 from .reduce import in_float32
@@ -24,12 +24,16 @@ NN = ("pdist",)
 class Statistics(Family):
     @composed
     def cov(self, *, correction: int = 1, fweights=None, aweights=None):
-        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []"""
+        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
+
+        ValueError where there are more dims, or weights are not one for each column; at the next read where
+        one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
+        """
         if self.ndim > 2:
             raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
         x, dtype = in_float32(self)
         x = x.reshape(1, -1) if self.ndim < 2 else x
-        given = [as_float(w) for w in (fweights, aweights) if w is not None]
+        given = _observed(x.shape[1], fweights, aweights)
         if not given:
             away = x - x.mean(1, keepdim=True)
             away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
@@ -37,6 +41,7 @@ class Statistics(Family):
         else:
             w = given[0] * given[-1] if len(given) == 2 else given[0]
             total = w.sum()
+            total = valid(total, total == 0, "cov sum")
             away = x - (x * w).sum(1, keepdim=True) / total
             away = away - (away * w).sum(1, keepdim=True).detach() / total.detach()
             lost = correction if aweights is None else (w * aweights).sum() / total * correction
@@ -54,6 +59,21 @@ class Statistics(Family):
         if c.dtype.is_complex:
             return complex(c.real.clamp(-1.0, 1.0), c.imag.clamp(-1.0, 1.0))
         return c.clamp(-1.0, 1.0)
+
+
+def _observed(n: int, fweights, aweights) -> list[Any]:
+    """The weights of n columns that there are, as floats."""
+    found = []
+    for name, w, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
+        if w is None:
+            continue
+        if w.dtype.kind not in kinds:
+            raise TypeError(f"{name} are {w.dtype.name}: give {'integers' if kinds == 'iu' else 'floats'}")
+        if w.ndim > 1 or w.numel() != n:
+            raise ValueError(f"{name} have shape {list(w.shape)}: give one for each of {n} columns")
+        bad = w < 0 if kinds == "iu" else (w < 0) | w.isnan()
+        found.append(as_float(valid(w, bad, f"cov {name}")))
+    return found
 
 
 @composed

@@ -91,6 +91,12 @@ def placed(index, n: int, mode: str, name: str, dim: int = 0, none: int = 0):
     return places
 
 
+def valid(x, is_bad, name: str):
+    """x, with a fault of this name (of faults.VALUES) at the next read where is_bad holds: a check of values
+    that are on a device. x may have more dims than is_bad, in front."""
+    return x + placed(is_bad.int(), 1, "inside", name).to(x.dtype)
+
+
 def _is_inside(node, n: int) -> bool:
     """Whether a node holds places that were checked, as the index of a gradient does."""
     while node.op.kind == "movement" and node.inputs and node.op.name != "_pad":
