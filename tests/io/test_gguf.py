@@ -233,8 +233,12 @@ def test_files_that_lie_are_told():
     assert told_of(gguf(metadata=[same, same])) == "metadata 'a' stands there twice"
     strange = text("a") + struct.pack("<I", 77) + bytes(9)
     assert told_of(gguf(metadata=[strange])) == "metadata 'a' is of kind 77, which is none"
-    nested = text("a") + struct.pack("<IIQ", 9, 9, 1) + bytes(40)
-    assert told_of(gguf(metadata=[nested])) == "metadata 'a' is a list of kind 9, which is none"
+    deep = text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 40 + bytes(12)
+    assert told_of(gguf(metadata=[deep])) == "metadata 'a' has lists more than 16 deep in each other"
+    wide = text("a") + struct.pack("<IIQ", 9, 9, 1 << 40) + bytes(40)
+    assert told_of(gguf(metadata=[wide])).startswith("metadata 'a' has 1,099,511,627,776 values, more than")
+    listed = text("a") + struct.pack("<IIQ", 9, 77, 1) + bytes(40)
+    assert told_of(gguf(metadata=[listed])) == "metadata 'a' is a list of kind 77, which is none"
     many = text("a") + struct.pack("<IIQ", 9, 0, 1 << 40)
     assert told_of(gguf(metadata=[many])).startswith("metadata 'a' has 1,099,511,627,776 values, more than")
     long = struct.pack("<Q", 1 << 63)
@@ -242,6 +246,65 @@ def test_files_that_lie_are_told():
         "a name of metadata at byte 32 takes 9,223,372"
     )
     assert told_of(gguf([info(sizes=(2**31 - 1,) * 4)], bytes(64))).startswith("'w' ends at byte 85,070,")
+
+
+def test_lists_of_lists(tmp_path):
+    metadata = {"a": [[1, 2], [], [3]], "b": [["x"], ["y", "z"]], "c": [[[0.5]], [[1.0], [2.0]]], "last": 7}
+    save_gguf({"w": fb.ones(2, device="cpu")}, tmp_path / "x.gguf", metadata)
+    with open_weights(tmp_path / "x.gguf", "cpu") as found:
+        assert found.metadata == metadata and found["w"].tolist() == [1, 1]
+
+
+# --- models in parts, as gguf-split writes them
+
+
+def cut(folder, count=3):
+    """21 tensors in three files of 8, 8 and 5, and what they hold."""
+    tensors = {f"w{i}": fb.full((4,), float(i), device="cpu") for i in range(21)}
+    for part in range(count):
+        names = list(tensors)[part * 8 :][:8]
+        metadata = {"split.no": part, "split.count": 3, "split.tensors.count": 21}
+        more = {"general.name": "tiny"} if not part else {}
+        path = folder / f"tiny-{part + 1:05}-of-00003.gguf"
+        save_gguf({n: tensors[n] for n in names}, path, {**more, **metadata})
+    return {name: t.tolist() for name, t in tensors.items()}
+
+
+def test_a_model_in_parts_is_loaded_whole(tmp_path):
+    """The first part gave 8 of 21 tensors."""
+    wanted = cut(tmp_path)
+    for part in ("00001", "00003"):
+        path = tmp_path / f"tiny-{part}-of-00003.gguf"
+        for load in (load_gguf, fb.load):
+            assert {name: t.tolist() for name, t in load(path, "cpu").items()} == wanted
+        with open_weights(path, "cpu") as found:
+            assert {name: found[name].tolist() for name in found} == wanted
+            assert found.metadata["general.name"] == "tiny"
+
+
+def told_of_parts(f):
+    with pytest.raises(fb.FlambeauError) as told:
+        fb.load(f, device="cpu")
+    return str(told.value).partition(": ")[2]
+
+
+def test_a_part_without_the_others(tmp_path):
+    cut(tmp_path, 2)
+    first = tmp_path / "tiny-00001-of-00003.gguf"
+    part = "it is part 1 of the 3 of a model, and"
+    gone = f"{part} 'tiny-00003-of-00003.gguf' is not beside it: get all parts"
+    assert told_of_parts(first) == gone
+    data = first.read_bytes()
+    assert told_of_parts(data) == f"{part} bytes have no folder: give its path, beside the others"
+    (tmp_path / "other.gguf").write_bytes(data)
+    rule = "others are found by its name: let it end with -00001-of-00003.gguf"
+    assert told_of_parts(tmp_path / "other.gguf") == f"{part} {rule}"
+    (tmp_path / "tiny-00003-of-00003.gguf").write_bytes(data)
+    damaged = "is cut short or no .gguf file ('tiny-00003-of-00003.gguf' is no part 3 of 3): get a whole copy"
+    assert told_of_parts(first) == damaged
+    save_gguf({"w0": fb.ones(1)}, tmp_path / "tiny-00003-of-00003.gguf", {"split.no": 2, "split.count": 3})
+    damaged = "it is part 1 of the 3 of a model, whose parts have 16 tensors of 21"
+    assert told_of_parts(first) == f"is cut short or no .gguf file ({damaged}): get a whole copy"
 
 
 # --- beside the gguf package ---

@@ -7,6 +7,7 @@ metadata: no file brings anything that is run.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ..runtime import readback
 from ..tensor import Tensor
 from .elements import Destination
 from .gguf import save_gguf
-from .kinds import INDEX, NPY, SAFETENSORS, TORCH, entries_in, in_folder, kind_of
+from .kinds import INDEX, NPY, SAFETENSORS, TORCH, entries_at, in_folder, kind_of
 from .npz import array_of, save_npz
 from .opened import blamed, naming, opened
 from .pickled import key
@@ -97,11 +98,11 @@ def load(
         raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here does")
     place = Destination.of(map_location if device is None else device, keep_wide)
     f = in_folder(f, call)
-    with opened(f, call) as view, blamed(call, kind_of(view).name):
-        return _loaded(view, f, place, call)
+    with opened(f, call) as view, blamed(call, kind_of(view).name, view), ExitStack() as stack:
+        return _loaded(view, f, place, call, stack)
 
 
-def _loaded(view: memoryview, f: Any, place: Destination, call: str) -> Any:
+def _loaded(view: memoryview, f: Any, place: Destination, call: str, stack: ExitStack) -> Any:
     kind = kind_of(view)
     if kind is TORCH:
         return read_torch(view, place)
@@ -109,7 +110,7 @@ def _loaded(view: memoryview, f: Any, place: Destination, call: str) -> Any:
         return array_of("the array", view, place)
     if kind is INDEX and (index := index_of(view, f)) is not None:
         return tensors_of(index, place, call)
-    found = entries_in(view, place)
+    found = entries_at(view, f, place, call, stack)
     tensors = {name: entry.read() for name, entry in found.tensors.items()}
     return around(tensors, found.metadata, call) if kind is SAFETENSORS else tensors
 

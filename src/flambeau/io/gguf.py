@@ -6,8 +6,10 @@ Quantised tensors come as float32: their blocks go to the device, which decodes 
 import re
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from itertools import pairwise
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from ..core.node import describe
@@ -39,6 +41,8 @@ VALUES = {
     12: "<d",
 }
 TEXT, LIST = 8, 9
+PARTS = 10_000  # of a model, at most
+DEEPEST = 16  # lists in each other
 TENSORS = 100_000  # of a small file, at most
 ITEMS, EACH = 1_000_000, 32  # values of metadata that a small file may have; bytes of a file for each more
 
@@ -46,12 +50,14 @@ ITEMS, EACH = 1_000_000, 32  # values of metadata that a small file may have; by
 def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read tensors by name: what is quantised as float32, decoded by the device where it is read.
 
-    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
-    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
+    f: a path, an open file, or bytes; of a model in parts the path of any, which loads all. keep_wide:
+    float64, which GPUs have not, stays on the host; else it becomes float32, and FlambeauError names a
+    number that does not fit, or what is wrong with a file.
     """
     call = f"load_gguf({naming(f)})"
-    with opened(f, call) as view, blamed(call, ".gguf"):
-        found = entries(view, Destination.of(device, keep_wide))
+    place = Destination.of(device, keep_wide)
+    with opened(f, call) as view, blamed(call, ".gguf", view), ExitStack() as stack:
+        found = whole(entries(view, place), f, place, call, stack)
         return {name: entry.read() for name, entry in found.tensors.items()}
 
 
@@ -60,9 +66,9 @@ def save_gguf(
 ) -> None:
     """Write tensors by name; f is a path, or a file that is open for writing bytes.
 
-    metadata: texts, numbers, bools and lists of them. quantize: a format such as "Q8_0" for all floats of
-    two dims or more whose rows are whole blocks, or a dict of formats by patterns of names. TypeError and
-    ValueError name what the format has not.
+    metadata: texts, numbers, bools, lists of them, and lists of lists. quantize: a format such as "Q8_0" for
+    all floats of two dims or more whose rows are whole blocks, or a dict of formats by patterns of names.
+    TypeError and ValueError name what the format has not.
     """
     call = f"save_gguf(..., {naming(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
@@ -131,6 +137,9 @@ def _value(key: str, value: Any, call: str) -> bytes:
     if not isinstance(value, list | tuple):
         number = _number(key, value, call)
         return struct.pack("<I", number) + _packed(number, value)
+    if value and all(isinstance(v, list | tuple) for v in value):
+        inner = b"".join(_value(key, v, call)[4:] for v in value)
+        return struct.pack("<IIQ", LIST, LIST, len(value)) + inner
     numbers = {_number(key, v, call) for v in value} or {4}
     wanted = (
         next((n for n in (12, 6, 11, 10, 5, 4) if n in numbers), 0) if len(numbers) > 1 else numbers.pop()
@@ -203,6 +212,49 @@ def entries(view: memoryview, place: Destination) -> Entries:
     return Entries(tensors, metadata)
 
 
+def whole(found: Entries, f: Any, place: Destination, call: str, stack: ExitStack) -> Entries:
+    """What a file holds, with the other parts of a model that llama.cpp's gguf-split has cut, which stay open
+    as long as the stack. RefusedFile where a part is not there, DamagedFile where one is of another model."""
+    count, number = found.metadata.get("split.count", 0), found.metadata.get("split.no", 0)
+    if not isinstance(count, int) or not isinstance(number, int) or count <= 1:
+        return found
+    told = f"it is part {number + 1} of the {count} of a model"
+    parts = [
+        found if i == number else _part(path, (i, count), place, call, stack)
+        for i, path in enumerate(_paths(f, number, count, told))
+    ]
+    tensors = {name: entry for part in parts for name, entry in part.tensors.items()}
+    wanted = parts[0].metadata.get("split.tensors.count", len(tensors))
+    if len(tensors) != sum(len(part.tensors) for part in parts) or len(tensors) != wanted:
+        raise DamagedFile(f"{told}, whose parts have {len(tensors):,} tensors of {wanted:,}")
+    return Entries(tensors, parts[0].metadata)
+
+
+def _paths(f: Any, number: int, count: int, told: str) -> list[Path]:
+    """The paths of all parts; RefusedFile where one is not there."""
+    if not isinstance(f, str) and not hasattr(f, "__fspath__"):
+        raise RefusedFile(f"{told}, and bytes have no folder: give its path, beside the others")
+    path, ending = Path(f), f"-{number + 1:05}-of-{count:05}.gguf"
+    if not path.name.endswith(ending):
+        raise RefusedFile(f"{told}, and others are found by its name: let it end with {ending}")
+    begin = path.name.removesuffix(ending)
+    if count > PARTS:
+        raise DamagedFile(f"{told}, more than {PARTS:,}")
+    paths = [path.with_name(f"{begin}-{i + 1:05}-of-{count:05}.gguf") for i in range(count)]
+    gone = [p.name for p in paths if not p.exists()]
+    if gone:
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise RefusedFile(f"{told}, and {shown(gone[0])}{more} is not beside it: get all parts")
+    return paths
+
+
+def _part(path: Path, which: tuple[int, int], place: Destination, call: str, stack: ExitStack) -> Entries:
+    found = entries(stack.enter_context(opened(path, call)), place)
+    if (found.metadata.get("split.no"), found.metadata.get("split.count")) != which:
+        raise DamagedFile(f"{shown(path.name)} is no part {which[0] + 1} of {which[1]}")
+    return found
+
+
 def _reader(
     name: str, view: memoryview, span: tuple[int, int], shape: tuple[int, ...], kind: str, place: Destination
 ) -> Callable[[], Tensor]:
@@ -247,16 +299,20 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
     return cursor, tensors, metadata
 
 
-def _read_value(cursor: Cursor, number: int, what: str, left: list[int]) -> Any:
-    """A value of metadata; lists of lists are none."""
+def _read_value(cursor: Cursor, number: int, what: str, left: list[int], depth: int = 1) -> Any:
+    """A value of metadata: one, or a list, which may be of lists."""
     if number != LIST:
         return _read_one(cursor, number, what)
+    if depth > DEEPEST:
+        raise DamagedFile(f"metadata {what} has lists more than {DEEPEST} deep in each other")
     kind, count = cursor.number("<I", what), cursor.number("<Q", what)
     left[0] -= count
     if left[0] < 0:
         raise DamagedFile(f"metadata {what} has {count:,} values, more than a file of its size needs")
     if kind == TEXT:
         return [cursor.text(what) for _ in range(count)]
+    if kind == LIST:
+        return [_read_value(cursor, LIST, what, left, depth + 1) for _ in range(count)]
     if kind not in VALUES:
         raise DamagedFile(f"metadata {what} is a list of kind {kind}, which is none")
     form = VALUES[kind]

@@ -64,6 +64,12 @@ def entries_in(view: memoryview, place: Destination) -> Entries:
     return kind.entries(view, place)
 
 
+def entries_at(view: memoryview, f: Any, place: Destination, call: str, stack: ExitStack) -> Entries:
+    """The tensors of a file and of the other parts of its model, which stay open as long as the stack."""
+    found = entries_in(view, place)
+    return gguf.whole(found, f, place, call, stack) if kind_of(view) is GGUF else found
+
+
 def tensors_in(view: memoryview, place: Destination) -> dict[str, Tensor]:
     """The tensors of a file by name."""
     kind = kind_of(view)
@@ -98,11 +104,11 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
     try:
         view = stack.enter_context(opened(f, call))
         kind = kind_of(view)
-        with blamed(call, kind.name):
+        with blamed(call, kind.name, view):
             if kind is INDEX and (index := index_of(view, f)) is not None:
                 found = Entries(opened_entries(index, place, call, stack), {})
             else:
-                found = entries_in(view, place)
+                found = entries_at(view, f, place, call, stack)
     except BaseException:
         stack.close()
         raise

@@ -27,7 +27,7 @@ def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str
     becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
     call = f"load_npz({naming(f)})"
-    with opened(f, call) as view, blamed(call, ".npz"):
+    with opened(f, call) as view, blamed(call, ".npz", view):
         found = entries(view, Destination.of(device, keep_wide))
         return {name: entry.read() for name, entry in found.tensors.items()}
 

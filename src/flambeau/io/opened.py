@@ -10,6 +10,7 @@ from ..core.files import mapped
 from ..errors import FlambeauError, MissingFile, suggest
 from ..tensor import Tensor
 from .elements import DamagedFile, RefusedFile
+from .foreign import foreign
 
 
 def naming(f: Any) -> str:
@@ -43,13 +44,17 @@ def opened(f: Any, call: str) -> Iterator[memoryview]:
 
 
 @contextmanager
-def blamed(call: str, kind: str) -> Iterator[None]:
-    """What is damaged in a file of a kind as FlambeauError that names it."""
+def blamed(call: str, kind: str, view: memoryview | None = None) -> Iterator[None]:
+    """What is damaged in a file of a kind as FlambeauError that names it; of the file's bytes it says what
+    they are, where they are of another kind."""
     try:
         yield
     except RefusedFile as e:
         raise FlambeauError(f"{call}: {e}") from None
     except DamagedFile as e:
+        other = None if view is None else foreign(view)
+        if other is not None and kind not in other.names:
+            raise FlambeauError(f"{call}: is {other.told}") from None
         rule = f"is cut short or no {kind} file ({e}): get a whole copy"
         raise FlambeauError(f"{call}: {rule}") from None
 

@@ -109,7 +109,7 @@ def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> 
     from .sharded import index_of, tensors_of
 
     call = f"load_safetensors({naming(f)})"
-    with opened(f, call) as view, blamed(call, ".safetensors"):
+    with opened(f, call) as view, blamed(call, ".safetensors", view):
         place = Destination.of(device, keep_wide)
         if (index := index_of(view, f)) is not None:
             return tensors_of(index, place, call)

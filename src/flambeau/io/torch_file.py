@@ -220,7 +220,7 @@ def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
     what of it is no data.
     """
     call = f"load_torch({naming(f)})"
-    with opened(f, call) as view, blamed(call, "PyTorch"):
+    with opened(f, call) as view, blamed(call, "PyTorch", view):
         return read_torch(view, Destination.of(device, keep_wide))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import mapped
+from ..io.foreign import ONNX, foreign
 from .convert import model_of, text_of
 from .graph import ModelDef, OnnxError
 from .proto import parse
@@ -19,17 +20,26 @@ def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
     if hasattr(source, "SerializeToString"):
         return model_of(source, "the model", Beside(None))
     if isinstance(source, bytes | bytearray | memoryview):
+        _refuse(memoryview(source).cast("B"), "the model")
         return model_of(parsed(bytes(source), "the model"), "the model", Beside(None))
     path = Path(os.fspath(source))
     place = repr(str(path))
     try:
         with mapped(path) as view:
+            _refuse(view, place)
             proto = parse(view, place) if len(view) > LARGE else parsed(view, place)
             return model_of(proto, place, (beside or Beside)(path.parent))
     except FileNotFoundError:
         raise OnnxError(f"{place}: there is no such file: check the path") from None
     except OSError as e:
         raise OnnxError(f"{place}: can't be read: {e.strerror or e}") from None
+
+
+def _refuse(view: memoryview, place: str) -> None:
+    """OnnxError for a file of another kind."""
+    other = foreign(view)
+    if other is not None and other is not ONNX:
+        raise OnnxError(f"{place}: is {other.told}")
 
 
 def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
