@@ -11,6 +11,7 @@ from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
 from .out import IN_PLACE, in_place, into
+from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
 
@@ -43,6 +44,7 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
                 if "inplace" in kw and f.__name__ in IN_PLACE:
                     return in_place(call, args, kw)
                 args, kw = spelled(f, (), args, kw)
+            args, kw = with_integers(f, args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
             made = f(*args, **kw)
@@ -99,6 +101,7 @@ def composite(grad: Callable, holomorphic: bool = True) -> Callable:
                     if "out" in attrs:
                         return into(call, inputs, attrs)
                     inputs, attrs = spelled(f, (), inputs, attrs)
+                inputs, attrs = with_integers(f, inputs, attrs)
                 with no_grad():
                     lowered = f(*inputs, **attrs).node
             except (ValueError, TypeError, IndexError) as e:

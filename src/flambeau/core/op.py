@@ -16,6 +16,7 @@ from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, in_place, into
 from .shape import Shape, broadcast
+from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
 BY_PLACE = Parameter.POSITIONAL_OR_KEYWORD
@@ -160,7 +161,11 @@ class Op:
                 if "inplace" in kw and self.name in IN_PLACE:
                     return in_place(self, args, kw)
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)
-            prepared = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
+            if self.prepare is None:
+                prepared: Any = args, kw
+            else:
+                args, kw = with_integers(self.prepare, args, kw)
+                prepared = self.prepare(*args, **kw)
             if isinstance(prepared, Tensor):
                 return prepared if prepared is not args[0] else Tensor(args[0].node)
             inputs, attrs = prepared

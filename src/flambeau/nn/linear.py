@@ -1,6 +1,7 @@
 """Linear, Bilinear, Embedding and EmbeddingBag: layers that hold one table of weights."""
 
 from math import sqrt
+from operator import index
 from typing import Any, Self, TypedDict, Unpack
 
 from ..core import dtype as dt
@@ -36,7 +37,7 @@ def default_init(weight: Parameter, bias: Parameter | None) -> None:
 def positive(layer: str, **sizes: int) -> None:
     """ValueError unless every size is a whole number above 0."""
     for name, n in sizes.items():
-        if not isinstance(n, int) or n < 1:
+        if not hasattr(n, "__index__") or isinstance(n, bool) or index(n) < 1:
             raise ValueError(f"{layer}({name}={n!r}): sizes are whole numbers above 0: give another")
 
 

@@ -8,6 +8,7 @@ from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.options import options
+from ..core.sizes import integers
 from ..errors import ValueError
 from ..ops.norm import (
     affine_norm,
@@ -233,7 +234,8 @@ class RMSNorm(NormBase):
         elementwise_affine: bool = True,
         device: Any = None,
     ):
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        sizes = integers(normalized_shape, "normalized_shape")
+        shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
         positive("RMSNorm", normalized_shape=prod(shape))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
@@ -257,7 +259,8 @@ class LayerNorm(NormBase):
         bias: bool = True,
         device: Any = None,
     ):
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        sizes = integers(normalized_shape, "normalized_shape")
+        shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
         positive("LayerNorm", normalized_shape=prod(shape))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None

@@ -1,6 +1,7 @@
 """Padding layers: constants, mirrored, repeated or wrapped elements around the last dims."""
 
 from ..core.docstrings import explained
+from ..core.sizes import integers
 from ..errors import ValueError
 from ..tensor import Tensor
 from .module import Module
@@ -15,6 +16,7 @@ class Padding(Module):
 
     def __init__(self, padding: int | tuple[int, ...]):
         n = 2 * self.nd
+        padding = integers(padding, "padding")
         self.padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
         if len(self.padding) != n:
             rule = f"takes a number, or {n} of them, two for each dim"

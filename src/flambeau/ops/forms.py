@@ -8,6 +8,7 @@ from ..core.node import describe
 from ..core.op import COMPOSED, Family
 from ..core.out import into
 from ..core.shape import contiguous_strides
+from ..core.sizes import integers
 from ..errors import ValueError
 
 # methods that are functions of the package with the tensor first
@@ -32,22 +33,24 @@ class Forms(Family):
         return tuple(range(self.ndim))
 
     def _strided_places(self, size: Any, stride: Any, storage_offset: int | None):
-        """The places of a strided view's elements; ValueError where one is outside."""
-        last = (storage_offset or 0) + sum(s * max(n - 1, 0) for n, s in zip(size, stride, strict=True))
-        if (storage_offset or 0) < 0 or min(stride, default=0) < 0 or (prod(size) and last >= self.numel()):
-            given = f"as_strided({describe(self)}, {list(size)}, {list(stride)}, {storage_offset or 0})"
+        """The sizes, and the places of a strided view's elements; ValueError where one is outside."""
+        size, stride = integers(size, "size"), integers(stride, "stride")
+        first = integers(storage_offset, "storage_offset", may_be_several=False) or 0
+        last = first + sum(s * max(n - 1, 0) for n, s in zip(size, stride, strict=True))
+        if first < 0 or min(stride, default=0) < 0 or (prod(size) and last >= self.numel()):
+            given = f"as_strided({describe(self)}, {list(size)}, {list(stride)}, {first})"
             raise ValueError(f"{given}: reaches element {last} of {self.numel()}: give sizes that fit")
-        places = self.arange(1, device=self.device) + (storage_offset or 0)
+        places = self.arange(1, device=self.device) + first
         for n, s in zip(size, stride, strict=True):
             places = places.unsqueeze(-1) + self.arange(n, device=self.device) * s
-        return places.reshape(-1)
+        return size, places.reshape(-1)
 
     def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None):
         """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
 
         storage_offset: the place of the first (0). ValueError where one would lie outside.
         """
-        places = self._strided_places(size, stride, storage_offset)
+        size, places = self._strided_places(size, stride, storage_offset)
         return self.reshape(-1).index_select(0, places).reshape(*size)
 
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: int | None = None):
@@ -55,7 +58,7 @@ class Forms(Family):
 
         stride, storage_offset: as as_strided takes them.
         """
-        places = self._strided_places(size, stride, storage_offset)
+        _, places = self._strided_places(size, stride, storage_offset)
         return self.reshape(-1).index_copy(0, places, src.reshape(-1)).reshape(*self.shape)
 
     @property

@@ -2,8 +2,10 @@
 
 from ..core import dtype as dt
 from ..core.declare import composed
+from ..core.node import describe
 from ..core.op import Family
 from ..core.shape import normal_dim, sizes_of
+from ..core.sizes import integers
 from .index.indices import slices
 from .join import cat
 from .movement import Movement
@@ -147,6 +149,10 @@ class Rearrange(Family):
         x = self.reshape(-1) if dim is None else self
         d = normal_dim(0 if dim is None else dim, x.ndim)
         n = x.shape[d]
+        if not hasattr(repeats, "node"):
+            repeats = integers(repeats, "repeats")
+        elif repeats.dtype.kind not in "iu":
+            raise TypeError(f"repeats must be integers, not {describe(repeats)}: use .long()")
         if isinstance(repeats, int):
             if repeats < 0:
                 raise ValueError(f"repeats={repeats} is below 0")
@@ -248,10 +254,8 @@ EDGES["edge"] = EDGES["replicate"]
 
 def _repeated(repeats, n):
     """Which element each place of the result takes, on the host."""
-    given = repeats.tolist() if hasattr(repeats, "tolist") else repeats
-    counts = list(given) if isinstance(given, list | tuple | range) else [given]
-    wrong = [c for c in counts if not hasattr(c, "__index__") or isinstance(c, bool) or c < 0]
-    if wrong or len(counts) not in (1, n):
+    counts = list(repeats)
+    if any(c < 0 for c in counts) or len(counts) not in (1, n):
         raise ValueError(f"repeats must be {n} counts that are not below 0")
     return [i for i, c in enumerate(counts * n if len(counts) == 1 else counts) for _ in range(c)]
 

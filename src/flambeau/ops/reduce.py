@@ -8,6 +8,7 @@ from ..core.declare import composed, composite, kernel
 from ..core.modes import is_grad_enabled
 from ..core.op import COMPOSED, Family
 from ..core.shape import normal_dim, normal_dims
+from ..core.sizes import integers
 from .elementwise import as_float
 from .index.indices import Chosen, as_places, picked
 
@@ -115,7 +116,7 @@ def _corrected(dim, unbiased, correction):
     """(dim, correction) of PyTorch's older forms var(unbiased) and var(dim, unbiased) too."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return dim, correction if unbiased is None else int(unbiased)
+    return integers(dim, "dim"), correction if unbiased is None else int(unbiased)
 
 
 class Extremes(NamedTuple):

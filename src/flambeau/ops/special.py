@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.declare import composed, composite
 from ..core.op import Family
+from ..core.sizes import integers
 from .elementwise import elementwise, float_dtype
 from .reduce import in_float32
 
@@ -251,8 +252,9 @@ class Special(Family):
     @composed
     def polygamma(self, n: Any = None):
         """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
-        x, n = (n, self) if isinstance(self, int) else (self, n)  # as polygamma(n, x) first
-        if not isinstance(n, int) or n < 0:
+        x, n = (self, n) if hasattr(self, "node") else (n, self)  # as polygamma(n, x) first
+        n = integers(n, "n", may_be_several=False)
+        if n is None or n < 0:
             raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
         x, dtype = in_float32(x)
         return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)

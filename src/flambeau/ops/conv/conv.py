@@ -4,6 +4,7 @@ from math import prod
 
 from ...core.declare import composed, composite
 from ...core.shape import Window
+from ...core.sizes import integers
 from ..contract import contract, same_rank
 from ..join import stack
 from ..movement import fold
@@ -20,6 +21,7 @@ NN = (
 
 def pair(value, n: int = 2) -> tuple[int, ...]:
     """Turn 3 into (3, 3), and leave (3, 5) as it is; ValueError where n numbers are due and not given."""
+    value = integers(value, "a size")
     found = (value,) * n if isinstance(value, int) else tuple(value)
     found = found * n if len(found) == 1 else found
     if len(found) != n:

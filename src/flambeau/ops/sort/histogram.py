@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from ...core.op import Family, Launch
+from ...core.sizes import integers
 from ..elementwise import as_float
 from ..index.indices import as_places, placed
 from ..index.scatter_rows import begun
@@ -104,7 +105,7 @@ class Histogram(Family):
         [...] -> [bins], [bins + 1]
         """
         x = as_float(self.detach()).reshape(-1)
-        edges = as_float(bins) if hasattr(bins, "node") else _edges(x, bins, range)
+        edges = _edges(x, bins, range)
         n = edges.shape[0] - 1
         if edges.ndim != 1 or n < 1:
             raise ValueError("bins must be a number above 0, or at least 2 edges in order")
@@ -136,10 +137,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
         raise ValueError(f"{rule}: give these")
     x = as_float(input.detach()).reshape(-1, d)
     columns = [x[:, i] for i in _range_of(d)]
-    made = [
-        as_float(b) if hasattr(b, "node") else _edges(c, b, e)
-        for c, b, e in zip(columns, each, ends, strict=True)
-    ]
+    made = [_edges(c, b, e) for c, b, e in zip(columns, each, ends, strict=True)]
     sizes = [edges.shape[0] - 1 for edges in made]
     if min(sizes) < 1 or any(edges.ndim != 1 for edges in made):
         raise ValueError("bins must be numbers above 0, or at least 2 edges in order")
@@ -204,7 +202,10 @@ def _range(x, low, high, wide: float):
     return full((), low - wide, device=x.device).float(), full((), high + wide, device=x.device).float()
 
 
-def _edges(x, bins: int, given):
+def _edges(x, bins: Any, given):
+    if hasattr(bins, "node") and bins.ndim:
+        return as_float(bins)
+    bins = integers(bins, "bins", may_be_several=False)
     if bins < 1:
         raise ValueError(f"bins={bins} is not above 0")
     if given is not None and given[1] < given[0]:
