@@ -6,13 +6,14 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from helpers.networks import BERT, DECODERS, GPT2, IDS, filled
+from helpers.networks import BERT, DECODERS, GPT2, IDS, LLAMA, LLAMA3, filled
 from helpers.torchvision_here import torchvision
 
 import flambeau as fb
 from flambeau import models
 from flambeau.errors import FlambeauError
 from flambeau.models import efficientnet, imagenet
+from flambeau.models.generation import Sampling, ends_of
 
 
 def folder_of(path, config, model, *, parts=None):
@@ -78,6 +79,93 @@ def test_a_file_of_llama_cpp(name, tmp_path):
     models.load_weights(found, fb.load(tmp_path / "tiny.gguf", device="cpu"))
     ids = fb.tensor(IDS, device="cpu")
     assert (found(ids).numpy() == made(ids).numpy()).all()
+
+
+def llama_cpp(config, state):
+    """Names and turned heads of llama.cpp's files, without its package."""
+    names = {"model.embed_tokens.": "token_embd.", "model.norm.": "output_norm.", "lm_head.": "output."}
+    names |= {"model.layers.": "blk.", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+    names |= {"self_attn.o_proj": "attn_output", "self_attn.": "attn_", "mlp.": "ffn_", "_proj": ""}
+    out = {}
+    for name, t in state.items():
+        for before, after in names.items():
+            name = name.replace(before, after)
+        values = t.numpy()
+        if ".attn_q." in name or ".attn_k." in name:
+            heads = config["num_attention_heads" if "_q" in name else "num_key_value_heads"]
+            parts = values.reshape(heads, 2, -1, *values.shape[1:])
+            values = np.ascontiguousarray(parts.swapaxes(1, 2)).reshape(values.shape)
+        out[name] = fb.tensor(values, device="cpu")
+    return out
+
+
+def factors_of(rope, features):
+    """What llama.cpp's converter writes for rope_type "llama3" (its `generate_extra_tensors`)."""
+    factor, low, high = (rope[n] for n in ("factor", "low_freq_factor", "high_freq_factor"))
+    old, found = rope["original_max_position_embeddings"], []
+    for f in rope["rope_theta"] ** -(np.arange(0, features, 2) / features):
+        wave = 2 * np.pi / f
+        smooth = (old / wave - low) / (high - low)
+        between = 1 / ((1 - smooth) / factor + smooth)
+        found.append(1 if wave < old / high else factor if wave > old / low else between)
+    return np.array(found, "float32")
+
+
+SLOWED = {**LLAMA3, "rope_theta": 20.0, "original_max_position_embeddings": 40}  # one as it is, one between
+
+
+@pytest.mark.parametrize("scaling", [None, SLOWED])
+def test_factors_of_frequencies_in_a_gguf_file(scaling, tmp_path):
+    """Llama 3.1's are a tensor, `rope_freqs.weight`, which was dropped: long texts came out wrong."""
+    made = filled(models.LlamaForCausalLM({**LLAMA, "rope_scaling": SLOWED}))
+    factors = factors_of(SLOWED, 6)
+    assert len(set(factors)) == 3
+    state = llama_cpp(LLAMA, made.state_dict()) | {"rope_freqs.weight": fb.tensor(factors)}
+    fb.save(state, tmp_path / "x.gguf")
+    found = models.LlamaForCausalLM({**LLAMA, "rope_theta": 20.0, "rope_scaling": scaling}).to("cpu").eval()
+    ids = fb.tensor(np.arange(40)[None] % 48, device="cpu", dtype=fb.int32)
+    models.load_weights(found, fb.load(tmp_path / "x.gguf", device="cpu"))
+    np.testing.assert_allclose(found(ids).numpy(), made(ids).numpy(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError) as told:
+        models.load_weights(found, {**found.state_dict(), "rope_freqs.weight": fb.ones(4, device="cpu")})
+    rule = "takes 3 numbers above 0 for heads of 6 features: get a whole copy"
+    assert str(told.value) == f"rope_freqs.weight of f32[4]: {rule}"
+
+
+@pytest.mark.parametrize(
+    "config, generation, ends, pad",
+    [
+        (7, None, (7,), 7),
+        ([7, 9], None, (7, 9), 7),
+        (7, {"eos_token_id": [8, 9], "pad_token_id": 3}, (8, 9), 3),
+        (7, {"temperature": 0.6, "pad_token_id": -1}, (7,), 7),
+        (None, {"eos_token_id": 8}, (8,), 8),
+        (None, None, (), 0),
+    ],
+)
+def test_a_text_ends_where_its_files_say(config, generation, ends, pad, tmp_path):
+    """It ran past `eos_token_id` of config.json and generation_config.json."""
+    made = filled(models.GPT2LMHeadModel(GPT2))
+    folder = folder_of(tmp_path / "a", {**GPT2, "eos_token_id": config}, made)
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation))
+    model = models.from_pretrained(folder, device="cpu")
+    how = Sampling(**ends_of(model))
+    assert (how.ends, how.pad) == (ends, pad)
+    free = models.generate(made, IDS[:1], 8, eos_token_id=None).tolist()[0]
+    assert models.generate(model, IDS[:1], 8, eos_token_id=[]).tolist()[0] == free
+    model.generation = {"eos_token_id": free[11]}
+    found = models.generate(model, IDS[:1], 8).tolist()[0]
+    assert found == free[: free.index(free[11], 9) + 1]
+
+
+def test_a_broken_generation_config(tmp_path):
+    folder = folder_of(tmp_path / "a", GPT2, filled(models.GPT2LMHeadModel(GPT2)))
+    path = folder / "generation_config.json"
+    path.write_text('{"eos_token_id": ["</s>"]}')
+    with pytest.raises(FlambeauError) as told:
+        models.from_pretrained(folder)
+    assert str(told.value) == f"{path}: eos_token_id is ['</s>'], no token: get a whole copy"
 
 
 def broken(tmp_path, text, weights=True):

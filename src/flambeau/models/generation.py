@@ -28,7 +28,7 @@ class Sampling:
 
     temperature: below 1 the best is chosen more often. top_k: of the best so many. top_p: of the best, as
     many as have this probability together. seed: the draws are the same each time. eos_token_id: a token, or
-    several, that end a row; pad_token_id: what follows them there, the first eos without.
+    several, that end a row, None for none; pad_token_id: what follows them there, the first eos without.
     """
 
     do_sample: bool = False
@@ -207,7 +207,7 @@ class Decoder:
         **sampling: Any,
     ) -> Tensor:
         """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
-        how = _sampling(sampling)
+        how = _sampling({**ends_of(self.model), **sampling})
         if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
             raise ValueError(
                 f"generate(max_new_tokens={max_new_tokens!r}): give a number of tokens, 1 or more"
@@ -257,10 +257,18 @@ def generate(model: Any, input_ids: Any, max_new_tokens: int = 20, **how: Any) -
     input_ids: a tensor, an array or lists of tokens; of an encoder and decoder, what is encoded, and the
     result is the decoder's. how: attention_mask, [b, n], 0 where there is padding, which lists of several
     lengths get by themselves; streamer, called with the new token of each row; and fields of Sampling, such
-    as do_sample=True, temperature=0.8, top_p=0.9, eos_token_id=2. Ends when all rows have. ValueError for
-    tokens, masks and numbers that can't be meant. Who writes several texts keeps a Decoder.
+    as do_sample=True, temperature=0.8, top_p=0.9, eos_token_id=2. Ends when all rows have: by the tokens that
+    generation_config.json or config.json names, where eos_token_id is not given. ValueError for tokens, masks
+    and numbers that can't be meant. Who writes several texts keeps a Decoder.
     """
     return Decoder(model).generate(input_ids, max_new_tokens, **how)
+
+
+def ends_of(model: Any) -> dict[str, Any]:
+    """The tokens that end a row and those behind them, as the model's files say: those of
+    generation_config.json, which from_pretrained keeps as `model.generation`, before its config's."""
+    own = getattr(getattr(model, "config", None), "eos_token_id", None)
+    return {"eos_token_id": own, **getattr(model, "generation", {})}
 
 
 def _sampling(given: dict[str, Any]) -> Sampling:

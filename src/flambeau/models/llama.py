@@ -259,7 +259,14 @@ class LlamaForCausalLM(nn.Module):
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one with a head that is the embedding, or of llama.cpp, too."""
+        """A state_dict under these names, of one with a head that is the embedding, or of llama.cpp, too.
+
+        The factors of frequencies that files of llama.cpp have (Llama 3.1) are no state: they are set here.
+        """
+        if (factors := state.get("rope_freqs.weight")) is not None:
+            for m in self.modules():
+                if isinstance(m, Rotation):
+                    m.slow(factors)
         if "token_embd.weight" in state:
             state = without(self._of_llama_cpp(state), r"^rope_freqs\.")
         return without(state, r"rotary_emb\.inv_freq$", *["^lm_head"] * self.config.ties)

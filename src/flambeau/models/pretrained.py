@@ -19,7 +19,8 @@ from .t5 import T5ForConditionalGeneration
 from .vit import VisionTransformer, VitFile
 from .whisper import WhisperEncoder
 
-CONFIG = "config.json"
+CONFIG, GENERATION = "config.json", "generation_config.json"
+ENDS = ("eos_token_id", "pad_token_id")  # of GENERATION; some files say -1 for none
 LARGEST = 64 << 20  # bytes of a JSON file
 
 
@@ -54,7 +55,8 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
     """The network of a folder, with its weights, in eval mode.
 
     folder: config.json, as transformers and timm write it, beside model.safetensors or pytorch_model.bin,
-    whole or in parts with an index. FlambeauError, which names the file, where one is missing, damaged, or
+    whole or in parts with an index; generation_config.json, where it is, says which tokens end a text (kept
+    as `generation` of the network). FlambeauError, which names the file, where one is missing, damaged, or
     tells of a network that is unknown or another than its weights are of.
     """
     folder = Path(folder)
@@ -64,6 +66,8 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
         model = _made(config)
     except (ValueError, TypeError) as e:
         raise FlambeauError(f"{call}: {CONFIG}: {e}") from None
+    if (folder / GENERATION).exists() and hasattr(model, "new_past"):
+        model.generation = _ends(folder / GENERATION)
     if device is not None or dtype is not None:
         model.to(device=device, dtype=dtype)
     try:
@@ -90,6 +94,16 @@ def _made(config: Mapping[str, Any]) -> Any:
         hint = suggest(str(kind), list(KINDS)) or f": one of {', '.join(sorted(KINDS))}"
         raise ValueError(f"model_type {kind!r}: unknown{hint}")
     return KINDS[kind](config)
+
+
+def _ends(path: Path) -> dict[str, Any]:
+    """The tokens that end a text, and what follows them in a row, by the names of Sampling."""
+    found = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
+    for name, value in found.items():
+        many = value if isinstance(value, list) and name == "eos_token_id" else [value]
+        if not all(type(token) is int for token in many):
+            raise FlambeauError(f"{path}: {name} is {value!r}, no token: get a whole copy")
+    return {name: value for name, value in found.items() if value != -1}
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """The frequencies by which Llama and its kin turn queries and keys (RoPE; Su et al., 2021)."""
 
-from collections.abc import Mapping
-from math import pi
+from collections.abc import Mapping, Sequence
+from math import isfinite, pi
 from typing import Any
 
 from .. import nn
+from ..core.node import describe
 from ..nn.positions import turned
 from ..tensor import Tensor, tensor
 
@@ -35,10 +36,13 @@ SCALINGS = {  # rope_type: the formula, and what it needs
 }
 
 
-def frequencies(features: int, rope: Mapping[str, Any]) -> list[float]:
+def frequencies(
+    features: int, rope: Mapping[str, Any], factors: Sequence[float] | None = None
+) -> list[float]:
     """The angle a place of each pair of features, by what config.json says of rope_theta and rope_type.
 
-    ValueError for a rope_type that is unknown, or one without its numbers.
+    factors: by which each is divided in place of what rope_type "llama3" computes, as llama.cpp's files have
+    it. ValueError for a rope_type that is unknown, or one without its numbers.
     """
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind not in SCALINGS:
@@ -47,7 +51,10 @@ def frequencies(features: int, rope: Mapping[str, Any]) -> list[float]:
     if missing := [name for name in needs if not isinstance(rope.get(name), int | float)]:
         raise ValueError(f"rope_type {kind!r}: {', '.join(missing)} is missing: take a whole config.json")
     plain = [rope["rope_theta"] ** (-2 * i / features) for i in range(features // 2)]
-    return formula(plain, rope)
+    if factors is None:
+        return formula(plain, rope)
+    slowed = [f / factor for f, factor in zip(plain, factors, strict=True)]
+    return slowed if kind == "llama3" else formula(slowed, rope)
 
 
 class Rotation(nn.Module):
@@ -61,7 +68,17 @@ class Rotation(nn.Module):
     def __init__(self, features: int, rope: Mapping[str, Any]):
         if features % 2:
             raise ValueError(f"Rotation({features}): features come in pairs: give an even number")
+        self.features, self.rope = features, rope
         self.register_buffer("inv_freq", tensor(frequencies(features, rope)), persistent=False)
+
+    def slow(self, factors: Any) -> None:
+        """Divide the frequencies by a file's factors, [features / 2]. ValueError for others."""
+        numbers = tensor(factors, device="cpu").flatten().tolist()
+        if len(numbers) != self.features // 2 or not all(f > 0 and isfinite(f) for f in numbers):
+            rule = f"{self.features // 2} numbers above 0 for heads of {self.features} features"
+            raise ValueError(f"rope_freqs.weight of {describe(factors)}: takes {rule}: get a whole copy")
+        own, slowed = self.inv_freq, frequencies(self.features, self.rope, numbers)
+        own.assign_(tensor(slowed, dtype=own.dtype, device=own.device))
 
     def angles(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines of places. [1 or b, n] -> [1 or b, 1, n, features / 2] twice"""
