@@ -19,6 +19,7 @@ pytest_plugins = ["helpers.budget", "helpers.kernels", "helpers.quick"]
 
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy computes with the arrays that it is given
 os.environ.setdefault("FLAMBEAU_TUNE", "off")  # the rules are tested, not what was measured on this machine
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads spin while they wait
 # Where Python is told to keep no bytecode, each process that a test starts would compile all modules anew,

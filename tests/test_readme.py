@@ -149,7 +149,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
-    "surface": {".", "config", "cuda"},
+    "surface": {".", "array_api", "config", "cuda"},
     "nn": {"nn", "nn/utils"},
     "optim": {"optim"},
     "data": {"data", "utils"},

@@ -257,7 +257,7 @@ def test_comparisons_install_their_library_once_and_run_alone(checkout):
     checkout.run("test")
     done = checkout.run("test", "--torch", "-k", "conv")
     ran = "-m pytest -n 2 --dist worksteal --torch -k conv"
-    assert checkout.called() == [*installs("[arrays,dawn,dev,torch,train]"), ran]
+    assert checkout.called() == [*installs("[arrays,clients,dawn,dev,torch,train]"), ran]
     assert done.stderr.endswith("run test: pytest -n 2 --dist worksteal --torch -k conv\n")
     checkout.run("test", "-k", "conv", "--torch")
     assert checkout.called() == ["-m pytest -n 2 --dist worksteal -k conv --torch"]

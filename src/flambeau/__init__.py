@@ -105,7 +105,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("accelerator", "backends", "config", "cuda", "debug")}
+_LATER |= {name: (name, "") for name in ("accelerator", "array_api", "backends", "config", "cuda", "debug")}
 _LATER |= {
     name: (name, "") for name in ("distributions", "metrics", "onnx", "special", "testing", "utils", "vision")
 }
@@ -141,7 +141,12 @@ def __dir__() -> list[str]:
 
 
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
-    """The array API's functions for tensors: flambeau.array_api."""
+    """The array API's functions for tensors: flambeau.array_api. ValueError for a version that is unknown."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        known = "2021.12, 2022.12, 2023.12 or 2024.12"
+        raise errors.ValueError(
+            f"__array_namespace__(api_version={api_version!r}): unknown: use one of {known}"
+        )
     return _import_module(".array_api", __name__)
 
 

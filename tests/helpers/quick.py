@@ -9,6 +9,7 @@ import pytest
 from helpers.paths import TESTS
 
 QUICK = {  # package: its tests, one to three
+    "array_api": ["test_standard.py::test_fourier_transforms"],
     "autodiff": ["test_autodiff.py::test_grad_and_value_and_grad", "test_autodiff.py::test_hessians"],
     "capture": [
         "test_program.py::test_a_replay_runs_on_new_inputs_and_plans_nothing",

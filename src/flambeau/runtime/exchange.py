@@ -88,11 +88,9 @@ class Exchange:
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
-            raise ValueError(
-                f"__array__({describe(self)}): the value is copied from {self.device}: allow copy"
-            )
-        values = self.numpy()
-        return values if dtype is None else values.astype(dtype)
+            return _seen(self, dtype)
+        values = self.numpy() if dtype is None else self.numpy().astype(dtype)
+        return values if values.flags.writeable else values.copy()  # compiled clients take no read-only ones
 
     def __dlpack_device__(self: Any) -> tuple[int, int]:
         if self.device.kind != "cpu":
@@ -114,6 +112,16 @@ class Exchange:
             raise BufferError(f"__dlpack__({describe(self)}): {rule}")
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return _shared(self).__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+
+
+def _seen(x: Any, dtype: Any) -> Any:
+    """The NumPy device's own array, not to be written to; ValueError where it takes a copy to have it."""
+    array = _shared(x) if x.device.type == "cpu" else None
+    if array is None or array is not x.node.buffer.array or (dtype is not None and array.dtype != dtype):
+        raise ValueError(f"__array__({describe(x)}, {dtype}): takes a copy of {x.device}'s value: allow copy")
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _shared(x: Any) -> Any:

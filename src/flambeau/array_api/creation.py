@@ -1,0 +1,137 @@
+"""The array API's functions that make arrays."""
+
+from typing import Any
+
+from .. import functions
+from ..core import dtype as dt
+from ..device import get_device
+from ..errors import ValueError
+from ..tensor import Tensor, tensor
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor of anything that holds numbers, in the dtype of an array that is given; a float of 64 bits
+    becomes one of 32 on a GPU, which has none. ValueError where copy=False and a copy is needed."""
+    wanted = None if dtype is None else dt.as_dtype(dtype)
+    if isinstance(obj, Tensor):
+        made = obj.to(device, wanted or obj.dtype)
+        if copy is False and made is not obj:
+            raise ValueError("asarray(..., copy=False): another dtype or device takes a copy: allow it")
+        return obj.clone() if copy and made is obj else made
+    if copy is False:
+        raise ValueError("asarray(..., copy=False): what is no tensor is copied: allow it")
+    if wanted is None and hasattr(obj, "dtype") and get_device(device).kind == "cpu":
+        wanted = dt.DTYPES.get(str(obj.dtype))
+    return tensor(_numbers(obj), wanted, device)
+
+
+def _numbers(obj: Any) -> Any:
+    """Lists of numbers, of lists of tensors."""
+    if isinstance(obj, Tensor):
+        return obj.tolist()
+    return type(obj)(map(_numbers, obj)) if type(obj) in (list, tuple) else obj
+
+
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """start, start + step, ... short of stop; none where stop is on the other side. -> [n]"""
+    start, stop = (0, start) if stop is None else (start, stop)
+    if (stop - start) * step < 0:
+        stop = start
+    return functions.arange(start, stop, step, dtype=dtype, device=device)
+
+
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Any values: zeros here."""
+    return functions.zeros(_sizes(shape), dtype=dtype, device=device)
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros of a shape."""
+    return functions.zeros(_sizes(shape), dtype=dtype, device=device)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones of a shape."""
+    return functions.ones(_sizes(shape), dtype=dtype, device=device)
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One number in a shape."""
+    return _filled(_sizes(shape), fill_value, dtype, device)
+
+
+def _filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Tensor:
+    """A number, or an array of one, in a shape."""
+    if isinstance(value, Tensor):
+        return value.to(device, value.dtype if dtype is None else dt.as_dtype(dtype)).expand(shape).clone()
+    return functions.full(shape, value, dtype=dtype, device=device)
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if hasattr(shape, "__index__") else tuple(map(int, shape))
+
+
+def empty_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Any values in the shape of x."""
+    return functions.zeros_like(x, dtype=dtype, device=device)
+
+
+def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros in the shape of x."""
+    return functions.zeros_like(x, dtype=dtype, device=device)
+
+
+def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones in the shape of x."""
+    return functions.ones_like(x, dtype=dtype, device=device)
+
+
+def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One number in the shape of x."""
+    return _filled(x.shape, fill_value, dtype or x.dtype, device or x.device)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """Ones on diagonal k, zeros beside it."""
+    n_cols = n_rows if n_cols is None else n_cols
+    rows = functions.arange(n_rows, device=device).unsqueeze(1)
+    columns = functions.arange(n_cols, device=device)
+    return (columns - rows == k).to(dt.default_float() if dtype is None else dt.as_dtype(dtype))
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Tensor:
+    """num numbers in equal steps from start to stop, which comes last or, without endpoint, is left out."""
+    if endpoint:
+        return functions.linspace(start, stop, num, dtype=dtype, device=device)
+    return functions.linspace(start, stop, num + 1, dtype=dtype, device=device)[:-1]
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Coordinates of a grid, of the coordinates along each axis."""
+    return list(functions.meshgrid(*arrays, indexing=indexing))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor of another library's array, whose memory is shared on the NumPy device. ValueError where
+    copy=False and a copy is needed."""
+    to = get_device(device)
+    if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):
+        raise ValueError("from_dlpack(..., copy=False): a GPU's memory is not shared: allow a copy")
+    made = functions.from_dlpack(x, device)
+    return made.clone() if copy else made
+
+
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The lower triangle, zero above diagonal k."""
+    return x.tril(k)
+
+
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The upper triangle, zero below diagonal k."""
+    return x.triu(k)

@@ -1,0 +1,115 @@
+"""What the array API asks of dtypes and devices."""
+
+from typing import Any
+
+from ..core import dtype as dt
+from ..device import get_device
+from ..errors import ValueError
+from ..tensor import Tensor
+
+KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+DTYPES = ("bool", *INTEGERS, "float32", "float64", "complex64", "complex128")
+SCALARS = (bool, int, float, complex)  # by category
+
+
+def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """The same values in another dtype; x itself where nothing changes and no copy is asked for."""
+    return x.to(device, dt.as_dtype(dtype), copy=copy)
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether the promotion of a dtype (or an array's) and `to` is `to`."""
+    return promoted(_dtype_of(from_), dt.as_dtype(to)) is dt.as_dtype(to)
+
+
+def finfo(type: Any, /) -> Any:
+    """eps, max, min, bits and smallest_normal of a float dtype, or of an array's."""
+    return dt.finfo(_dtype_of(type))
+
+
+def iinfo(type: Any, /) -> Any:
+    """bits, max and min of an integer dtype, or of an array's."""
+    return dt.iinfo(_dtype_of(type))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind ("real floating", ...), is another, or is one of several. ValueError for
+    an unknown kind."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    if not isinstance(kind, str):
+        return dt.as_dtype(dtype) is dt.as_dtype(kind)
+    if kind not in KINDS:
+        raise ValueError(f"isdtype({dtype}, {kind!r}): unknown kind: use one of {', '.join(KINDS)}")
+    return dt.as_dtype(dtype).kind in KINDS[kind]
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that an operation on these arrays, dtypes and Python numbers has. ValueError for numbers
+    alone."""
+    dtypes = [_dtype_of(a) for a in arrays_and_dtypes if not isinstance(a, SCALARS)]
+    if not dtypes:
+        raise ValueError(f"result_type({arrays_and_dtypes}): give an array or a dtype at least")
+    result = promoted(*dtypes)
+    for number in (a for a in arrays_and_dtypes if isinstance(a, SCALARS)):
+        category = SCALARS.index(type(number)) if type(number) in SCALARS else 2
+        if category > result.category:
+            result = (dt.bool_, dt.int64, dt.default_float(), result.float_of().complex)[category]
+    return result
+
+
+def promoted(*dtypes: dt.DType) -> dt.DType:
+    """The dtype that holds all, by the standard: int64 of uint32 and a signed one, else as `+` promotes."""
+    if dt.uint32 in dtypes and any(d.kind == "i" for d in dtypes):
+        dtypes = (*dtypes, dt.int64)
+    return dt.promote(*dtypes)
+
+
+def _dtype_of(a: Any) -> dt.DType:
+    return a.dtype if isinstance(a, Tensor) else dt.as_dtype(a)
+
+
+class Info:
+    """What `__array_namespace_info__` gives."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Masks as indices and shapes that hang on values are there; ranks have no limit."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+
+    def default_device(self) -> Any:
+        """The device that arrays are made on where none is named."""
+        return get_device()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, dt.DType]:
+        """The dtypes that numbers, integers and indices become."""
+        real = dt.default_float()
+        return {
+            "real floating": real,
+            "complex floating": real.complex,
+            "integral": dt.int64,
+            "indexing": dt.int64,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, dt.DType]:
+        """The standard's dtypes that a device holds, of one kind or all: a GPU holds no floats of 64 bits."""
+        every = get_device(device).kind == "cpu"
+        known = {name: dt.DTYPES[name] for name in DTYPES if every or dt.DTYPES[name].on_gpu}
+        return {name: d for name, d in known.items() if kind is None or isdtype(d, kind)}
+
+    def devices(self) -> list[Any]:
+        """The default device, and the NumPy device."""
+        return list(dict.fromkeys([get_device(), get_device("cpu")]))
+
+
+def __array_namespace_info__() -> Info:
+    """Capabilities, devices and dtypes."""
+    return Info()

@@ -1,0 +1,72 @@
+"""The array API's functions of elements: ours under its names, two arrays promoted by its rule first."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import functions
+from ..core import dtype as dt
+from ..tensor import Tensor
+from .dtypes import promoted
+
+# the standard's name, and ours where it is another
+OF_ONE = (
+    "abs acos acosh asin asinh atan atanh bitwise_invert:bitwise_not ceil conj cos cosh exp expm1 floor"
+    " isfinite isinf isnan log log10 log1p log2 logical_not negative:neg positive real reciprocal"
+    " sign:sgn signbit sin sinh sqrt square tan tanh trunc"
+)
+OF_TWO = (
+    "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide:div"
+    " equal:eq floor_divide greater:gt greater_equal:ge hypot less:lt less_equal:le logaddexp logical_and"
+    " logical_or logical_xor maximum minimum multiply:mul nextafter not_equal:ne pow remainder subtract:sub"
+)
+
+
+def _of_two(name: str, ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def call(x1: Any, x2: Any, /) -> Tensor:
+        return ours(*alike(x1, x2))
+
+    call.__name__, call.__doc__ = name, ours.__doc__
+    return call
+
+
+def alike(*xs: Any) -> Any:
+    """Arrays in the dtype that the standard promotes them to: 0-d ones count as others do. Numbers stay."""
+    dtypes = {x.dtype for x in xs if isinstance(x, Tensor)}
+    if len(dtypes) < 2:
+        return xs
+    wanted = promoted(*dtypes)
+    return [x.to(wanted) if isinstance(x, Tensor) else x for x in xs]
+
+
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """Values held inside [min, max]; the dtype stays."""
+    return x.clone() if min is None and max is None else x.clamp(min, max).to(x.dtype)
+
+
+def imag(x: Tensor, /) -> Tensor:
+    """The imaginary parts; zeros of real numbers."""
+    return x.imag if x.dtype.is_complex else functions.zeros_like(x)
+
+
+def round(x: Tensor, /) -> Tensor:
+    """The nearest whole numbers, of two that are as near the even one; of complex numbers' parts each."""
+    return functions.complex(x.real.round(), x.imag.round()) if x.dtype.is_complex else x.round()
+
+
+def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Any:
+    """x1 where the condition is true, else x2; of a condition alone the places where it is."""
+    if x1 is None:
+        return functions.where(condition)
+    return functions.where(condition.to(dt.bool_), *alike(x1, x2))
+
+
+_TWO = {
+    name: _of_two(name, getattr(functions, ours or name))
+    for name, _, ours in (word.partition(":") for word in OF_TWO.split())
+}
+_ONE = {
+    name: getattr(functions, ours or name)
+    for name, _, ours in (word.partition(":") for word in OF_ONE.split())
+}
+globals().update(_TWO | _ONE)
+NAMES = {"clip", "imag", "round", "where", *_TWO, *_ONE}

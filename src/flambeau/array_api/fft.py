@@ -1,0 +1,49 @@
+"""The array API's extension of Fourier transforms."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import fft as _ours
+from ..tensor import Tensor
+
+
+def _of_one(name: str) -> Callable[..., Tensor]:
+    def call(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+        return getattr(_ours, name)(x, n=n, dim=axis, norm=norm)
+
+    call.__name__ = name
+    call.__doc__ = f"torch.fft's {name} along an axis, cut or filled up to n."
+    return call
+
+
+def _of_several(name: str) -> Callable[..., Tensor]:
+    def call(x: Tensor, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Tensor:
+        return getattr(_ours, name)(x, s=s, dim=axes, norm=norm)
+
+    call.__name__ = name
+    call.__doc__ = f"torch.fft's {name} along axes (None: the last len(s), or all), cut or filled up to s."
+    return call
+
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(_of_one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
+fftn, ifftn, rfftn, irfftn = map(_of_several, ("fftn", "ifftn", "rfftn", "irfftn"))
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of fft's result, in cycles a unit of d, the spacing. -> [n]"""
+    return _ours.fftfreq(n, d, dtype=dtype, device=device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of rfft's result, in cycles a unit of d, the spacing. -> [n // 2 + 1]"""
+    return _ours.rfftfreq(n, d, dtype=dtype, device=device)
+
+
+def fftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
+    """Frequency 0 moved to the middle of axes (None: of all)."""
+    return _ours.fftshift(x, dim=axes)
+
+
+def ifftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
+    """What fftshift undoes."""
+    return _ours.ifftshift(x, dim=axes)

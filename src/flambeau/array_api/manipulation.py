@@ -1,0 +1,113 @@
+"""The array API's functions that move elements, and take some."""
+
+from math import prod
+from typing import Any
+
+from .. import functions
+from ..errors import IndexError, ValueError
+from ..tensor import Tensor
+from .elementwise import alike
+
+
+def reshape(x: Tensor, /, shape: Any, *, copy: bool | None = None) -> Tensor:
+    """The same elements in another shape; with copy, as a tensor of its own."""
+    made = x.reshape(_axes(shape))
+    return made.clone() if copy else made
+
+
+def permute_dims(x: Tensor, /, axes: Any) -> Tensor:
+    """The axes in another order."""
+    return x.permute(tuple(axes))
+
+
+def expand_dims(x: Tensor, /, *, axis: Any = 0) -> Tensor:
+    """An axis of size 1 put in, or several: places of the result. IndexError for one that is outside."""
+    axes, rank = _axes(axis), x.ndim + len(_axes(axis))
+    for a in axes:
+        if not -rank <= a < rank:
+            raise IndexError(f"expand_dims(axis={axis}): {a} is out of range: use {-rank} to {rank - 1}")
+    places = {a % rank for a in axes}
+    if len(places) < len(axes):
+        raise ValueError(f"expand_dims(axis={axis}): a place comes twice: name each once")
+    rest = iter(x.shape)
+    return x.reshape(tuple(1 if d in places else next(rest) for d in range(rank)))
+
+
+def squeeze(x: Tensor, /, axis: Any) -> Tensor:
+    """Axes of size 1 taken out. ValueError for one of another size."""
+    for a in _axes(axis):
+        if x.shape[a] != 1:
+            raise ValueError(f"squeeze(axis={axis}): axis {a} has size {x.shape[a]}, not 1")
+    return x.squeeze(_axes(axis))
+
+
+def broadcast_to(x: Tensor, /, shape: Any) -> Tensor:
+    """Repeated to a shape, without copying."""
+    return x.expand(_axes(shape))
+
+
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+    """Each repeated to the shape of all."""
+    return list(functions.broadcast_tensors(*arrays))
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
+    """Arrays one after another along an axis; None: flattened."""
+    if axis is None:
+        return functions.cat(alike(*(x.reshape(-1) for x in arrays)), 0)
+    return functions.cat(alike(*arrays), axis)
+
+
+def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
+    """Arrays along a new axis."""
+    return functions.stack(alike(*arrays), axis)
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices of an axis."""
+    return tuple(x.unbind(axis))
+
+
+def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
+    """The elements of axes (None: all) in reverse order."""
+    return x.flip(tuple(range(x.ndim)) if axis is None else _axes(axis))
+
+
+def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
+    """Axes moved to other places."""
+    return x.movedim(source, destination)
+
+
+def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
+    """Elements moved on along axes, the last to the front; None: of all in a row."""
+    if axis is not None and isinstance(shift, int) and not isinstance(axis, int):
+        shift = (shift,) * len(axis)
+    return x.roll(shift, axis)
+
+
+def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+    """Each element of an axis (None: of all in a row) as often as `repeats` says."""
+    return x.repeat_interleave(repeats, axis)
+
+
+def tile(x: Tensor, repetitions: Any, /) -> Tensor:
+    """The whole array side by side, as often as said for each axis."""
+    return x.tile(*_axes(repetitions))
+
+
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Whole slices of an axis at the indices. ValueError without an axis where there are several."""
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"take(axis=None): the array has {x.ndim} axes: name one")
+    return x[(*[slice(None)] * ((axis or 0) % x.ndim), indices)]
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """An element of the axis for each index."""
+    if prod(indices.shape) and indices.dtype.kind != "i":
+        indices = indices.long()
+    return x.take_along_dim(indices, axis)
+
+
+def _axes(axis: Any) -> tuple[int, ...]:
+    return (int(axis),) if hasattr(axis, "__index__") else tuple(map(int, axis))

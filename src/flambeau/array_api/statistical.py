@@ -1,0 +1,127 @@
+"""The array API's functions that reduce and accumulate."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import functions
+from ..core import dtype as dt
+from ..tensor import Tensor
+
+
+def _reduced(name: str, text: str) -> Callable[..., Tensor]:
+    """The method of a name with the standard's words for its arguments; no axes (an empty tuple) are none."""
+
+    def call(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+        x, axis, keepdims = _with_axes(x, axis, keepdims)
+        return getattr(x, name)(dim=axis, keepdim=keepdims)
+
+    call.__name__, call.__doc__ = {"amax": "max", "amin": "min"}.get(name, name), text
+    return call
+
+
+def _with_axes(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]:
+    if axis is None:
+        return x, tuple(range(x.ndim)) or None, keepdims
+    if not isinstance(axis, int) and not len(axis):
+        return x.unsqueeze(0), 0, False
+    return x, axis, keepdims
+
+
+all = _reduced("all", "Whether all elements of axes (None: of all) are true.")
+any = _reduced("any", "Whether an element of axes (None: of all) is true.")
+max = _reduced("amax", "The largest element of axes (None: of all).")
+min = _reduced("amin", "The smallest element of axes (None: of all).")
+mean = _reduced("mean", "The mean of axes (None: of all).")
+
+
+def _summed(name: str, text: str) -> Callable[..., Tensor]:
+    def call(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+        wanted = _sum_dtype(x, dtype)
+        x, axis, keepdims = _with_axes(x.to(wanted), axis, keepdims)
+        if name == "prod" and isinstance(axis, tuple):
+            return _product(x, axis, keepdims).to(wanted)
+        return getattr(x, name)(dim=axis, keepdim=keepdims).to(wanted)
+
+    call.__name__, call.__doc__ = name, text
+    return call
+
+
+def _product(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """The product over several axes, one by one."""
+    for a in sorted((a % x.ndim for a in axes), reverse=True):
+        x = x.prod(dim=a, keepdim=keepdims)
+    return x
+
+
+def _sum_dtype(x: Tensor, dtype: Any) -> dt.DType:
+    """The dtype that sums of x have: that which is asked for, else integers in 64 bits."""
+    if dtype is not None:
+        return dt.as_dtype(dtype)
+    return {"u": dt.uint64, "i": dt.int64, "b": dt.int64}.get(x.dtype.kind, x.dtype)
+
+
+sum = _summed("sum", "The sum of axes (None: of all); of integers in 64 bits.")
+prod = _summed("prod", "The product of axes (None: of all); of integers in 64 bits.")
+
+
+def var(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The variance of axes (None: of all), divided by n - correction."""
+    x, axis, keepdims = _with_axes(x, axis, keepdims)
+    return x.var(dim=axis, correction=correction, keepdim=keepdims)
+
+
+def std(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The standard deviation of axes (None: of all), divided by n - correction."""
+    x, axis, keepdims = _with_axes(x, axis, keepdims)
+    return x.std(dim=axis, correction=correction, keepdim=keepdims)
+
+
+def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the largest element of an axis; None: of all in a row."""
+    return _place(x, "argmax", axis, keepdims)
+
+
+def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the smallest element of an axis; None: of all in a row."""
+    return _place(x, "argmin", axis, keepdims)
+
+
+def _place(x: Tensor, name: str, axis: int | None, keepdims: bool) -> Tensor:
+    if axis is not None:
+        return getattr(x, name)(dim=axis, keepdim=keepdims)
+    place = getattr(x.reshape(-1), name)(dim=0)
+    return place.reshape((1,) * x.ndim) if keepdims else place
+
+
+def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements of axes (None: of all) are not 0."""
+    return sum(x != 0, axis=axis, keepdims=keepdims)
+
+
+def _accumulated(name: str, start: int, text: str) -> Callable[..., Tensor]:
+    def call(
+        x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    ) -> Tensor:
+        if axis is None:
+            x, axis = x.reshape(-1) if x.ndim != 1 else x, 0
+        wanted = _sum_dtype(x, dtype)
+        y = getattr(x.to(wanted), name)(axis).to(wanted)
+        if not include_initial:
+            return y
+        first = list(y.shape)
+        first[axis] = 1
+        return functions.cat([Tensor.full(tuple(first), start, dtype=y.dtype, device=y.device), y], axis)
+
+    call.__name__, call.__doc__ = f"cumulative_{name[3:]}", text
+    return call
+
+
+cumulative_sum = _accumulated("cumsum", 0, "Sums of the elements of an axis up to each, or from 0 on.")
+cumulative_prod = _accumulated("cumprod", 1, "Products of the elements of an axis up to each, or from 1 on.")
+
+
+def diff(
+    x: Tensor, /, n: int = 1, axis: int = -1, *, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours along an axis, n times over."""
+    return x.diff(n=n, dim=axis, prepend=prepend, append=append)
