@@ -93,6 +93,37 @@ def test_attention_by_numpy(device):
     np.testing.assert_allclose(again.numpy(), want, atol=5e-6)
 
 
+HELD = {  # masks [3, 3] of which row 1 is the lowest number, or nothing; what row 1 sees
+    "lowest": (np.float32([[0] * 3, [np.finfo("f4").min] * 3, [0, 1, 2]]), {}, 1 / 3),
+    "minus infinity": (np.float32([[0] * 3, [-np.inf] * 3, [0, 1, 2]]), {}, 0),
+    "bools": (np.array([[False] * 3, [True] * 3, [False, True, False]]), {}, 0),
+    "padding": (None, {"key_padding_mask": np.array([[True] * 3])}, 0),
+}
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+@pytest.mark.parametrize("name", HELD)
+def test_weights_that_are_wanted_change_no_result(name, p, device):
+    mask, more, seen = HELD[name]
+    layer = nn.MultiheadAttention(4, 2, dropout=p, batch_first=True, device=device)
+    x = fb.tensor(drawn(1, 3, 4), device=device, requires_grad=True)
+    masks = {n: fb.tensor(m, device=device) for n, m in ({"attn_mask": mask} | more).items() if m is not None}
+
+    def run(**how):
+        fb.manual_seed(5)
+        y, weights = layer(x, x, x, **masks, **how)
+        return y, weights, y.square().sum().backward()[x]
+
+    (a, none, ga), (b, weights, gb) = run(need_weights=False), run(average_attn_weights=False)
+    assert none is None
+    np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-6)
+    np.testing.assert_allclose(ga.numpy(), gb.numpy(), atol=1e-5)
+    assert np.isfinite(b.numpy()).all() and np.isfinite(gb.numpy()).all()
+    if not p:
+        np.testing.assert_allclose(weights.numpy()[0, :, 1], seen, atol=1e-6)
+        np.testing.assert_allclose(layer(x, x, x, **masks)[1].numpy(), weights.numpy().mean(1), atol=1e-6)
+
+
 def test_attention_as_a_function_beside_torch(torch, on_numpy):
     def run(f):
         def call(q, k, v, *w):

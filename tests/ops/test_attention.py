@@ -203,6 +203,56 @@ def test_short_causal_rows_take_low_tiles(length, d, causal, taken, gpu):
     assert [chosen[kind] for kind in ("forward", "queries", "keys")] == taken
 
 
+LOW = float(np.finfo("f4").min)
+
+
+def weighed_by(q, k, v, mask, g):
+    """Attention and its gradients by the formula: what is added to float32's lowest number is lost."""
+    s = (q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]) + mask).astype("f4").astype("f8")
+    w = np.exp(s - np.maximum(s.max(-1, keepdims=True), LOW))
+    total = w.sum(-1, keepdims=True)
+    w = w / np.where(total == 0, 1, total)
+    y = w @ v
+    z = w * (g @ np.swapaxes(v, -1, -2) - (g * y).sum(-1, keepdims=True)) / np.sqrt(q.shape[-1])
+    return y, z @ k, np.swapaxes(z, -1, -2) @ q, np.swapaxes(w, -1, -2) @ g
+
+
+@pytest.mark.parametrize(
+    "variant", ["cpu", "stored", *in_turn(["streamed", "rows", "64x64.8x8.16.1", "few"], 2)]
+)
+def test_rows_of_the_lowest_numbers_are_means(variant, gpu, forced, monkeypatch):
+    """Rows with float32's lowest number, -1e9 or -inf in every place, or in some."""
+    rng = np.random.default_rng(4)
+    q, k, v, g = (rng.normal(size=(2, n, 8)).astype("f4") for n in (6, 9, 9, 6))
+    mask = np.zeros((6, 9), "f4")
+    mask[0, :4], mask[1], mask[2], mask[3], mask[4] = LOW, LOW, -np.inf, LOW, -1e9
+    mask[3, 5:] = -np.inf
+    device = "cpu" if variant == "cpu" else gpu
+
+    def run():
+        xs = [fb.tensor(x, device=device, requires_grad=True) for x in (q, k, v)]
+        y = sdpa(*xs, attn_mask=fb.tensor(mask, device=device))
+        grads = (y * fb.tensor(g, device=device)).sum().backward()
+        by_ops = (sdpa(*xs, attn_mask=fb.tensor(mask, device=device)) * fb.tensor(g, device=device)).sum()
+        by_ops = by_ops.backward(create_graph=True)
+        return values(y, *(grads[x] for x in xs), *(by_ops[x] for x in xs))
+
+    if variant in ("stored", "streamed"):
+        with planned_for(gpu, software=True):
+            monkeypatch.setattr(choose, "forced", lambda: {"scores": variant})
+            made = run()
+    elif variant == "cpu":
+        made = run()
+    else:
+        with forced(variant):
+            made = run()
+    want = weighed_by(*(x.astype("f8") for x in (q, k, v)), mask.astype("f8"), g.astype("f8"))
+    for got, right in zip(made, (*want, *want[1:]), strict=True):
+        check(got, right, 2e-6, variant)
+    np.testing.assert_allclose(made[0][:, 1], v.mean(1), atol=1e-6)
+    assert not made[0][:, 2].any()
+
+
 def test_huge_scores(gpu, forced):
     q, k, v = (np.random.default_rng(3).normal(size=(2, 40, 16)).astype("f4") for _ in range(3))
     want = attention(q.astype("f8") * 1e18, k.astype("f8") * 1e15, v.astype("f8"))

@@ -26,6 +26,8 @@ PLAIN, REAL = Unit("plain", 16, 16, 16, 32), Unit("subgroup", 16, 16, 16, 32)
 RNG = np.random.default_rng(0)
 KEEP = RNG.random((70, 75)) > 0.4
 KEEP[2] = False  # a row without any key
+LOW = RNG.normal(size=(70, 75)).astype("f4")
+LOW[1], LOW[2], LOW[3], LOW[4:9, :70], LOW[5, 70:] = -3.4028235e38, -np.inf, -1e9, -np.inf, -3.4028235e38
 GROWING = np.linspace(-60, 60, 75, dtype="f4")[None] * np.linspace(-1, 1, 70, dtype="f4")[:, None]
 CASES = {  # lengths, keys, features of keys and values, mask, options
     "plain": (128, 64, 64, 64, None, {}),
@@ -34,6 +36,7 @@ CASES = {  # lengths, keys, features of keys and values, mask, options
     "causal from a place on": (40, 75, 32, 32, None, {"is_causal": True, "start": 35}),
     "bool mask": (70, 75, 64, 32, KEEP, {}),
     "additive mask, softcap": (70, 75, 32, 32, RNG.normal(size=(4, 70, 75)).astype("f4"), {"softcap": 2.0}),
+    "lowest mask": (70, 75, 32, 32, LOW, {}),
     "growing scores": (70, 75, 32, 32, GROWING, {}),
     "large scores": (70, 75, 32, 32, None, {"scale": 40.0}),
     "short causal": (70, 70, 32, 32, None, {"is_causal": True}),
@@ -82,7 +85,7 @@ def test_against_the_formula(case, units):
     assert error < 6e-4, f"{case}: {error:.1e}"
 
 
-@pytest.mark.parametrize("case", in_turn(["additive mask, softcap", "short causal"], 2))
+@pytest.mark.parametrize("case", in_turn(["additive mask, softcap", "short causal", "lowest mask"], 3))
 def test_gradients_are_made_on_units(case, units):
     """Against the same by Tensor ops in float32, of a loss whose slopes have few digits in float16."""
     arrays, mask, options = made(case, np.random.default_rng(2))

@@ -6,6 +6,13 @@ from flambeau.core.op import part_of
 
 from .row import COMPOSED, OPS, In, Row
 
+LOWEST = float(np.finfo("f4").min)
+
+
+def _added(s, mask):
+    """What is far below 0 in float32 loses what is added to it."""
+    return np.where(mask < -1e8, np.broadcast_to(mask, s.shape), s + mask)
+
 
 def attention(q, k, v, mask=None, is_causal=False, scale=None, softcap=None, enable_gqa=False):
     """The formula, with all scores at once; rows without keys give 0."""
@@ -14,10 +21,10 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, softcap=None, ena
     s = q @ np.swapaxes(k, -1, -2) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
     s = s if softcap is None else softcap * np.tanh(s / softcap)
     if mask is not None:
-        s = np.where(mask, s, -np.inf) if mask.dtype.kind == "b" else s + mask
+        s = np.where(mask, s, -np.inf) if mask.dtype.kind == "b" else _added(s, mask)
     if is_causal:
         s = np.where(np.tril(np.ones(s.shape[-2:], bool)), s, -np.inf)
-    w = np.exp(s - np.maximum(s.max(-1, keepdims=True), -1e9))
+    w = np.exp(s - np.maximum(s.max(-1, keepdims=True), LOWEST))
     total = w.sum(-1, keepdims=True)
     return w / np.where(total == 0, 1, total) @ v
 
@@ -41,7 +48,7 @@ def gradient(name, part=""):
 
     def call(q, k, v, g):
         y = q._attention(k, v, **ATTRS)
-        rows = COMPOSED["stack"]([part_of(OPS["_norms"], y), (y * g).sum(-1)], -1)
+        rows = COMPOSED["cat"]([part_of(OPS["_norms"], y), (y * g).sum(-1, keepdim=True)], -1)
         made = OPS[name](q, k, v, g, rows, **ATTRS)
         return part_of(OPS[part], made) if part else made
 
@@ -55,7 +62,8 @@ def of_group(x):
 def norms(q, k, v):
     s = 3 * np.tanh(q @ np.swapaxes(np.repeat(k, 2, 0), 1, 2) * 0.5 / 3)
     s = np.where(np.tril(np.ones((5, 7), bool)), s, -np.inf)
-    return np.log(np.exp(s).sum(-1))
+    best = s.max(-1)
+    return np.stack([best, np.log(np.exp(s - best[..., None]).sum(-1))], -1)
 
 
 def put(table, rows, start):

@@ -1,5 +1,7 @@
 //# What the attention kernels share: staging of rows, one vec4 of a row, and the score of a query and a key.
 
+//% import "attention/_scores.wgsl" as scoring
+
 //# `tile` rows of a buffer of [kv heads, keys, width] vec4s into workgroup memory, zero past the last
 {% macro stage(to, from, width, tile, threads, rows="keys", base="kv") -%}
     for (var i = lid.x; i < {{ tile * width }}u; i += {{ threads }}u) {
@@ -54,15 +56,20 @@
 {% if o.bias == "bool" %}
       ok{{ t }} = ok{{ t }} & (b{{ t }} != 0u);
 {% else %}
-      s{{ t }} += b{{ t }};
-      ok{{ t }} = ok{{ t }} & (b{{ t }} > -3.4e38);
+      s{{ t }} += select(b{{ t }}, {{ scoring.LEAST }}, b{{ t }} < {{ scoring.LEAST }});
+      ok{{ t }} = ok{{ t }} & !(b{{ t }} < {{ scoring.MASKED }});
 {% endif %}
 {% endif %}
       s{{ t }} = select(-3.4028234e38, s{{ t }}, ok{{ t }});
 {%- endmacro %}
 
+//# the weight of score s<t>, by the two numbers of its row's norm
+{% macro weight(t, top, total) -%}
+select(0.0, exp(min(s{{ t }} - {{ top }}, 0.0) - {{ total }}), ok{{ t }})
+{%- endmacro %}
+
 //# z<t>: the slope of score s<t>, from its weight and the sum of h<t>'s vec4
-{% macro slope(t, o, norm="norm", delta="delta") -%}
-      let w{{ t }} = select(0.0, exp(s{{ t }} - {{ norm }}), ok{{ t }});
+{% macro slope(t, o, top="top", total="total", delta="delta") -%}
+      let w{{ t }} = {{ weight(t, top, total) }};
       let z{{ t }} = w{{ t }} * (h{{ t }}.x + h{{ t }}.y + h{{ t }}.z + h{{ t }}.w - {{ delta }}){{ " * (1.0 - u%d * u%d)" % (t, t) if o.softcap }};
 {%- endmacro %}

@@ -4,6 +4,15 @@
 //# below every score: a row whose best is here has no key; what is masked is lower still, and its weight is 0
 {% set BOTTOM = "-1.7e38" %}
 {% set MASKED = "-3.4028234e38" %}
+//# what a lower bias counts as, but for minus infinity, which masks: in powers of two it is above BOTTOM still
+{% set LEAST = "-1e38" %}
+
+//# The norm of a row, for gradients: out1 has its best score (more than all where it has no key) and the logarithm of
+//# its weights' sum. Apart, since a best score far from 0 has no digits left for it.
+{% macro norm(row, top, total, empty) -%}
+    out1[({{ row }}) * 2u] = select({{ top }}, 3.4028234e38, {{ empty }});
+    out1[({{ row }}) * 2u + 1u] = select(log({{ total }}), 0.0, {{ empty }});
+{%- endmacro %}
 
 //# where the bias of this head starts: its strides are 0 along dims of size 1
 {% macro bias_head(o) -%}
@@ -48,8 +57,9 @@
 {% if o.bias == "bool" %}
       s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, b != vec4<u32>(0u));
 {% else %}
-      let biased = fma(b, vec4<f32>(1.4426950408889634), s{{ h }}_{{ j }});
-      s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>(-3.4e38));
+      let held = select(b, vec4<f32>({{ LEAST }}), b < vec4<f32>({{ LEAST }}));
+      let biased = fma(held, vec4<f32>(1.4426950408889634), s{{ h }}_{{ j }});
+      s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>({{ MASKED }}));
 {% endif %}
     }
 {% endif %}
@@ -81,7 +91,7 @@
 {% if o.bias == "bool" %}
       s = select({{ MASKED }}, s, b != 0u);
 {% else %}
-      s = select(fma(b, 1.4426950408889634, s), {{ MASKED }}, b < -3.4e38);
+      s = select(fma(select(b, {{ LEAST }}, b < {{ LEAST }}), 1.4426950408889634, s), {{ MASKED }}, b < {{ MASKED }});
 {% endif %}
 {% endif %}
       s = select({{ MASKED }}, s, (key < end){{ " & (key <= r % p.queries + begin)" if o.causal }});

@@ -1,6 +1,7 @@
 //# What attention on matrix units does to rows: a lane's scores, and results whose row's best score has grown far.
 //% import "lib/subgroup_matrix.wgsl" as units
 //% import "attention/_subgroup_memory.wgsl" as on
+//% import "attention/_scores.wgsl" as scoring
 
 //# s<c>: the lane's row (of a query, or of a key) as pairs of columns in the lane's order, from `column` of the strip's on
 {% macro read(u, s="s", column=0) -%}
@@ -27,8 +28,9 @@
 //% if o.bias == "bool"
         s{{ c }} = select(vec2<f32>({{ masked }}), s{{ c }}, b != vec2<u32>(0u));
 //% else
-        let biased = fma(b, vec2<f32>(1.4426950408889634), s{{ c }});
-        s{{ c }} = select(biased, vec2<f32>({{ masked }}), b < vec2<f32>(-3.4e38));
+        let held = select(b, vec2<f32>({{ scoring.LEAST }}), b < vec2<f32>({{ scoring.LEAST }}));
+        let biased = fma(held, vec2<f32>(1.4426950408889634), s{{ c }});
+        s{{ c }} = select(biased, vec2<f32>({{ masked }}), b < vec2<f32>({{ masked }}));
 //% endif
       }
 //% endif

@@ -49,16 +49,18 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
         a{{ t }} *= p.scale;
 {{ at.finish(t, "a%d" % t, "key", "query%d" % t, o) }}
         ok{{ t }} = ok{{ t }} & (first + j + {{ t }}u < p.queries);
-        let norm{{ t }} = in4[(head * p.queries + query{{ t }}) * 2u];
+        let side{{ t }} = (head * p.queries + query{{ t }}) * 3u;
+        let top{{ t }} = in4[side{{ t }}];
+        let total{{ t }} = in4[side{{ t }} + 1u];
 //% if of == "key"
-        let delta{{ t }} = in4[(head * p.queries + query{{ t }}) * 2u + 1u];
+        let delta{{ t }} = in4[side{{ t }} + 2u];
         var h{{ t }} = v0 * {{ at.cell("slopes" if staged else "in3", t, e, 0) }};
 //% for c in range(1, e)
         h{{ t }} = fma(v{{ c }}, {{ at.cell("slopes" if staged else "in3", t, e, c) }}, h{{ t }});
 //% endfor
-{{ at.slope(t, o, "norm%d" % t, "delta%d" % t) }}
+{{ at.slope(t, o, "top%d" % t, "total%d" % t, "delta%d" % t) }}
 //% else
-        let z{{ t }} = select(0.0, exp(s{{ t }} - norm{{ t }}), ok{{ t }});
+        let z{{ t }} = {{ at.weight(t, "top%d" % t, "total%d" % t) }};
 //% endif
 //% for c in range(wanted)
         y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged

@@ -37,9 +37,10 @@
   for (var first = start; first < p.queries; first += {{ t.width }}u) {
     let seen = {{ "select(0u, p.queries, first >= row0 + %du)" % t.height if o.causal else "p.queries" }};
 //% for j in range(t.cols)
-    let pair{{ j }} = (head * p.queries + min(first + tx + {{ j * t.tx }}u, p.queries - 1u)) * 2u;
-    let norm{{ j }} = in4[pair{{ j }}] * 1.4426950408889634;
-    let delta{{ j }} = in4[pair{{ j }} + 1u];
+    let side{{ j }} = (head * p.queries + min(first + tx + {{ j * t.tx }}u, p.queries - 1u)) * 3u;
+    let top{{ j }} = in4[side{{ j }}] * 1.4426950408889634;
+    let total{{ j }} = in4[side{{ j }} + 1u] * 1.4426950408889634;
+    let delta{{ j }} = in4[side{{ j }} + 2u];
 //% for h in range(t.rows // 4)
     var s{{ h }}_{{ j }} = vec4<f32>(0);
     var z{{ h }}_{{ j }} = vec4<f32>(-delta{{ j }});
@@ -48,7 +49,7 @@
 {{ tiles.dots("s", k, q, t) }}
 {{ scoring.scores(t, o, "key", true) }}
 //% for h, j in product(range(t.rows // 4), range(t.cols))
-    s{{ h }}_{{ j }} = exp2(s{{ h }}_{{ j }} - norm{{ j }});
+    s{{ h }}_{{ j }} = exp2(min(s{{ h }}_{{ j }} - top{{ j }}, vec4<f32>(0)) - total{{ j }});
 //% endfor
 {{ tiles.sums("y", "s", along_g, t) }}
 {{ tiles.dots("z", v, g, t) }}

@@ -1,6 +1,6 @@
 //# The gradient of attention by its queries: a thread a query row; the scores are computed again (Dao et al., 2022).
-//# in0 q, in1 k, in2 v, in3 the result's gradient [heads, queries, e], in4 [heads, queries, 2]: logarithm of the row's
-//# sum, and the sum of result * gradient.
+//# in0 q, in1 k, in2 v, in3 the result's gradient [heads, queries, e], in4 [heads, queries, 3]: the row's norm, and the
+//# sum of result * gradient.
 //% extends "launch.wgsl"
 //% import "attention/_rows.wgsl" as at
 //% import "attention/_scores.wgsl" as scoring
@@ -19,8 +19,9 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   let kv = head / p.group;
 {{ scoring.bias_head(o) }}
   let place = head * p.queries + query;
-  let norm = in4[place * 2u];
-  let delta = in4[place * 2u + 1u];
+  let top = in4[place * 3u];
+  let total = in4[place * 3u + 1u];
+  let delta = in4[place * 3u + 2u];
 //% for c in range(d)
   let q{{ c }} = in0[place * {{ d }}u + {{ c }}u] * p.scale;
   var y{{ c }} = vec4<f32>(0);

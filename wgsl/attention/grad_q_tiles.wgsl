@@ -27,10 +27,11 @@
 //% for h in range(t.rows // 4)
   let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
 //% for c in "xyzw"
-  let row{{ h }}{{ c }} = (head * p.queries + min(query{{ h }}.{{ c }}, p.queries - 1u)) * 2u;
+  let row{{ h }}{{ c }} = (head * p.queries + min(query{{ h }}.{{ c }}, p.queries - 1u)) * 3u;
 //% endfor
-  let norm{{ h }} = 1.4426950408889634 * vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }}]{% endfor %});
-  let delta{{ h }} = vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }} + 1u]{% endfor %});
+  let top{{ h }} = 1.4426950408889634 * vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }}]{% endfor %});
+  let total{{ h }} = 1.4426950408889634 * vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }} + 1u]{% endfor %});
+  let delta{{ h }} = vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }} + 2u]{% endfor %});
 //% endfor
   let end = {{ "min(p.keys, row0 + %du)" % t.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
@@ -43,7 +44,7 @@
 {{ scoring.scores(t, o, slope=true) }}
 {{ tiles.dots("z", g, v, t) }}
 //% for h, j in product(range(t.rows // 4), range(t.cols))
-    z{{ h }}_{{ j }} *= exp2(s{{ h }}_{{ j }} - norm{{ h }}){{ " * c%d_%d" % (h, j) if o.softcap }};
+    z{{ h }}_{{ j }} *= exp2(min(s{{ h }}_{{ j }} - top{{ h }}, vec4<f32>(0)) - total{{ h }}){{ " * c%d_%d" % (h, j) if o.softcap }};
 //% endfor
 {{ tiles.sums("o", "z", along, t) }}
   }

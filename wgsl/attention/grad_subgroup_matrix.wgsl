@@ -1,5 +1,5 @@
 //# The gradients of attention/subgroup_matrix.wgsl by queries, keys or values (`of`): a subgroup has rows of queries or of keys as
-//# fragments and meets blocks of the others. Scores are made again, of known norms; weights and the slopes of scores are
+//# fragments and meets blocks of the others. Scores are made again, and weights of them by known norms; weights and the slopes of scores are
 //# multiplied by the same blocks, read the other way.
 //# The slopes of scores become float16, so a small gradient is scaled up by a power of two first.
 //% extends "launch.wgsl"
@@ -18,7 +18,7 @@
 //% endblock
 //% block shared
 {{ units.memory(u.unit, u.elements, 0) }}
-var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
+var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
 //% endblock
 //% block work
 //% set by_query = of == "query"
@@ -42,9 +42,10 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 //% if by_query
   let head = line;
   let kv = head / p.group;
-  let pair = (head * p.queries + min(query, p.queries - 1u)) * 2u;
-  let norm = in4[pair] * 1.4426950408889634;
-  let delta = in4[pair + 1u];
+  let side = (head * p.queries + min(query, p.queries - 1u)) * 3u;
+  let top = in4[side] * 1.4426950408889634;
+  let total = in4[side + 1u] * 1.4426950408889634;
+  let delta = in4[side + 2u];
   let start = 0u;
   let end = {{ "min(p.keys, row0 + %du)" % u.height if o.causal else "p.keys" }};
 //% else
@@ -82,8 +83,8 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 {{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
 //% if not by_query
-    if (lid.x < {{ 2 * u.keys }}u) {
-      let side = in4[(head * p.queries + min(first + lid.x % {{ u.keys }}u, p.queries - 1u)) * 2u + lid.x / {{ u.keys }}u];
+    if (lid.x < {{ 3 * u.keys }}u) {
+      let side = in4[(head * p.queries + min(first + lid.x % {{ u.keys }}u, p.queries - 1u)) * 3u + lid.x / {{ u.keys }}u];
       sides[lid.x / 2u][lid.x % 2u] = side;
     }
 //% endif
@@ -107,12 +108,14 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 {{ by_row.read(u) }}
 {{ by_row.scores(u, o, scoring.MASKED, "query" if by_query else "key", of != "value") }}
 //% for c in range(u.keys // 2)
-      s{{ c }} = exp2(s{{ c }} - {{ "norm" if by_query else "sides[%s] * 1.4426950408889634" % on.pair(c) }});
+//% set top = "top" if by_query else "sides[%s] * 1.4426950408889634" % on.pair(c)
+//% set total = "total" if by_query else "sides[%s + %du] * 1.4426950408889634" % (on.pair(c), u.keys // 2)
+      s{{ c }} = exp2(min(s{{ c }} - {{ top }}, vec2<f32>(0)) - {{ total }});
 //% endfor
 //% if of != "value"
 {{ by_row.read(u, "z", u.keys) }}
 //% for c in range(u.keys // 2)
-      s{{ c }} *= (z{{ c }} - {{ "delta" if by_query else "sides[%s + %du]" % (on.pair(c), u.keys // 2) }}){{ " * t%d" % c if o.softcap }};
+      s{{ c }} *= (z{{ c }} - {{ "delta" if by_query else "sides[%s + %du]" % (on.pair(c), u.keys) }}){{ " * t%d" % c if o.softcap }};
 //% endfor
 //% endif
 {{ by_row.weights(u) }}

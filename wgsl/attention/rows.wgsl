@@ -1,6 +1,6 @@
 //# Attention without its scores in memory: a thread a query row, online softmax over blocks of keys (Dao et al., 2022).
 //# Row-major q [heads, queries, d], k [kv heads, keys, d], v [kv heads, keys, e]; out [heads, queries, e]; out1 [heads,
-//# queries] is the logarithm of the row's sum of exponentials, which the gradients need.
+//# queries, 2] is the row's norm, which the gradients need.
 //% extends "launch.wgsl"
 //% import "attention/_rows.wgsl" as at
 //% import "attention/_scores.wgsl" as scoring
@@ -61,6 +61,6 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
     let row_at = (head * p.queries + row) * {{ e }}u;
     let share = select(0.0, 1.0 / total, total > 0.0);
 {{ at.store("o", e, " * share") }}
-    out1[head * p.queries + row] = select(3.4028234e38, top + log(total), total > 0.0);
+{{ scoring.norm("head * p.queries + row", "top", "total", "total <= 0.0") }}
   }
 //% endblock

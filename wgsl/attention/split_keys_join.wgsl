@@ -1,5 +1,6 @@
 //# The pieces of attention/split_keys.wgsl joined: a thread for each vec4 of the result; out1 as in attention/rows.wgsl.
 //% extends "launch.wgsl"
+//% import "attention/_scores.wgsl" as scoring
 //% block work
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i < p.size) {
@@ -20,7 +21,7 @@
     let mean = y * select(1.0 / total, 0.0, empty);
     out[i] = {{ wgsl(out_dtype, 4).store("mean") }};
     if (i % {{ e }}u == 0u) {
-      out1[row] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, empty);
+{{ scoring.norm("row", "top * 0.6931471805599453", "total", "empty") }}
     }
   }
 //% endblock

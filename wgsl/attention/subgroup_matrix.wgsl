@@ -56,6 +56,7 @@
 //% endfor
   var top = {{ scoring.BOTTOM }};
   var total = 0.0;
+  var highest = top;
   let end = {{ "min(p.keys, row0 + %du + begin)" % u.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
 {{ on.declare(u, "k", d) }}
@@ -95,6 +96,7 @@
 {{ by_row.scores(u, o, scoring.MASKED) }}
       let best = {{ by_row.tree("max", 0, u.keys // 2) }};
       let peak = max(best.x, best.y);
+      highest = max(highest, peak);
       fade = 1.0;
       if (peak > top + {{ u.growth }}) {
         if (total > 0.0) {
@@ -127,7 +129,7 @@
   }
   let share = select(1.0 / total, 0.0, total < 0.5);
   if (query < p.queries) {
-    out1[head * p.queries + query] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, total < 0.5);
+{{ scoring.norm("head * p.queries + query", "highest * 0.6931471805599453", "(total * exp2(top - highest))", "total < 0.5") }}
   }
 //# shares lie behind the columns of their rows, which results pass through
   {{ "memory[own + %du] = bitcast<u32>(share)" % u.unit.n if u.unit.kind == "plain" else "sums[own + %du] = share" % u.unit.n }};

@@ -73,12 +73,14 @@
   whole{{ h }} += left[{{ x }}][ty + {{ h * t.ty }}u];
 //% endfor
   let share{{ h }} = select(1.0 / whole{{ h }}, vec4<f32>(0), whole{{ h }} < vec4<f32>(0.5));
-  let norm{{ h }} = select((top{{ h }} + log2(whole{{ h }})) * 0.6931471805599453, vec4<f32>(3.4028234e38), whole{{ h }} < vec4<f32>(0.5));
+  let best{{ h }} = top{{ h }} * 0.6931471805599453;
 //% endfor
 //% for r in range(t.rows)
   if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) {
     if (tx == 0u) {
-      out1[head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}] = norm{{ r // 4 }}.{{ "xyzw"[r % 4] }};
+//% set c = "xyzw"[r % 4]
+{{ scoring.norm("head * p.queries + query%d.%s" % (r // 4, c), "best%d.%s" % (r // 4, c), "whole%d.%s" % (r // 4, c),
+    "whole%d.%s < 0.5" % (r // 4, c)) }}
     }
     let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ e }}u + tx;
 //% for i in range(t.wide)

@@ -5,11 +5,9 @@ from typing import Any
 from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import TypeError, ValueError
-from ..ops.attention.attention import scaled_dot_product_attention
+from ..ops.attention.attention import scaled_dot_product_attention, with_weights
 from ..ops.contract import linear
 from ..ops.join import cat
-from ..ops.random import dropout
-from ..ops.softmax import Softmax
 from ..tensor import Tensor
 from . import init
 from .linear import Linear, new_parameter, positive
@@ -34,16 +32,6 @@ def joined_masks(
         return None if not kept else kept[0] if len(kept) == 1 else kept[0] & kept[1]
     added = [m.where(float("-inf"), 0.0) if m.dtype.kind == "b" else m for m in given]
     return (added[0] if len(added) == 1 else added[0] + added[1]).to(dtype)
-
-
-def _with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
-    """Attention whose weights are wanted: as two products. [b, h, n, d] -> [b, h, n, e], [b, h, n, m]"""
-    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = mask.where(scores, float("-inf")) if mask.dtype.kind == "b" else scores + mask
-    weights = Softmax.softmax(scores, -1)
-    weights = dropout(weights, p) if p else weights
-    return weights @ v, weights
 
 
 @explained
@@ -129,7 +117,8 @@ class MultiheadAttention(Module):
 
         key_padding_mask: True (or -inf) for keys that are none, [b, m]. attn_mask: True where a query may not
         look at a key, or floats that are added to the scores, [n, m] or [b * heads, n, m]. how:
-        average_attn_weights (True) and is_causal (False; attn_mask is the causal one then).
+        average_attn_weights (True) and is_causal (False; attn_mask is the causal one then). A query that may
+        look at no key has the result and the weights 0, with need_weights and without.
         """
         average, causal = how.pop("average_attn_weights", True), how.pop("is_causal", False)
         if how:
@@ -168,7 +157,7 @@ class MultiheadAttention(Module):
         else:
             mask = joined_masks(_seen(attn_mask, more), _seen(padding, more), self.num_heads, q.dtype)
             if need_weights:
-                y, weights = _with_weights(q, k, v, mask, p)
+                y, weights = with_weights(q, k, v, mask, p)
             else:
                 y, weights = scaled_dot_product_attention(q, k, v, mask, p), None
         return self.out_proj(y.transpose(1, 2).flatten(-2)), weights

@@ -15,6 +15,7 @@ from .kv_cache import place_of
 
 NN = ("scaled_dot_product_attention",)
 WIDEST = 256  # elements of a head's row; beyond it a thread's registers do not hold one
+LOWEST = -3.4028234663852886e38  # of float32: added to a whole row it leaves the mean; -inf alone masks
 MOST_SCORES = 1 << 22  # that a software adapter stores
 
 
@@ -44,7 +45,7 @@ def _masked(xp, q, k, start, bias, causal, **attrs):
     if causal:
         rows, columns = (xp.arange(n) for n in s.shape[1:])
         s = xp.where(columns <= rows[:, None] + start, s, -inf)
-    padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=-3.4e38)
+    padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=LOWEST)
     return s, xp.max(padded, axis=-1, keepdims=True)
 
 
@@ -61,17 +62,18 @@ def _reference(xp, q, k, v, *others, placed, **attrs):
 def _norms(xp, y, q, k, v, *others, placed, **attrs):
     s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
     total = xp.exp(s - top).sum(-1)
-    return xp.where(total > 0, top[..., 0] + xp.log(xp.where(total > 0, total, 1)), 3.4028234e38)
+    norms = xp.where(total > 0, top[..., 0], -LOWEST), xp.log(xp.where(total > 0, total, 1))
+    return xp.stack(norms, axis=-1)
 
 
 def _weights(q, k, v, start, bias, causal, **attrs):
     """The attention weights in Tensor ops, and the derivative of softcap."""
     s = _plain(q, k, bias, **attrs, where=lambda c, a, b: c.where(a, b), tanh=lambda t: t.tanh())
-    ok = s > -3.4e38
+    ok = s >= LOWEST
     if causal:
         rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1) + start
         ok = ok & (type(q).arange(s.shape[2], dtype=dt.int32, device=q.device) <= rows)
-    s = ok.where(s, -3.4e38)
+    s = ok.where(s, LOWEST)
     w = ok.where((s - s.amax(-1, keepdim=True).detach()).exp(), 0.0)
     total = w.sum(-1, keepdim=True)
     return w / (total + (total == 0))
@@ -84,14 +86,21 @@ def _grad(g, y, q, k, v, *others, placed, **attrs):
         return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
     units = q.device.kind == "gpu" and launches.slopes_on_units(q.device.limits, (q, k, v), attrs["causal"])
     g, back = _in_range(g) if units else (g, None)
-    norms, delta = part_of(Attention._norms, y), (g.float() * y.float()).sum(-1)
-    rows = norms.unsqueeze(-1)._pad((0, 0, 0), (0, 0, 1)) + delta.unsqueeze(-1)._pad((0, 0, 1), (0, 0, 0))
+    norms, delta = _reached(part_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
+    rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     given = (q, k, v, g, rows, *others)
     by_key = Attention._keys(*given, placed=False, **attrs)
     by_value = part_of(Attention._values, by_key)
     grads = (Attention._queries(*given, placed=False, **attrs), by_key, by_value)
     grads = grads if back is None else [(x.float() * back).to(x.dtype) for x in grads]
     return [*grads, *[None] * len(others)]
+
+
+def _reached(norms):
+    """Norms whose best scores, where they are large, are less by more than kernels round scores differently:
+    a score that is as large again then weighs as much as the best."""
+    size = norms.abs()
+    return (size > 1e6).where((norms - size * 5e-7).maximum(LOWEST), norms)
 
 
 def _in_range(g):
@@ -135,9 +144,9 @@ def _part(at):
         group = q.shape[0] // max(k.shape[0], 1)
         start, bias = _parted(others, placed)
         s, _ = _masked(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
-        w = xp.exp(s - rows[..., :1]).reshape(-1, group, *s.shape[1:])
+        w = xp.exp(xp.minimum(s - rows[..., :1], 0) - rows[..., 1:2]).reshape(-1, group, *s.shape[1:])
         g, q1, k1 = slope.reshape(-1, group, *slope.shape[1:]), q.reshape(-1, group, *q.shape[1:]), k[:, None]
-        z = w * (g @ v[:, None].swapaxes(-1, -2) - rows[..., 1:].reshape(-1, group, s.shape[1], 1))
+        z = w * (g @ v[:, None].swapaxes(-1, -2) - rows[..., 2:].reshape(-1, group, s.shape[1], 1))
         if softcap is not None:
             z = z * (1 - xp.tanh(q1 @ k1.swapaxes(-1, -2) * (scale / softcap)) ** 2)
         made = (
@@ -168,9 +177,13 @@ class Attention(Family):
         """Attention of flattened heads; others: the first query's place where `placed`, a bias."""
         return (self, key, value, *others), attrs
 
-    # the logarithm of each row's sum of exponentials, which gradients need
+    # each row's best score and the logarithm of the sum of exp(score - best), which gradients need
     _norms = Op(
-        "part", part="norms", shape=lambda y, q, *_, **__: q[:2], dtype=lambda *_, **__: dt.float32, xp=_norms
+        "part",
+        part="norms",
+        shape=lambda y, q, *_, **__: (*q[:2], 2),
+        dtype=lambda *_, **__: dt.float32,
+        xp=_norms,
     )
 
     @kernel(
@@ -291,6 +304,19 @@ def scaled_dot_product_attention(
         y = q._attention(k, v, *others, *(() if bias is None else (bias,)), placed=bool(others), **attrs)
     y = y.narrow(-1, 0, e).reshape(*lead, *heads, n, e)
     return y.to(query.dtype)
+
+
+def with_weights(q, k, v, mask, p: float):
+    """scaled_dot_product_attention by its formula, and the weights, as they are behind dropout.
+
+    [b, h, n, d], [b, h, m, d], [b, h, m, e] -> [b, h, n, e], [b, h, n, m]
+    """
+    shape, scale = (*q.shape[:-1], k.shape[-2]), 1 / sqrt(max(q.shape[-1], 1))
+    bias = None if mask is None else _bias(mask, shape, 1, 2)
+    flat = (as_float(x).flatten(0, 1) for x in (q, k, v))
+    w = _weights(*flat, 0, bias, causal=False, scale=scale, softcap=None, heads=shape[1])
+    w = _dropout(w, p).reshape(*shape)
+    return (w @ as_float(v)).to(q.dtype), w.to(q.dtype)
 
 
 def _dropout(w, p: float):

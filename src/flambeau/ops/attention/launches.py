@@ -340,7 +340,7 @@ def _quads(*nodes) -> tuple[int, ...]:
 def forward(limits, *nodes, **attrs) -> list[Launch]:
     """Attention itself, with the norms of its rows."""
     q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
-    also = (Written("norms", prod(q.shape[:2]), dt.float32),)
+    also = (Written("norms", 2 * prod(q.shape[:2]), dt.float32),)
     short = _is_short("forward", nodes, attrs["causal"])
     tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v), short)
     units = subgroup_matrix.fitting(limits, q, v)

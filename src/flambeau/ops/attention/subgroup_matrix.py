@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from ...core import dtype as dt
 
 PITCH = 20  # places of a row of scores: reads of pairs, in turned order, meet no bank twice
-BESIDE = 128  # bytes of workgroup memory for what else a kernel shares
+BESIDE = 192  # bytes of workgroup memory for what else a kernel shares
 
 
 class Units(NamedTuple):
