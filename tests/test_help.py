@@ -1,6 +1,7 @@
 """Turns docstrings into what `help` has to say: each argument that is not plain, and what is raised."""
 
 import ast
+import builtins
 import inspect
 import pydoc
 import re
@@ -167,12 +168,165 @@ def test_tables_are_of_arguments():
 
 
 def test_what_checks_raise_is_told_once():
-    assert docstrings.raises("f", "", ("batched", "pair", "normal_dim", "print")) == [
+    assert docstrings.raises("f", "", ("factor.batched", "conv.pair", "shape.normal_dim", "print")) == [
         "ValueError where leading dims do not fit; where there is neither one number nor one for each dim;"
         " IndexError where there is no such dim"
     ]
-    assert docstrings.raises("f", "TypeError for ints.", ("pair",)) == []
-    assert docstrings.raises("cat", "", ("pair",)) == [f"ValueError where {docstrings.RAISES['cat']}"]
+    assert docstrings.raises("f", "TypeError for ints.", ("conv.pair",)) == []
+    assert docstrings.raises("cat", "", ("conv.pair",)) == [f"ValueError where {docstrings.RAISES['cat']}"]
+
+
+def raised_lines() -> list[tuple[str, object, str]]:
+    """(module and name, entry, line) of each line that says what is raised."""
+    return [
+        (f"{module}.{name}", entry, line)
+        for module in docs.MODULES
+        for name, entry in called(module).items()
+        for line in re.findall(r"^Raises .*\.$", doc_of(entry), re.M)
+    ]
+
+
+def clauses_of(line: str) -> list[str]:
+    """ "ValueError where a; where b; TypeError for c" as three, each with its error."""
+    error, out = "", []
+    for part in line.removeprefix("Raises ").removesuffix(".").split("; "):
+        error = part.split()[0] if part.split()[0] in ERRORS else error
+        out.append(part if part.startswith(error) else f"{error} {part}")
+    return out
+
+
+def checks_of(entry) -> set[str]:
+    """The functions of CHECKS that the body calls, by its syntax tree."""
+    found = body_of(entry)
+    if found is None:
+        return set()
+    f, tree = found
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    functions = [f.__globals__.get(c.id) for c in called if isinstance(c, ast.Name)]
+    functions += [
+        getattr(f.__globals__.get(c.value.id), c.attr, None)
+        for c in called
+        if isinstance(c, ast.Attribute) and isinstance(c.value, ast.Name)
+    ]
+    return {f"{g.__module__.rpartition('.')[2]}.{g.__name__}" for g in functions if inspect.isfunction(g)}
+
+
+def test_no_line_of_what_is_raised_is_cut_short():
+    lines = [(name, c) for name, _, line in raised_lines() for c in clauses_of(line)]
+    assert len(lines) > 500
+    assert [x for x in lines if not re.fullmatch(r"\w+Error (where|for) \S.*\w[\"')]?", x[1])] == []
+
+
+def test_what_is_raised_comes_from_a_check_that_is_called():
+    """A check of another module may have the same name; a row of RAISES is of that function alone."""
+    of_checks = set("; ".join(docstrings.CHECKS.values()).split("; "))
+    wrong = []
+    for name, entry, line in raised_lines():
+        if body_of(entry) is None or docstrings.RAISES.get(getattr(entry, "__name__", ""), "-") in line:
+            continue
+        base = getattr(
+            F, entry.__name__.removesuffix("_").removesuffix("_with_indices"), entry
+        )  # has its text
+        theirs = {
+            row
+            for c in checks_of(entry) | checks_of(base)
+            for row in docstrings.CHECKS.get(c, "").split("; ")
+        }
+        wrong += [(name, c) for c in clauses_of(line) if c in of_checks - theirs]
+    assert wrong == []
+
+
+CPU = {"device": "cpu"}
+X, V = fb.ones(3, 4, **CPU), fb.ones(3, **CPU)
+WHOLE, SQUARE = fb.ones(3, 4, dtype=fb.int32, **CPU), fb.eye(3, **CPU)
+F, linalg = fb.nn.functional, fb.linalg
+RATES = fb.optim.lr_scheduler
+PROVOKED = {  # a check: a call for each of its clauses, in their order
+    "contract._exact": [lambda: fb.mm(X, X), lambda: fb.mm(X, V)],
+    "contract._plus": [lambda: fb.addmm(fb.ones(5, **CPU), X, X.T)],
+    "conv._check_weight": [
+        lambda: F.conv1d(X, fb.ones(2, 2, 1, **CPU)),
+        lambda: F.conv1d(X, fb.ones(1, 1, 1, **CPU), groups=2),
+    ],
+    "conv.batched": [
+        lambda: F.conv1d(V, fb.ones(1, 1, 1, **CPU)),
+        lambda: F.conv2d(X, fb.ones(1, 1, 1, 1, **CPU)),
+    ],
+    "conv.pair": [lambda: F.conv2d(X[None], fb.ones(1, 1, 1, 1, **CPU), stride=(1, 2, 3))],
+    "conv.transposed_size": [
+        lambda: F.conv_transpose1d(X, fb.ones(3, 1, 1, **CPU), padding=9),
+        lambda: F.conv_transpose1d(X, fb.ones(3, 1, 1, **CPU), output_padding=1),
+    ],
+    "creation._lower_places": [lambda: fb.tril_indices(-1, 2), lambda: fb.triu_indices(2, -1)],
+    "creation._two_dims": [lambda: fb.diag_embed(X, dim1=1, dim2=1)],
+    "decompose._lower": [lambda: linalg.eigh(SQUARE, "M")],
+    "decompose._not_larger": [lambda: linalg.eigh(fb.ones(2000, 2000, **CPU))],
+    "dtype.as_dtype": [lambda: fb.full((2,), 1, "float31")],
+    "elementwise.fitted": [lambda: fb.masked_fill(WHOLE, WHOLE > 0, float("inf"))],
+    "elementwise.scaled": [lambda: fb.add(WHOLE, WHOLE, alpha=0.5)],
+    "embedding._row_of": [lambda: F.embedding(WHOLE[0], X, padding_idx=7)],
+    "factor.batched": [
+        lambda: linalg.lu_solve(SQUARE.expand(2, 3, 3), V.int().expand(2, 3), fb.ones(3, 3, 1, **CPU))
+    ],
+    "indices.as_index": [lambda: fb.gather(X, 0, [[9]]), lambda: fb.gather(X, 0, X)],
+    "join._cuts": [lambda: fb.tensor_split(X[0, 0], 2)],
+    "join._even_split": [lambda: fb.dsplit(X, 2), lambda: fb.hsplit(X, 3)],
+    "join.cat": [lambda: fb.hstack([]), lambda: fb.hstack([X, fb.ones(2, 4, **CPU)])],
+    "linear.positive": [lambda: fb.nn.Linear(0, 3)],
+    "loss._hits": [lambda: F.nll_loss(X, WHOLE), lambda: F.nll_loss(X, V)],
+    "loss._reduce": [lambda: F.huber_loss(X, X, reduction="most")],
+    "loss._same_shape": [lambda: F.binary_cross_entropy_with_logits(X, V)],
+    "lu._only_pivoted": [lambda: linalg.lu(SQUARE, pivot=False)],
+    "lu.fits": [lambda: linalg.solve_triangular(SQUARE, X.T, upper=True)],
+    "lu.matrices": [lambda: linalg.det(X), lambda: linalg.det(SQUARE.int())],
+    "lu.unchecked": [lambda: linalg.solve_ex(SQUARE, X, check_errors=True)],
+    "module.check_module": [lambda: fb.nn.Sequential(3)],
+    "norms.linalg_matrix_norm": [lambda: linalg.cond(SQUARE, "nothing")],
+    "norms.matrix_dims": [lambda: linalg.matrix_norm(X, dim=(1, 1))],
+    "options.options": [lambda: fb.nn.BatchNorm1d(3, nothing=1)],
+    "pool._avg_pool": [
+        lambda: F.avg_pool1d(V, 2),
+        lambda: F.avg_pool1d(X, 9),
+        lambda: F.avg_pool2d(X[None], 2, divisor_override=0),
+    ],
+    "pool._pool_spec": [lambda: F.max_pool1d(V, 2), lambda: F.max_pool1d(X, 2, padding=2)],
+    "quantile._quantile": [
+        lambda: fb.quantile(X, 1.5),
+        lambda: fb.quantile(X, 0.5, interpolation="most"),
+        lambda: fb.quantile(WHOLE, 0.5),
+    ],
+    "random._by_channel": [lambda: F.dropout1d(V)],
+    "random._dropped": [lambda: fb.dropout(X, 2)],
+    "reduce._not_empty": [lambda: fb.amax(X[:0], 0)],
+    "resize.interpolate": [
+        lambda: F.upsample_nearest(X, 2),
+        lambda: F.upsample_nearest(X[None], size=2, scale_factor=2),
+    ],
+    "scan._areas": [lambda: fb.cumulative_trapezoid(X, x=X, dx=1), lambda: fb.cumulative_trapezoid(X[0, 0])],
+    "scatter._by_slices": [
+        lambda: fb.index_add(X, 0, WHOLE[0] * 0, X),
+        lambda: fb.index_copy(X, 0, [0], WHOLE[:1]),
+    ],
+    "shape.broadcast": [lambda: fb.broadcast_tensors(X, V)],
+    "shape.normal_dim": [lambda: fb.sort(X, 2)],
+    "shape.normal_dims": [lambda: fb.all(X, (0, 5)), lambda: fb.all(X, (0, 0))],
+    "shape.sizes_of": [lambda: fb.ones(2.5)],
+}
+
+
+def test_every_check_is_provoked():
+    assert set(PROVOKED) == set(docstrings.CHECKS)
+
+
+@pytest.mark.parametrize("check", PROVOKED)
+def test_what_a_check_raises_is_true(check):
+    errors = [getattr(builtins, clause.split()[0]) for clause in docstrings.CHECKS[check].split("; ")]
+    raised = set()
+    for call in PROVOKED[check]:
+        with pytest.raises(tuple(errors)) as e:
+            call()
+        raised |= {error for error in errors if isinstance(e.value, error)}
+    assert raised == set(errors)
 
 
 def test_what_is_written_is_kept():

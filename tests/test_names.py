@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.scripts import script
 
 import flambeau as fb
 
@@ -102,6 +103,22 @@ assert fb.nn is sys.modules["flambeau.nn"] and fb.grad is fb.func.grad
 assert fb.load is fb.io.checkpoint.load
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_documented_module_is_an_attribute():
+    """Each in a process of its own that imported the package alone: another would bring it along."""
+    modules = [*script("write_docs").MODULES, "flambeau.array_api", "flambeau.porting", "flambeau.selftest"]
+    code = """
+import os, sys
+import flambeau
+for name in sys.argv[1:]:
+    if not (child := os.fork()):
+        eval(name)
+        os._exit(sys.modules.get(name, eval(name)) is not eval(name))
+    assert os.waitpid(child, 0)[1] == 0, name
+"""
+    done = subprocess.run([sys.executable, "-c", code, *modules], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

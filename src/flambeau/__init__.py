@@ -68,6 +68,7 @@ if _TYPE_CHECKING:
     from . import (
         accelerator,
         amp,
+        array_api,
         autograd,
         backends,
         config,
@@ -75,6 +76,7 @@ if _TYPE_CHECKING:
         data,
         debug,
         distributions,
+        export,
         fft,
         func,
         hub,
@@ -83,9 +85,14 @@ if _TYPE_CHECKING:
         learner,
         linalg,
         metrics,
+        models,
         nn,
         onnx,
         optim,
+        porting,
+        profiling,
+        sanitizer,
+        selftest,
         signal,
         special,
         testing,
@@ -109,6 +116,10 @@ _LATER |= {name: (name, "") for name in ("accelerator", "array_api", "backends",
 _LATER |= {
     name: (name, "") for name in ("distributions", "metrics", "onnx", "special", "testing", "utils", "vision")
 }
+_LATER |= {
+    name: (name, "") for name in ("array_api", "export", "models", "porting", "profiling", "sanitizer")
+}
+_LATER |= {"selftest": ("selftest", "")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -173,6 +184,7 @@ __all__ = sorted(
         "Tensor",
         "accelerator",
         "amp",
+        "array_api",
         "autocast",
         "autograd",
         "autotune",
@@ -198,6 +210,7 @@ __all__ = sorted(
         "double",
         "enable_grad",
         "errors",
+        "export",
         "fft",
         "finfo",
         "float",
@@ -242,18 +255,23 @@ __all__ = sorted(
         "manual_seed",
         "memory_budget",
         "metrics",
+        "models",
         "nn",
         "no_grad",
         "onnx",
         "open_device",
         "optim",
+        "porting",
         "printoptions",
         "profile",
+        "profiling",
         "promote_types",
         "sanitize",
+        "sanitizer",
         "save",
         "save_program",
         "seed",
+        "selftest",
         "set_default_device",
         "set_default_dtype",
         "set_default_integer",

@@ -4,6 +4,7 @@ Made by `python scripts/write_stubs.py`."""
 
 from . import accelerator as accelerator
 from . import amp as amp
+from . import array_api as array_api
 from . import autograd as autograd
 from . import backends as backends
 from . import config as config
@@ -12,6 +13,7 @@ from . import data as data
 from . import debug as debug
 from . import distributions as distributions
 from . import errors as errors
+from . import export as export
 from . import fft as fft
 from . import func as func
 from . import hub as hub
@@ -20,9 +22,14 @@ from . import io as io
 from . import learner as learner
 from . import linalg as linalg
 from . import metrics as metrics
+from . import models as models
 from . import nn as nn
 from . import onnx as onnx
 from . import optim as optim
+from . import porting as porting
+from . import profiling as profiling
+from . import sanitizer as sanitizer
+from . import selftest as selftest
 from . import signal as signal
 from . import special as special
 from . import testing as testing
@@ -622,6 +629,7 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
+    "array_api",
     "as_strided",
     "as_strided_scatter",
     "as_tensor",
@@ -757,6 +765,7 @@ __all__ = [
     "expm1",
     "exponent",
     "exponential",
+    "export",
     "eye",
     "feature_alpha_dropout",
     "fft",
@@ -931,6 +940,7 @@ __all__ = [
     "minimum",
     "mm",
     "mode",
+    "models",
     "moveaxis",
     "movedim",
     "msort",
@@ -983,12 +993,14 @@ __all__ = [
     "poisson",
     "polar",
     "polygamma",
+    "porting",
     "positive",
     "pow",
     "prelu",
     "printoptions",
     "prod",
     "profile",
+    "profiling",
     "promote_types",
     "put",
     "qr",
@@ -1028,6 +1040,7 @@ __all__ = [
     "rsqrt",
     "rsub",
     "sanitize",
+    "sanitizer",
     "save",
     "save_program",
     "scatter",
@@ -1038,6 +1051,7 @@ __all__ = [
     "seed",
     "select",
     "select_scatter",
+    "selftest",
     "selu",
     "set_default_device",
     "set_default_dtype",

@@ -910,7 +910,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
 
     L: a lower triangular factor, as of cholesky
     upper: the upper triangle, not the lower
-    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
@@ -989,7 +989,7 @@ def conv1d(
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv2d(
     input: Tensor,
@@ -1006,7 +1006,7 @@ def conv2d(
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv3d(
     input: Tensor,
@@ -1023,7 +1023,7 @@ def conv3d(
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -1042,7 +1042,7 @@ def conv_transpose1d(
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -1061,7 +1061,7 @@ def conv_transpose2d(
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose3d(
     input: Tensor,
@@ -1080,7 +1080,7 @@ def conv_transpose3d(
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def copysign(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """|x| with the sign of y. [...], [...] -> [...]"""
@@ -1170,7 +1170,7 @@ def det(A: Tensor) -> Tensor:
     """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def detach(input: Tensor) -> Tensor:
     """The same values, through which no gradient flows."""
@@ -1474,7 +1474,7 @@ def geometric(
 def geqrf(input: Tensor) -> Geqrf:
     """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
     """Every product of two vectors' elements. [n], [m] -> [n, m]
@@ -1685,7 +1685,7 @@ def inverse(A: Tensor) -> Tensor:
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def is_complex(input: Tensor) -> _bool:
     """Whether a tensor's elements are complex numbers."""
@@ -2225,7 +2225,7 @@ def nanquantile(
 
     q: shares from 0 to 1
     interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
-    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
+    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers."""
 
 def nansum(
     input: Tensor,
@@ -2343,7 +2343,7 @@ def norm(
 ) -> Tensor:
     """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
 
-    Raises ValueError where ord is no norm of matrices."""
+    ValueError where p is another word."""
 
 def normal(
     mean: Tensor | _float = 0.0,
@@ -2505,7 +2505,7 @@ def quantile(
     [..., n, ...] -> [...] or [k, ...]
 
     interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
-    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
+    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers."""
 
 def quantize(input: Tensor, bits: _int = 4, block: _int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
@@ -2634,7 +2634,7 @@ def remainder(input: Tensor | _float | HostScalar, other: Tensor | _float | Host
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
     """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-    Raises IndexError where there is no such dim."""
+    ValueError where p is not above 0, or maxnorm is below 0; IndexError where there is no such dim."""
 
 def repeat(input: Tensor, *repeats: _int | Sequence[_int]) -> Tensor:
     """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
@@ -2828,7 +2828,7 @@ def slogdet(A: Tensor) -> SignLogDet:
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""

@@ -63,7 +63,7 @@ def cholesky(A: Tensor, upper: _bool = False) -> Tensor:
     [..., n, n] -> [..., n, n]
 
     upper: the upper triangle, not the lower
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def cholesky_ex(A: Tensor, upper: _bool = False, check_errors: _bool = False) -> CholeskyEx:
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
@@ -72,12 +72,12 @@ def cholesky_ex(A: Tensor, upper: _bool = False, check_errors: _bool = False) ->
     A: the matrix, or a batch of them
     upper: the upper triangle, not the lower
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers."""
 
 def cond(A: Tensor, p: _float | str | None = None) -> Tensor:
     """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]
 
-    Raises ValueError where these are no matrices (square ones, where due); where ord is no norm of matrices; TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); where ord is no norm of matrices; TypeError for integers."""
 
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
@@ -86,7 +86,7 @@ def det(A: Tensor) -> Tensor:
     """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]
@@ -112,7 +112,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 
     A: the matrix, or a batch of them
     UPLO: "L" or "U": which triangle is read
-    Raises ValueError where UPLO is neither "L" nor "U"; where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers where ."""
+    Raises ValueError where UPLO is neither "L" nor "U"; where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers."""
 
 def eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]
@@ -137,14 +137,14 @@ def inv(A: Tensor) -> Tensor:
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def inv_ex(A: Tensor, check_errors: _bool = False) -> InverseEx:
     """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
     [..., n, n] -> [..., n, n], int32 [...]
 
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers."""
 
 def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> Tensor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
@@ -197,14 +197,14 @@ def lu_factor_ex(A: Tensor, pivot: _bool = True, check_errors: _bool = False) ->
 
     A: the matrix, or a batch of them
     pivot: exchange rows; only True is possible
-    Raises ValueError where pivot is False; where check_errors is True."""
+    Raises ValueError where pivot is False, or check_errors is True."""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: _bool = True, adjoint: _bool = False) -> Tensor:
     """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]
 
     LU: both factors in one matrix, as lu_factor gives them
     pivots: the rows that were exchanged, counted from 1
-    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers."""
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of matrices, as Tensor.matmul. [..., n, k], [..., k, m] -> [..., n, m]"""
@@ -213,7 +213,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def matrix_norm(
     A: Tensor,
@@ -231,7 +231,7 @@ def matrix_norm(
 def matrix_power(A: Tensor, n: _int) -> Tensor:
     """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]
 
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def matrix_rank(
     A: Tensor,
@@ -248,7 +248,7 @@ def matrix_rank(
     atol: absolute tolerance
     rtol: relative tolerance
     hermitian: the matrix is symmetric: eigenvalues take the place of singular values
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
@@ -277,7 +277,7 @@ def pinv(
     atol: absolute tolerance
     rtol: relative tolerance
     hermitian: the matrix is symmetric: eigenvalues take the place of singular values
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
@@ -291,7 +291,7 @@ def slogdet(A: Tensor) -> SignLogDet:
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def solve(A: Tensor, B: Tensor, left: _bool = True) -> Tensor:
     """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
@@ -305,7 +305,7 @@ def solve_ex(A: Tensor, B: Tensor, left: _bool = True, check_errors: _bool = Fal
     B: the right-hand sides, one a column
     left: solve A X = B; else X A = B
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers where ."""
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers."""
 
 def solve_triangular(
     A: Tensor, B: Tensor, upper: _bool, left: _bool = True, unitriangular: _bool = False
@@ -313,7 +313,7 @@ def solve_triangular(
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
 
     unitriangular: the diagonal is taken as ones
-    Raises ValueError where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for integers."""
 
 def svd(A: Tensor, full_matrices: _bool = True, driver: str | None = None) -> SVD:
     """U, S, V^H with A = U diag(S) V^H, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
@@ -321,7 +321,7 @@ def svd(A: Tensor, full_matrices: _bool = True, driver: str | None = None) -> SV
     full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
 
     driver: taken and without effect: there is one algorithm
-    Raises ValueError where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers where ."""
+    Raises ValueError where these are no matrices (square ones, where due); where the matrices are larger than the algorithm serves; TypeError for integers."""
 
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending. [..., m, n] -> [..., min(m, n)]

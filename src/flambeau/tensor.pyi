@@ -1551,28 +1551,28 @@ class Tensor:
     ) -> Tensor:
         """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
 
-        Raises ValueError where ord is no norm of matrices."""
+        ValueError where p is another word."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The p-norm of the difference. [...], [...] -> []"""
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-        Raises IndexError where there is no such dim."""
+        ValueError where p is not above 0, or maxnorm is below 0; IndexError where there is no such dim."""
     def det(self) -> Tensor:
         """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
         A: the matrix, or a batch of them
-        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
     def slogdet(self) -> SignLogDet:
         """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
         A: the matrix, or a batch of them
-        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
     def inverse(self) -> Tensor:
         """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
         A: the matrix, or a batch of them
-        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
     def qr(self, some: _bool = True) -> QR:
         """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
 
@@ -1588,7 +1588,7 @@ class Tensor:
     def geqrf(self) -> Geqrf:
         """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
-        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers where ."""
+        Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
 
@@ -1610,7 +1610,7 @@ class Tensor:
 
         L: a lower triangular factor, as of cholesky
         upper: the upper triangle, not the lower
-        Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers where ."""
+        Raises ValueError where these are no matrices (square ones, where due); where leading dims do not fit; TypeError for integers."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
         """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]
 
@@ -2037,7 +2037,7 @@ class Tensor:
         [..., n, ...] -> [...] or [k, ...]
 
         interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
-        Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
+        Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers."""
     def nanquantile(
         self,
         q: _float | Tensor,
@@ -2050,7 +2050,7 @@ class Tensor:
 
         q: shares from 0 to 1
         interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
-        Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers where ."""
+        Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers."""
     def cumsum(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
         """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
     def cumprod(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from inspect import cleandoc, unwrap
+from inspect import cleandoc, ismodule, unwrap
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -285,6 +285,9 @@ OWN = {
 
 # function: when it raises an error of its own (ValueError, where it does not say which)
 RAISES = {
+    "ConstantLR": "a number is out of its range",
+    "LambdaLR": "there is not one function for each group",
+    "MultiplicativeLR": "there is not one function for each group",
     "adaptive_avg_pool1d": "dims are missing, or output_size does not fit",
     "adaptive_avg_pool2d": "dims are missing, or output_size does not fit",
     "adaptive_avg_pool3d": "dims are missing, or output_size does not fit",
@@ -360,6 +363,7 @@ RAISES = {
     "linalg_eigvals": "they are no square matrices; TypeError for integers",
     "linalg_householder_product": "there are fewer rows than columns, or columns than factors",
     "linalg_lstsq": "the driver is unknown",
+    "linalg_lu_factor_ex": "pivot is False, or check_errors is True",
     "linalg_matrix_norm": "ord is no norm of matrices",
     "linalg_multi_dot": "there is no tensor, or one between the ends has not 2 dims",
     "linalg_norm": "ord needs 1 or 2 dims and there are more",
@@ -404,6 +408,7 @@ RAISES = {
     "rnnt_loss": "shapes do not fit together, blank is no class, or reduction is unknown",
     "roll": "shifts and dims differ in number",
     "rot90": "the dims are not two different ones",
+    "scatter_add": "index is larger than the tensor outside the dim",
     "scatter_nd": "reduce is unknown",
     "scatter_reduce": "reduce is unknown",
     "searchsorted": "side is unknown or contradicts right, or shapes do not fit",
@@ -434,55 +439,60 @@ RAISES = {
 }
 
 
-# a function that checks arguments: what who calls it raises by it, where neither docstring nor RAISES says it
+# a function that checks arguments, by its module and name: what who calls it raises by it, where neither
+# docstring nor RAISES says it
 CHECKS = {
-    "_areas": "ValueError where both x and dx are given, or y is 0-d",
-    "_avg_pool": "ValueError where dims are missing, windows do not fit, or divisor_override is 0",
-    "_by_channel": "ValueError where the input has neither a batch nor channels",
-    "_by_slices": "ValueError where source has not the index's slices; TypeError where dtypes differ",
-    "_check_weight": "ValueError where the weight does not fit the input or the groups",
-    "_cuts": "ValueError where the input is 0-d",
-    "_dropped": "ValueError where p is not in 0 to 1",
-    "_even_split": "ValueError where dims are missing, or the sections do not divide the dim",
-    "_exact": "ValueError where operands have other numbers of dims, or inner sizes differ",
-    "_hits": "ValueError where the target's shape does not fit; TypeError where it is not of integers",
-    "_lower": 'ValueError where UPLO is neither "L" nor "U"',
-    "_lower_places": "ValueError where row or col is below 0",
-    "_not_empty": "ValueError where there are no elements",
-    "_not_larger": "ValueError where the matrices are larger than the algorithm serves",
-    "_only_pivoted": "ValueError where pivot is False",
-    "_plus": "ValueError where the input does not broadcast to the product",
-    "_pool_spec": "ValueError where dims are missing, or padding is more than half of the kernel",
-    "_quantile": "ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers",
-    "_reduce": "ValueError where reduction is unknown",
-    "_row_of": "ValueError where padding_idx is no row",
-    "_same_shape": "ValueError where the target has another shape",
-    "_two_dims": "ValueError where both dims are the same",
-    "as_dtype": "TypeError where the dtype is unknown",
-    "as_index": "IndexError where an index is out of range; TypeError where it is not of integers",
-    "batched": "ValueError where leading dims do not fit",
-    "broadcast": "ValueError where shapes do not broadcast",
-    "cat": "ValueError where there is no tensor, or shapes differ outside the dim",
-    "check_module": "TypeError where one is no module",
-    "fits": "ValueError where the right-hand sides do not fit the matrices",
-    "fitted": "ValueError where the dtype has no such value",
-    "interpolate": "ValueError where the input has not 3 to 5 dims, or size and scale_factor do not fit",
-    "linalg_matrix_norm": "ValueError where ord is no norm of matrices",
-    "matrices": "ValueError where these are no matrices (square ones, where due); TypeError for integers",
-    "matrix_dims": "ValueError where dim are not two different dims",
-    "normal_dim": "IndexError where there is no such dim",
-    "normal_dims": "IndexError where there is no such dim; ValueError where one is named twice",
-    "one_each": "ValueError where there is not one function for each group",
-    "options": "TypeError where an option is unknown",
-    "pair": "ValueError where there is neither one number nor one for each dim",
-    "positive": "ValueError where a size is no whole number above 0",
-    "scaled": "TypeError where alpha or value is no whole number and the tensors are of integers",
-    "scattered": "ValueError where index is larger than the tensor outside the dim",
-    "sizes_of": "TypeError where a size is no whole number",
-    "transposed_size": "ValueError where nothing is left, or output_padding is not below stride or dilation",
-    "unchecked": "ValueError where check_errors is True",
-    "within": "ValueError where a number is out of its range",
+    "contract._exact": "ValueError where operands have other numbers of dims, or inner sizes differ",
+    "contract._plus": "ValueError where the input does not broadcast to the product",
+    "conv._check_weight": "ValueError where the weight does not fit the input or the groups",
+    "conv.batched": "ValueError where the input has too few or too many dims",
+    "conv.pair": "ValueError where there is neither one number nor one for each dim",
+    "conv.transposed_size": "ValueError where nothing is left, or output_padding is not below stride or "
+    "dilation",
+    "creation._lower_places": "ValueError where row or col is below 0",
+    "creation._two_dims": "ValueError where both dims are the same",
+    "decompose._lower": 'ValueError where UPLO is neither "L" nor "U"',
+    "decompose._not_larger": "ValueError where the matrices are larger than the algorithm serves",
+    "dtype.as_dtype": "TypeError where the dtype is unknown",
+    "elementwise.fitted": "ValueError where the dtype has no such value",
+    "elementwise.scaled": "TypeError where alpha or value is no whole number and the tensors are of integers",
+    "embedding._row_of": "ValueError where padding_idx is no row",
+    "factor.batched": "ValueError where leading dims do not fit",
+    "indices.as_index": "IndexError where an index is out of range; TypeError where it is not of integers",
+    "join._cuts": "ValueError where the input is 0-d",
+    "join._even_split": "ValueError where dims are missing, or the sections do not divide the dim",
+    "join.cat": "ValueError where there is no tensor, or shapes differ outside the dim",
+    "linear.positive": "ValueError where a size is no whole number above 0",
+    "loss._hits": "ValueError where the target's shape does not fit; TypeError where it is not of integers",
+    "loss._reduce": "ValueError where reduction is unknown",
+    "loss._same_shape": "ValueError where the target has another shape",
+    "lu._only_pivoted": "ValueError where pivot is False",
+    "lu.fits": "ValueError where the right-hand sides do not fit the matrices",
+    "lu.matrices": "ValueError where these are no matrices (square ones, where due); TypeError for integers",
+    "lu.unchecked": "ValueError where check_errors is True",
+    "module.check_module": "TypeError where one is no module",
+    "norms.linalg_matrix_norm": "ValueError where ord is no norm of matrices",
+    "norms.matrix_dims": "ValueError where dim are not two different dims",
+    "options.options": "TypeError where an option is unknown",
+    "pool._avg_pool": "ValueError where dims are missing, windows do not fit, or divisor_override is 0",
+    "pool._pool_spec": "ValueError where dims are missing, or padding is more than half of the kernel",
+    "quantile._quantile": "ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for "
+    "integers",
+    "random._by_channel": "ValueError where the input has neither a batch nor channels",
+    "random._dropped": "ValueError where p is not in 0 to 1",
+    "reduce._not_empty": "ValueError where there are no elements",
+    "resize.interpolate": "ValueError where the input has not 3 to 5 dims, or size and scale_factor do "
+    "not fit",
+    "scan._areas": "ValueError where both x and dx are given, or y is 0-d",
+    "scatter._by_slices": "ValueError where source has not the index's slices; TypeError where dtypes differ",
+    "shape.broadcast": "ValueError where shapes do not broadcast",
+    "shape.normal_dim": "IndexError where there is no such dim",
+    "shape.normal_dims": "IndexError where there is no such dim; ValueError where one is named twice",
+    "shape.sizes_of": "TypeError where a size is no whole number",
 }
+
+
+CHECKING = {check.partition(".")[2] for check in CHECKS}
 
 
 def raises(name: str, doc: str, calls: tuple[str, ...] = ()) -> list[str]:
@@ -496,8 +506,8 @@ def raises(name: str, doc: str, calls: tuple[str, ...] = ()) -> list[str]:
     found: dict[str, list[str]] = {}  # error -> when
     rows = (row for call in calls if call in CHECKS for row in CHECKS[call].split("; "))
     for row in dict.fromkeys(rows):
-        error, _, reason = row.partition(" where ")
-        found.setdefault(error, []).append(f"where {reason}")
+        error, _, reason = row.partition(" ")  # "where ...", or "for ..."
+        found.setdefault(error, []).append(reason)
     lines = [f"{error} {'; '.join(reasons)}" for error, reasons in found.items()]
     return ["; ".join(lines)] if lines else []
 
@@ -525,9 +535,21 @@ def names_of(f: Callable) -> tuple[str, ...]:
 
 
 def calls_of(f: Callable) -> tuple[str, ...]:
-    """What a function's body calls and reads, by name."""
-    code = getattr(unwrap(f), "__code__", None)
-    return () if code is None else code.co_names
+    """Which functions of CHECKS a function's body calls: one of its module, or of a module that it names."""
+    f = unwrap(f)
+    code = getattr(f, "__code__", None)
+    names = [n for n in code.co_names if n in CHECKING] if code is not None else []
+    if not names:
+        return ()
+    space: dict[str, Any] = f.__globals__
+    modules = [space[n] for n in code.co_names if ismodule(space.get(n))]
+    calls = []
+    for name in names:
+        check = space.get(name) or next((vars(m)[name] for m in modules if name in vars(m)), None)
+        # one that is defined further down is not there yet
+        module = f.__module__ if check is None and name.startswith("_") else getattr(check, "__module__", "")
+        calls.append(f"{module.rpartition('.')[2]}.{name}")
+    return tuple(calls)
 
 
 def explained(entry: T) -> T:

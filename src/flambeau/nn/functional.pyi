@@ -356,7 +356,7 @@ def conv1d(
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv2d(
     input: Tensor,
@@ -373,7 +373,7 @@ def conv2d(
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv3d(
     input: Tensor,
@@ -390,7 +390,7 @@ def conv3d(
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: _int = 0) -> Tensor:
     """conv1d with steps first and channels last. [t, n, in], [k, in, out] -> [t + 2 * pad - k + 1, n, out]
@@ -414,7 +414,7 @@ def conv_transpose1d(
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -433,7 +433,7 @@ def conv_transpose2d(
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def conv_transpose3d(
     input: Tensor,
@@ -452,7 +452,7 @@ def conv_transpose3d(
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the input or the groups; where there is neither one number nor one for each dim; where nothing is left, or output_padding is not below stride or dilation."""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
@@ -1414,7 +1414,7 @@ def unfold(
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where there is neither one number nor one for each dim."""
 
 def upsample(
     input: Tensor,

@@ -407,7 +407,7 @@ class Unfold(Module):
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where leading dims do not fit; where there is neither one number nor one for each dim."""
+    Raises ValueError where the input has too few or too many dims; where there is neither one number nor one for each dim."""
 
     kernel_size: _int | Sequence[_int]
     dilation: _int | Sequence[_int]

@@ -142,7 +142,12 @@ class Linalg(Family):
 
     @composed
     def norm(self, p: Any = "fro", dim=None, keepdim: bool = False, dtype=None):
-        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
+
+        ValueError where p is another word.
+        """
+        if isinstance(p, str) and p not in ("fro", "nuc"):
+            raise ValueError(f"p={p!r} is no norm: give a number, 'fro' or 'nuc'")
         x, dtype = in_float32(self, dtype)
         dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
         if p == "nuc":
@@ -156,7 +161,12 @@ class Linalg(Family):
 
     @composed
     def renorm(self, p: float, dim: int, maxnorm: float):
-        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
+
+        ValueError where p is not above 0, or maxnorm is below 0; IndexError where there is no such dim.
+        """
+        if not p > 0 or not maxnorm >= 0:
+            raise ValueError(f"p={p} is not above 0, or maxnorm={maxnorm} below 0: give others")
         d = normal_dim(dim, self.ndim)
         x, dtype = in_float32(self)
         size = linalg_vector_norm(x, p, tuple(e for e in range(self.ndim) if e != d), True)
