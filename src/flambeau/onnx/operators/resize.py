@@ -1,6 +1,11 @@
-"""Resize and Upsample: along each dim an output is a few inputs; the host computes places and weights."""
+"""Resize and Upsample: along each dim an output is a few inputs; the host computes places and weights.
 
-from collections.abc import Callable
+Sizes and places are rounded to float32 at each step, as ONNX Runtime has them: where an output lies in the
+middle of two inputs, or just before one, a rounding decides.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable
 from math import ceil, floor
 from typing import Any, NamedTuple
 
@@ -41,41 +46,71 @@ class TakenInputs(NamedTuple):
     beyond: list[bool]
 
 
-def _cropped(i: int, line: ResizedAxis) -> float:
-    first, last = (end * (line.n - 1) for end in line.roi)
-    width = line.scale * line.n
-    return (first + last) / 2 if width == 1 else first + i * (last - first) / (width - 1)
+def singles(values: Iterable[float]) -> list[float]:
+    """Numbers rounded to float32."""
+    return array("f", values).tolist()
 
 
-def _corners(i: int, line: ResizedAxis) -> float:
-    width = line.scale * line.n
-    return 0.0 if width == 1 else i * (line.n - 1) / (width - 1)
+def single(value: float) -> float:
+    """A number rounded to float32."""
+    return array("f", (value,))[0]
 
 
-def _centres(i: int, line: ResizedAxis) -> float:
-    return (i + 0.5) / line.scale - 0.5
+def _cropped(line: ResizedAxis) -> list[float]:
+    first, last = (single(end) for end in line.roi)
+    if line.o < 2:
+        return singles([0.5 * single(first + last) * (line.n - 1)] * line.o)
+    steps = singles(i * single(last - first) for i in range(line.o))
+    start = single(first * (line.n - 1))
+    return singles(
+        start + at for at in singles(v / (line.o - 1) for v in singles(v * (line.n - 1) for v in steps))
+    )
 
 
-def _symmetric(i: int, line: ResizedAxis) -> float:
-    return _centres(i, line) + line.n / 2 * (1 - line.o / (line.scale * line.n))
+def _corners(line: ResizedAxis) -> list[float]:
+    if line.o < 2:
+        return [0.0] * line.o
+    return singles(v / (line.o - 1) for v in singles(i * (line.n - 1) for i in range(line.o)))
 
 
-# coordinate_transformation_mode -> the place of an output among the inputs
-COORDINATES: dict[str, Callable[[int, ResizedAxis], float]] = {
+def _middles(line: ResizedAxis) -> list[float]:
+    return singles((i + 0.5) / line.scale for i in range(line.o))
+
+
+def _centres(line: ResizedAxis) -> list[float]:
+    return singles(at - 0.5 for at in _middles(line))
+
+
+def _symmetric(line: ResizedAxis) -> list[float]:
+    whole = single(line.scale * line.n)
+    offset = single(line.n / 2 * single(1 - single(line.o / whole)))
+    return singles(offset + (i + 0.5) / line.scale - 0.5 for i in range(line.o))
+
+
+# coordinate_transformation_mode -> the place of each output among the inputs
+COORDINATES: dict[str, Callable[[ResizedAxis], list[float]]] = {
     "align_corners": _corners,
-    "asymmetric": lambda i, line: i / line.scale,
+    "asymmetric": lambda line: singles(i / line.scale for i in range(line.o)),
     "half_pixel": _centres,
     "half_pixel_symmetric": _symmetric,
-    "pytorch_half_pixel": lambda i, line: -0.5 if line.scale * line.n == 1 else _centres(i, line),
+    "pytorch_half_pixel": lambda line: _centres(line) if line.o > 1 else [0.0] * line.o,
     "tf_crop_and_resize": _cropped,
-    "tf_half_pixel_for_nn": lambda i, line: (i + 0.5) / line.scale,
+    "tf_half_pixel_for_nn": _middles,
 }
+TIE = 1e-6  # as far from the middle of two inputs as ONNX Runtime takes for the middle
 NEAREST: dict[str, Callable[[float], int]] = {
-    "round_prefer_floor": lambda x: ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: floor(x + 0.5),
+    "round_prefer_floor": lambda x: ceil(x - 0.5 - TIE),
+    "round_prefer_ceil": lambda x: floor(x + 0.5 + TIE),
     "floor": floor,
     "ceil": ceil,
 }
+OLD = "of opset 10"  # the nearest mode of Upsample, and of Resize before it had one
+
+
+def _nearest(at: float, line: ResizedAxis, a: ResizeAttributes) -> int:
+    if a.nearest_mode == OLD:
+        return ceil(at) if line.scale < 1 else floor(at)
+    return NEAREST[a.nearest_mode](at)
 
 
 def _linear(x: float, a: float) -> float:
@@ -111,11 +146,11 @@ def _weighed(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[in
 
 def _reading(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
     """What each output of a dim takes."""
-    places = [COORDINATES[a.coordinate_transformation_mode](i, line) for i in range(line.o)]
+    places = COORDINATES[a.coordinate_transformation_mode](line)
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
     beyond = [cropped and not 0 <= at <= line.n - 1 for at in places]
     if a.mode == "nearest":
-        taken = [([NEAREST[a.nearest_mode](at)], [1.0]) for at in places]
+        taken = [([_nearest(at, line, a)], [1.0]) for at in places]
     else:
         taken = [_weighed(at, line, a) for at in places]
     index = [[min(max(k, 0), line.n - 1) for k in tap] for tap in zip(*(t[0] for t in taken), strict=True)]
@@ -156,7 +191,7 @@ def _resized(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tup
 def _check(a: ResizeAttributes) -> None:
     tables = {
         "mode": ("nearest", *KERNELS),
-        "nearest_mode": tuple(NEAREST),
+        "nearest_mode": (*NEAREST, OLD),
         "coordinate_transformation_mode": tuple(COORDINATES),
         "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
     }
@@ -169,11 +204,11 @@ def _check(a: ResizeAttributes) -> None:
 
 def _by_sizes(given: list[int], have: list[int], policy: str) -> list[tuple[int, float]]:
     """(size, scale) of each dim, from sizes."""
-    ratios = [o / n for o, n in zip(given, have, strict=True)]
+    ratios = singles(o / n for o, n in zip(given, have, strict=True))
     if policy == "stretch":
         return list(zip(given, ratios, strict=True))
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
-    return [(floor(n * ratio + 0.5), ratio) for n in have]
+    return [(floor(single(n * ratio) + 0.5), ratio) for n in have]
 
 
 def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, ResizedAxis]:
@@ -185,7 +220,7 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
     if not all(0 < v < LARGEST for v in given):
         raise ValueError(f"takes scales and sizes above 0, and finite: got {given}")
     targets: list[tuple[int, float]] = (
-        [(floor(n * s), s) for n, s in zip(have, scales, strict=True)]
+        [(floor(single(n * s)), s) for n, s in zip(have, singles(scales), strict=True)]
         if scales
         else _by_sizes(sizes, have, a.keep_aspect_ratio_policy)
     )
@@ -201,8 +236,9 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
 def resized(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
     """Every dim that `lines` names resized; bytes are rounded and held."""
     _check(a)
-    trivial = a.coordinate_transformation_mode != "tf_crop_and_resize"
-    lines = {d: v for d, v in lines.items() if not (trivial and v.n == v.o and v.scale == 1)}
+    if a.coordinate_transformation_mode != "tf_crop_and_resize":
+        whole = all(v.n == v.o for v in lines.values())
+        lines = {d: v for d, v in lines.items() if v.n != v.o or not (whole or a.antialias or v.scale == 1)}
     y = x if a.mode == "nearest" else x.to(x.dtype.as_float)
     beyond: Any = None
     for dim, line in sorted(lines.items(), key=lambda pair: pair[1].o / max(pair[1].n, 1)):
@@ -232,10 +268,11 @@ def resize(
 
 @operator("Resize", "Upsample", since=9, numbers="scales")
 def upsample(x: Tensor, scales: list[float], *, mode: str = "nearest") -> Tensor:
-    """Upsample of opset 9, and Resize of opset 10: an output lies at its own number divided by the scale."""
+    """Upsample of opset 9, and Resize of opset 10: an output lies at its own number divided by the scale, and
+    takes the input before, or the one behind where the dim is made smaller."""
     a = ResizeAttributes(
         mode="linear" if mode == "bilinear" else mode,
-        nearest_mode="floor",
+        nearest_mode=OLD,
         coordinate_transformation_mode="asymmetric",
     )
     return resized(x, _lines(x, None, scales, None, a), a)
