@@ -11,7 +11,7 @@ from helpers.plans import kernels_of
 import flambeau as fb
 from flambeau import optim
 from flambeau.core.limits import Limits
-from flambeau.optim.state import KINDS
+from flambeau.optim.state import options_of
 
 
 def leaf(*values, device="cpu"):
@@ -176,9 +176,9 @@ OTHERS = [
     (optim.Adam, {}, optim.SGD, {},
      "Adam or AdamW or RAdam or SparseAdam (exp_avg, exp_avg_sq, step)", "nothing"),
     (optim.AdamW, {"amsgrad": True}, optim.SGD, {"momentum": 0.9},
-     "Adam or AdamW or RAdam or SparseAdam (exp_avg, exp_avg_sq, max_exp_avg_sq, step)", "momentum_buffer"),
+     "Adam or AdamW (exp_avg, exp_avg_sq, max_exp_avg_sq, step)", "momentum_buffer"),
     (optim.SGD, {"momentum": 0.9}, optim.Adam, {},
-     "SGD or Muon (momentum_buffer)", "exp_avg, exp_avg_sq, step"),
+     "Muon or SGD (momentum_buffer)", "exp_avg, exp_avg_sq, step"),
     (optim.RMSprop, {"momentum": 0.9, "centered": True}, optim.Lion, {},
      "RMSprop (grad_avg, momentum_buffer, square_avg, step)", "exp_avg"),
 ]  # fmt: skip
@@ -194,12 +194,93 @@ def test_the_state_of_another_optimizer(make, kw, other, more, whose, kept):
     assert str(e.value) == f"load_state_dict(...): {told}: {cure}"
 
 
-def test_the_kind_of_every_state_is_known():
-    for name in sorted({kind for kinds in KINDS.values() for kind in kinds}):
-        p = fb.ones(2, 3, device="cpu").requires_grad_()
-        opt = getattr(optim, name)([p], lr=0.1, **({"momentum": 0.9} if name in ("SGD", "RMSprop") else {}))
-        opt.step(pull([p], 1.0))
-        assert name in KINDS[" ".join(sorted(opt.state_dict()["state"][0]))]
+KINDS = [name for name in optim.__all__ if issubclass(type(k := getattr(optim, name)), type)
+         and issubclass(k, optim.Optimizer) and k is not optim.Optimizer]  # fmt: skip
+OPTIONS = [{}, {"momentum": 0.9}, {"amsgrad": True}, {"momentum": 0.9, "dampening": 0.5}, {"centered": True}]
+
+
+def made(name, more):
+    """An optimiser of a matrix that has made a step; None where it has no such options."""
+    kind = getattr(optim, name)
+    if not more.keys() <= options_of(kind)[1]:
+        return None
+    p = fb.ones(2, 3, device="cpu").requires_grad_()
+    opt = kind([p], lr=0.1, **more)
+    opt.step((lambda: pull([p], 1.0)) if name == "LBFGS" else pull([p], 1.0))
+    return opt
+
+
+def test_classes_declare_their_state():
+    """Whatever the options: a class that did not would load another's state, or refuse its own."""
+    for name in KINDS:
+        for more in OPTIONS:
+            opt = made(name, more)
+            names = set() if opt is None else {n for s in opt.state_dict()["state"].values() for n in s}
+            assert not names or opt.may_keep(names), (name, more)
+
+
+RELATED = {("Adam", "AdamW"), ("AdamW", "Adam")}  # PyTorch has one with an option, too
+
+
+def test_no_optimizer_loads_the_state_of_another():
+    """All pairs, of those with the same names of state too (Muon and SGD, RAdam and Adam)."""
+    for name in KINDS:
+        state = made(name, {"momentum": 0.9} if name == "SGD" else {}).state_dict()
+        for other in KINDS:
+            mine = made(other, {"momentum": 0.9} if other == "SGD" else {})
+            if name == other or (name, other) in RELATED:
+                mine.load_state_dict(state)
+                continue
+            with pytest.raises(
+                ValueError, match=rf"(state|those) of .*{name}.*, and {other} .*: give the state of"
+            ):
+                mine.load_state_dict(state)
+
+
+def test_options_of_another_optimizer():
+    state = made("Muon", {}).state_dict()
+    with pytest.raises(ValueError) as e:
+        made("SGD", {"momentum": 0.9}).load_state_dict(state)
+    rule = "SGD takes dampening, has no adjust_lr_fn, has no eps, has no ns_coefficients, has no ns_steps"
+    cure = "give the state of the same optimizer and model"
+    assert str(e.value) == f"load_state_dict(...): its options are those of Muon, and {rule}: {cure}"
+
+
+def test_an_optimizer_of_ones_own_needs_no_table():
+    class Signed(optim.Optimizer):
+        names, counts = ("exp_avg",), {}
+
+        def __init__(self, params, lr=0.1, decay=0.9):
+            super().__init__(params, {"lr": lr, "decay": decay})
+
+        def update(self, p, g, s, o):
+            return p - s["exp_avg"].assign_(s["exp_avg"] * o.decay + g).sign() * o.lr
+
+    p = fb.ones(2, 3, device="cpu").requires_grad_()
+    opt, other = Signed([p]), Signed([p])
+    opt.step(pull([p], 1.0))
+    other.load_state_dict(opt.state_dict())
+    assert other.state[p]["exp_avg"].tolist() == opt.state[p]["exp_avg"].tolist() != [[0, 0, 0]] * 2
+    rule = "it is the state of Adam or AdamW or RAdam or SparseAdam (exp_avg, exp_avg_sq, step), and Signed"
+    with pytest.raises(ValueError) as e:
+        other.load_state_dict(made("Adam", {}).state_dict())
+    assert rule in str(e.value)
+    with pytest.raises(ValueError) as e:
+        other.load_state_dict(made("Lion", {}).state_dict())
+    rule = "its options are those of Lion, and Signed takes decay, has no betas, has no weight_decay"
+    assert rule in str(e.value)
+
+
+def test_options_that_torch_saves_before_a_step(torch):
+    """They come without state: Lion took Adam's."""
+    theirs = [torch.zeros(2, 3, requires_grad=True)]
+    for name in sorted(set(KINDS) & set(dir(torch.optim))):
+        given = getattr(torch.optim, name)(theirs).state_dict()
+        made(name, {}).load_state_dict(given)
+        for other in ("Lion", "SGD", "Adadelta"):
+            if other != name:
+                with pytest.raises(ValueError, match=f"(state|those) of .*{name}.*, and {other} "):
+                    made(other, {}).load_state_dict(given)
 
 
 def test_state_that_does_not_fit():

@@ -69,6 +69,8 @@ class Adam(ByMoments):
         flags = {n: more.pop(n, False) for n in ("decoupled_weight_decay", "cautious")}
         super().__init__(params, {**own, **flags}, more)
 
+    optional = ("max_exp_avg_sq",)
+
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """The means, and the largest of them for amsgrad."""
         return {**super().begin(p, o), **({"max_exp_avg_sq": 0.0} if o.amsgrad else {})}

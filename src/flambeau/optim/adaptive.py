@@ -29,6 +29,8 @@ class Adagrad(Optimizer):
         own = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps}
         super().__init__(params, {**own, "initial_accumulator_value": initial_accumulator_value}, shared)
 
+    names = ("sum",)
+
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """The sum of squares."""
         first = o.initial_accumulator_value
@@ -97,6 +99,8 @@ class RMSprop(Optimizer):
         own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
         super().__init__(params, {**own, "centered": more.pop("centered", False)}, more)
 
+    names, optional = ("square_avg",), ("momentum_buffer", "grad_avg")
+
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """The mean square, and what the options ask for."""
         wanted = {"square_avg": True, "momentum_buffer": o.momentum, "grad_avg": o.centered}
@@ -139,6 +143,8 @@ class Adafactor(Optimizer):
     ):
         own = {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay}
         super().__init__(params, own, shared)
+
+    optional = ("row_var", "col_var", "variance")
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """Mean squares by rows and by columns, of vectors by elements."""

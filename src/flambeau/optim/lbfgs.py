@@ -14,6 +14,7 @@ from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .groups import ParamGroup
 from .optimizer import Optimizer
+from .state import CURE, check_names
 
 ENOUGH, FLAT = (
     1e-4,
@@ -22,7 +23,7 @@ ENOUGH, FLAT = (
 FARTHEST, NEAREST = 10.0, 0.01  # of the last step, where a bracket is looked for
 SMALLEST_CURVATURE = 1e-10
 ROWS = "d", "old_dirs", "old_stps", "prev_flat_grad"  # as long as all parameters together
-KEPT = {*ROWS, "func_evals", "n_iter", "t", "ro", "H_diag", "prev_loss", "al"}  # PyTorch's names
+KEPT = (*ROWS, "func_evals", "n_iter", "t", "ro", "H_diag", "prev_loss", "al")  # PyTorch's names
 
 
 class Search(TypedDict, total=False):
@@ -52,7 +53,7 @@ class LBFGS(Optimizer):
     does not record it. ValueError for several groups, and for unknown searches.
     """
 
-    counts = {}
+    counts, optional = {}, KEPT
 
     def __init__(
         self,
@@ -136,6 +137,7 @@ class LBFGS(Optimizer):
     def _take(self, state_dict: dict[str, Any]) -> None:
         known = state_dict.get("state", {}).get(0, {})
         problems = [f"unexpected: 0.{name}" for name in known if name not in KEPT]
+        check_names(set(known), type(self), "its curvature", bool(problems))
         size, device = sum(p.numel() for p in self.params), self.params[0].device
         rows = {name: known[name] for name in ROWS if known.get(name) is not None}
         for name, given in rows.items():
@@ -143,8 +145,7 @@ class LBFGS(Optimizer):
                 if tuple(row.shape) != (size,):
                     problems.append(f"0.{name} is [{size}], given {list(row.shape)}")
         if problems:
-            cure = "give the state of the same optimizer and model"
-            raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {cure}")
+            raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
         super()._take(state_dict | {"state": {}} if "state" in state_dict else state_dict)
 
         def own(given: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any
 
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
@@ -18,29 +18,12 @@ from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
-from .groups import ParamGroup
+from .groups import ParamGroup, Shared
 from .state import check_state, copied
 
 HOST = "cpu"
 State = dict[str, Tensor]
 Update = tuple[Tensor, Tensor, State, Any]  # parameter, gradient, state with terms, options
-
-
-class Shared(TypedDict, total=False):
-    """What every optimiser takes beside its own options.
-
-    `maximize` goes up the slope. `offload` keeps the state in the host's memory: a step brings that of one
-    parameter after the other to the device and back, which takes time and is not recorded by jit. `foreach`,
-    `fused` and `capturable` choose an implementation in PyTorch; here there is one, which is all of that:
-    they change nothing.
-    """
-
-    maximize: bool
-    offload: bool
-    foreach: bool | None
-    fused: bool | None
-    capturable: bool
-    differentiable: bool
 
 
 IMPLEMENTATION = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
@@ -76,13 +59,15 @@ class Optimizer:
     """What optimisers share: groups of parameters with options of their own, state, and the step.
 
     One of its own gives the options and what they are by default (`defaults`) to `__init__`, names its state
-    in `names` (or makes it in `begin`), and writes `update`. The number of steps is kept on the device, so
-    that a recorded step counts as well, once for the parameters that have always moved together. ValueError
-    for parameters and options that can't be meant, TypeError for options that there are not.
+    in `names` (what `begin` makes for some options alone in `optional`), and writes `update`. The number of
+    steps is kept on the device, so that a recorded step counts as well, once for the parameters that have
+    always moved together. ValueError for parameters and options that can't be meant, TypeError for options
+    that there are not.
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
     counts: dict[str, Any] = {"step": 0.0}  # numbers that parameters share, and what they begin as
+    optional: tuple[str, ...] = ()  # of both: what options ask for, or a parameter's shape
     choices = frozenset(
         {"ns_steps", "max_iter", "max_eval", "history_size"}
     )  # whole numbers a step is made by
@@ -163,6 +148,12 @@ class Optimizer:
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """A parameter's first state: numbers, which stand for tensors of its shape, or tensors."""
         return dict.fromkeys(self.names, 0.0)
+
+    @classmethod
+    def may_keep(cls, names: set[str]) -> bool:
+        """Whether state with these names may be that of an optimiser of this class."""
+        known, optional = {*cls.names, *cls.counts, *cls.optional}, set(cls.optional)
+        return bool(names) and known - optional <= names <= known
 
     def is_counted(self, o: Any) -> bool:
         """Whether the update asks for the numbers that parameters share."""
@@ -395,7 +386,7 @@ class Optimizer:
     def _take(self, state_dict: dict[str, Any]) -> None:
         """What load_state_dict does between its hooks."""
         own = {p: self.state.get(p) or self._as_begun(p, g) for g in self.param_groups for p in g["params"]}
-        check_state(state_dict, self.param_groups, own, self._name)
+        check_state(state_dict, self.param_groups, own, type(self))
         shared: dict[Any, State] = {}
         with uninterrupted(), no_grad():
             for i, (group, saved) in enumerate(

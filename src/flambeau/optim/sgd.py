@@ -36,6 +36,8 @@ class SGD(Optimizer):
             call = f"momentum={momentum}, dampening={dampening}, nesterov=True"
             raise ValueError(f"SGD({call}): nesterov needs momentum and no dampening: set momentum=0.9")
 
+    optional = ("momentum_buffer", "step")
+
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """The momentum, where there is any."""
         return {"momentum_buffer": 0.0} if o.momentum else {}

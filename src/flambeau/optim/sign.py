@@ -27,6 +27,8 @@ class Rprop(Optimizer):
     ):
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes}, shared)
 
+    names = ("prev", "step_size")
+
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """The gradient before, and the sizes of steps."""
         return {"prev": 0.0, "step_size": o.lr.value}  # or what the rate is when it first moves

@@ -1,28 +1,14 @@
 """State of optimisers: dicts as PyTorch's, checked before they are loaded; flat ones for files of tensors."""
 
-from typing import Any
+from functools import cache
+from inspect import signature
+from typing import Any, get_args
 
 from ..errors import nearest
 from ..tensor import Tensor, tensor
+from .groups import Shared
 
-KINDS = {  # the names of a parameter's state, without those of options, and whose they are
-    "ax eta mu step": ["ASGD"],
-    "acc_delta square_avg step": ["Adadelta"],
-    "col_var row_var step": ["Adafactor"],
-    "step variance": ["Adafactor"],
-    "step sum": ["Adagrad"],
-    "exp_avg exp_avg_sq step": ["Adam", "AdamW", "RAdam", "SparseAdam"],
-    "exp_avg exp_inf step": ["Adamax"],
-    "exp_avg exp_avg_diff exp_avg_sq prev step": ["Adan"],
-    "exp_avg": ["Lion"],
-    "momentum_buffer": ["SGD", "Muon"],
-    "momentum_buffer step": ["SGD"],
-    "exp_avg exp_avg_sq mu_product step": ["NAdam"],
-    "square_avg step": ["RMSprop"],
-    "momentum_buffer square_avg step": ["RMSprop"],
-    "prev step step_size": ["Rprop"],
-}
-OF_OPTIONS = {"max_exp_avg_sq", "grad_avg"}
+CURE = "give the state of the same optimizer and model"
 
 
 def copied(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
@@ -32,9 +18,9 @@ def copied(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
     }
 
 
-def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]], kind: str) -> None:
+def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]], kind: Any) -> None:
     """ValueError lists all groups, names and shapes of a state_dict that do not fit, or says that it is that
-    of another kind of optimiser than this one."""
+    of another kind of optimiser than this one (`kind`, its class)."""
     problems = [f"missing: {name!r}" for name in ("state", "param_groups") if name not in given]
     if not problems:
         saved = given["param_groups"]
@@ -45,15 +31,67 @@ def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[st
                 problems.append(f"group {i} has {len(group['params'])} tensors, given {len(other['params'])}")
             pairs = zip(other["params"], group["params"], strict=False)
             problems += [line for n, p in pairs for line in _misfits(n, given["state"].get(n, {}), own[p])]
+    names, mine = _names(given.get("state", {})), _names(own)
+    check_names(names, kind, ", ".join(sorted(mine)) or "nothing", bool(problems) and names != mine)
     if problems:
-        cure = "give the state of the same optimizer and model"
-        names, mine = _names(given.get("state", {})), _names(own)
-        whose = KINDS.get(" ".join(sorted(names - OF_OPTIONS)), [])
-        if whose and kind not in whose and names != mine:
-            told = f"it is the state of {' or '.join(whose)} ({', '.join(sorted(names))})"
-            kept = ", ".join(sorted(mine)) or "nothing"
-            raise ValueError(f"load_state_dict(...): {told}, and {kind} keeps {kept}: {cure}")
-        raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {cure}")
+        raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
+    _check_options(names, given["param_groups"], kind)
+
+
+def check_names(names: set[str], kind: Any, kept: str, is_other: bool = True) -> None:
+    """ValueError where a state with these names is another optimiser's, by the names that classes declare.
+
+    kind: the class that is to load it. kept: what that keeps, in words. is_other: whether it does not fit.
+    """
+    whose = [k for k in kinds_of(kind) if k.may_keep(names)] if is_other else []
+    if whose and kind not in whose:
+        told = f"it is the state of {_or(whose)} ({', '.join(sorted(names))})"
+        raise ValueError(f"load_state_dict(...): {told}, and {kind.__name__} keeps {kept}: {CURE}")
+
+
+def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> None:
+    """ValueError where the options are those of another optimiser, whose state has the same names, or is
+    empty: that of PyTorch's before a step."""
+    kinds = [k for k in kinds_of(kind) if k is kind or not names or k.may_keep(names)]
+    every = set().union(*(options_of(k)[1] for k in kinds))
+    for group in saved:
+        given = every & group.keys()
+        fits = [k for k in kinds if options_of(k)[0] <= given <= options_of(k)[1]]
+        if fits and not any(issubclass(k, kind) or issubclass(kind, k) for k in fits):
+            least, most = options_of(kind)
+            wrong = [f"takes {name}" for name in sorted(least - given)]
+            wrong += [f"has no {name}" for name in sorted(given - most)]
+            told = f"its options are those of {_or(fits)}, and {kind.__name__} {', '.join(wrong)}"
+            raise ValueError(f"load_state_dict(...): {told}: {CURE}")
+
+
+def kinds_of(kind: Any) -> list[Any]:
+    """All classes of optimisers that can be made, the class given and those that others wrote among them."""
+    base = next(k for k in reversed(kind.__mro__) if hasattr(k, "may_keep"))
+    found, more = [], [base]
+    while more:
+        k = more.pop()
+        more += k.__subclasses__()
+        if "__init__" in vars(k) and k is not base and ("<locals>" not in k.__qualname__ or k is kind):
+            found.append(k)
+    return sorted(found, key=lambda k: k.__name__)
+
+
+@cache
+def options_of(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The options that a class takes by their places, which PyTorch's has too, and all that are its own."""
+    places, every = set(), set()
+    for name, parameter in list(signature(kind.__init__).parameters.items())[2:]:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            every |= {key for typed in get_args(parameter.annotation) for key in typed.__annotations__}
+            every -= set(Shared.__annotations__)
+        else:
+            places.add(name)
+    return frozenset(places), frozenset(places | every)
+
+
+def _or(kinds: list[Any]) -> str:
+    return " or ".join(k.__name__ for k in kinds)
 
 
 def _names(state: dict[Any, dict[str, Any]]) -> set[str]:
