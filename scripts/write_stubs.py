@@ -19,6 +19,7 @@ import flambeau as fb
 from flambeau import array_api, functions, nn, ops
 from flambeau.core.op import COMPOSED, OPS, Op
 from flambeau.nn import activation, loss, pool, stateless
+from flambeau.ops import polynomials
 from flambeau.ops.inplace import METHODS, SHAPED
 from flambeau.runtime.exchange import Exchange
 from flambeau.runtime.protocols import Protocols
@@ -61,6 +62,7 @@ BY_TYPE = {
 BY_NAME = {name: text for text, names in BY_TYPE.items() for name in names.split()}
 BY_NAME |= {"append": "Tensor", "prepend": "Tensor", "device": "Any", "size": SIZES}
 OPERATORS = "pow rsub rtruediv rpow rmod rfloordiv rlshift rrshift"
+POLYNOMIALS = tuple(polynomials.NAMED)
 # (function, argument): its type, where that is not what the argument's name says
 EXACT = {
     **{(name, "padding"): "int | Sequence[int] | str" for name in ("conv1d", "conv2d", "conv3d")},
@@ -124,6 +126,8 @@ EXACT = {
     ("new_tensor", "data"): "Any",
     ("polygamma", "n"): "int | Tensor",
     ("polygamma", "input"): "int | Tensor",
+    **{(name, "n"): "int | Tensor" for name in POLYNOMIALS},
+    **{(name, "input"): "Tensor | float" for name in POLYNOMIALS},
     ("quantile", "q"): "float | Tensor",
     ("nanquantile", "q"): "float | Tensor",
     ("repeat_interleave", "repeats"): "int | Tensor",

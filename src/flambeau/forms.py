@@ -7,7 +7,7 @@ from typing import Any
 
 from . import functions, linalg
 from .capture.jit import jit
-from .core.dtype import as_dtype, float32
+from .core.dtype import as_dtype, float32, get_default_dtype
 from .core.modes import (
     get_matmul_precision,
     is_grad_enabled,
@@ -16,7 +16,9 @@ from .core.modes import (
 )
 from .core.modes import is_anomaly_enabled as is_anomaly_enabled
 from .core.op import COMPOSED
+from .core.out import into
 from .core.shape import broadcast
+from .core.spelling import without_effect
 from .errors import suggest
 from .ops.random import generator
 from .tensor import Tensor, tensor
@@ -118,12 +120,15 @@ for _name in METHODS:
 
 
 def _copied(name: str) -> Callable[..., Any]:
-    def copy(input: Tensor, *args: Any, **kw: Any) -> Any:
+    def copied(input: Tensor, *args: Any, **kw: Any) -> Any:
         made = input if name == "alias" else getattr(input, VIEWS.get(name, name))(*args, **kw)
         return tuple(t.clone() for t in made) if isinstance(made, tuple | list) else made.clone()
 
+    def copy(input: Tensor, *args: Any, out: Any = None, **kw: Any) -> Any:
+        return copied(input, *args, **kw) if out is None else into(copied, (input, *args), {**kw, "out": out})
+
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
-    copy.__doc__ = f"{name}, as tensors of their own."
+    copy.__doc__ = f"{name}, as tensors of their own, or as the values of out."
     return copy
 
 
@@ -132,13 +137,16 @@ for _name, _view in COPIES.items():
         globals()[_name] = _copied(_view)
 
 
-def slice_copy(
-    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    """Each step-th element of a dim from start to end, as a tensor of its own."""
+def _sliced(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1):
     keys = [slice(None)] * input.ndim
     keys[dim] = slice(start, end, step)
     return input[tuple(keys)].clone()
+
+
+def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
+    """Each step-th element of a dim from start to end, as a tensor of its own, or as the value of out:
+    slice_copy(input, dim=0, start=None, end=None, step=1)."""
+    return _sliced(input, *args, **kw) if out is None else into(_sliced, (input, *args), {**kw, "out": out})
 
 
 # --- tensors of data ---
@@ -169,19 +177,26 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
     return frombuffer(Path(filename).read_bytes(), dtype=dtype, count=size)
 
 
-def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """as_strided, which is a tensor of its own anyway. -> [*size]"""
-    return input.as_strided(size, stride, storage_offset)
+def as_strided_copy(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """as_strided, which is a tensor of its own anyway, or as the value of out. -> [*size]"""
+    made = lambda: input.as_strided(size, stride, storage_offset)  # noqa: E731
+    return made() if out is None else into(made, (), {"out": out})
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device=None) -> Tensor:
+@without_effect
+def empty_strided(size: Any, stride: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """empty; strides are always those of the order of elements. -> [*size]"""
-    return functions.empty(*size, dtype=dtype, device=device)
+    return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, device=None) -> Tensor:
+@without_effect
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype=None, device=None, requires_grad: bool = False
+) -> Tensor:
     """empty; elements always lie in the order of dims. -> [*size]"""
-    return functions.empty(*size, dtype=dtype, device=device)
+    return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -209,16 +224,27 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     return carried
 
 
-def scalar_tensor(s: Any, *, dtype: Any = float32, device=None) -> Tensor:
-    """A number as a 0-d tensor. -> []"""
-    return tensor(s, dtype, device)
+@without_effect
+def scalar_tensor(s: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A number as a 0-d tensor, of the default float dtype unless another is asked for. -> []"""
+    return tensor(s, dtype or get_default_dtype(), device, requires_grad)
 
 
-def range(start: float = 0, end: float = 0, step: float = 1, *, dtype: Any = None, device=None) -> Tensor:
+@without_effect
+def range(
+    start: float = 0,
+    end: float = 0,
+    step: float = 1,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers from start to end, which is one of them. -> [n]"""
     n = math.floor((end - start) / step) + 1
     made = functions.arange(n, device=device) * step + start
-    return made.to(as_dtype(dtype or float32))
+    made = made.to(as_dtype(dtype or get_default_dtype()))
+    return made.requires_grad_() if requires_grad else made
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

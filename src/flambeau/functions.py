@@ -9,7 +9,7 @@ from .core.docstrings import explained
 from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
 from .core.host import to_list
-from .core.op import COMPOSED, Op, result_of
+from .core.op import COMPOSED, OPS, Op, result_of
 from .device import get_device
 from .errors import TypeError, ValueError
 from .ops.creation import (
@@ -89,13 +89,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one
     of input and other is missing.
     """
-    choose: Any = condition.where
     if input is None and other is None:
         found: Any = condition.nonzero(as_tuple=True)
         return found
     if input is None or other is None:
         raise TypeError("where(): takes a condition, or that with input and other: give both")
-    return choose(input, other, out=out)
+    chosen: Any = OPS["where"](condition, input, other, **({} if out is None else {"out": out}))
+    return chosen
 
 
 def result_type(*tensors: Any) -> DType:

@@ -1375,10 +1375,10 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
 
     Raises IndexError where there is no such dim."""
 
-def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
+def flip(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
     """The elements of these dims in reverse order. [...] -> [...]
 
-    Raises IndexError where there is no such dim; ValueError where one is named twice."""
+    Raises IndexError where there is no such dim; ValueError where one is named twice; TypeError where a size is no whole number."""
 
 def fliplr(input: Tensor) -> Tensor:
     """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]
@@ -1840,7 +1840,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple, 0 where either is. [...], [...] -> [...]"""
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
+    """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
 
 def le(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x <= y. [...], [...] -> [...]"""
@@ -2273,7 +2273,15 @@ def new_empty(
 
     Raises TypeError where a size is no whole number."""
 
-def new_empty_strided(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int]) -> Tensor:
+def new_empty_strided(
+    input: Tensor,
+    size: _int | Sequence[_int],
+    stride: _int | Sequence[_int],
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
     """new_empty; stride is without effect: it is always that of the order of elements."""
 
 def new_full(
@@ -2979,7 +2987,7 @@ def synchronize(device: Any = None) -> None:
     """Return when everything submitted to the device is done."""
 
 def t(input: Tensor) -> Tensor:
-    """A matrix transposed. [n, m] -> [m, n]"""
+    """A matrix transposed; a vector itself. ValueError for more dims. [n, m] -> [m, n]"""
 
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements at places of the flattened tensor. [...], [*m] -> [*m]

@@ -7,6 +7,7 @@ from typing import Any
 from . import ops
 from .core.docstrings import explained
 from .core.op import COMPOSED
+from .core.spelling import without_effect
 from .tensor import Tensor
 
 OLDER = {
@@ -18,17 +19,30 @@ OLDER = {
 
 
 def _by_symmetry(window):
-    def symmetric(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
-        return window(M, not sym, device=device)
+    def symmetric(
+        M: int, *, sym: bool = True, dtype=None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        return window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
     symmetric.__doc__ = unwrap(window).__doc__
-    return explained(symmetric)
+    return without_effect(explained(symmetric))
 
 
+@without_effect
 @explained
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, device: Any = None) -> Tensor:
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype=None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Kaiser's window. -> [M]"""
-    return COMPOSED["kaiser_window"](M, not sym, beta, device=device)
+    return COMPOSED["kaiser_window"](
+        M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 windows = SimpleNamespace(

@@ -85,17 +85,25 @@ def bessel_y0(input: Tensor) -> Tensor:
 def bessel_y1(input: Tensor) -> Tensor:
     """Bessel function of the second kind, order 1: -inf at 0, NaN below. [...] -> [...]"""
 
-def chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's T polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+def chebyshev_polynomial_t(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's T polynomial of degree n at x. [...] -> [...]
 
-def chebyshev_polynomial_u(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's U polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+    n: a number, or a tensor of one for each element, of which the highest is read."""
 
-def chebyshev_polynomial_v(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's V polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+def chebyshev_polynomial_u(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's U polynomial of degree n at x. [...] -> [...]
 
-def chebyshev_polynomial_w(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's W polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+    n: a number, or a tensor of one for each element, of which the highest is read."""
+
+def chebyshev_polynomial_v(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's V polynomial of degree n at x. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read."""
+
+def chebyshev_polynomial_w(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's W polynomial of degree n at x. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read."""
 
 def digamma(input: Tensor) -> Tensor:
     """slope of lgamma. [...] -> [...]"""
@@ -133,11 +141,15 @@ def gammaincc(input: Tensor | _float | HostScalar, other: Tensor | _float | Host
 def gammaln(input: Tensor) -> Tensor:
     """logarithm of |gamma(x)|. [...] -> [...]"""
 
-def hermite_polynomial_h(input: Tensor, n: _int) -> Tensor:
-    """Hermite's H polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+def hermite_polynomial_h(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Hermite's H polynomial of degree n at x. [...] -> [...]
 
-def hermite_polynomial_he(input: Tensor, n: _int) -> Tensor:
-    """Hermite's He polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+    n: a number, or a tensor of one for each element, of which the highest is read."""
+
+def hermite_polynomial_he(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Hermite's He polynomial of degree n at x. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read."""
 
 def i0(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
@@ -151,11 +163,15 @@ def i1(input: Tensor) -> Tensor:
 def i1e(input: Tensor) -> Tensor:
     """exp(-|x|) * i1(x). [...] -> [...]"""
 
-def laguerre_polynomial_l(input: Tensor, n: _int) -> Tensor:
-    """Laguerre's L polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+def laguerre_polynomial_l(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Laguerre's L polynomial of degree n at x. [...] -> [...]
 
-def legendre_polynomial_p(input: Tensor, n: _int) -> Tensor:
-    """Legendre's P polynomial of degree n at x; TypeError where n is no int. [...] -> [...]"""
+    n: a number, or a tensor of one for each element, of which the highest is read."""
+
+def legendre_polynomial_p(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Legendre's P polynomial of degree n at x. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read."""
 
 def log1p(input: Tensor) -> Tensor:
     """log(1 + x), exact near 0. [...] -> [...]"""
@@ -212,17 +228,25 @@ def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
 def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
     """exp(x) times modified_bessel_k1: inf at 0, NaN below. [...] -> [...]"""
 
-def shifted_chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's T polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
+def shifted_chebyshev_polynomial_t(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's T polynomial of degree n at 2 x - 1. [...] -> [...]
 
-def shifted_chebyshev_polynomial_u(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's U polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
+    n: a number, or a tensor of one for each element, of which the highest is read."""
 
-def shifted_chebyshev_polynomial_v(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's V polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
+def shifted_chebyshev_polynomial_u(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's U polynomial of degree n at 2 x - 1. [...] -> [...]
 
-def shifted_chebyshev_polynomial_w(input: Tensor, n: _int) -> Tensor:
-    """Chebyshev's W polynomial of degree n at 2 x - 1; TypeError where n is no int. [...] -> [...]"""
+    n: a number, or a tensor of one for each element, of which the highest is read."""
+
+def shifted_chebyshev_polynomial_v(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's V polynomial of degree n at 2 x - 1. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read."""
+
+def shifted_chebyshev_polynomial_w(input: Tensor | _float, n: _int | Tensor) -> Tensor:
+    """Chebyshev's W polynomial of degree n at 2 x - 1. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read."""
 
 def sinc(input: Tensor) -> Tensor:
     """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""

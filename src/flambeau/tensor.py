@@ -31,6 +31,7 @@ from .runtime.state import assigned, mark, taken_by, thread
 from .runtime.writes import check_write, show_as, spread
 
 _param_keys = count(1)
+_where = OPS["where"]
 assert _source  # its entries register themselves
 
 
@@ -175,6 +176,18 @@ class Tensor(Protocols, Exchange, ops.Table):
     def is_leaf(self) -> "bool":  # type: ignore[valid-type]
         """Whether no gradients flow through the tensor to what it was made of."""
         return self.node.param is not None or not self.node.requires_grad
+
+    def where(self, condition: Any = None, other: Any = None, *, input: Any = None, out: Any = None) -> Any:
+        """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. Of a
+        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y).
+
+        input: `x` by its name. out: a tensor that takes the result, and is returned.
+        [...], [...], [...] -> [...]
+        """
+        if input is None and isinstance(condition, Tensor) and condition.dtype is dt.bool_:
+            return _where(condition, self, other, **({} if out is None else {"out": out}))
+        chosen = condition if input is None else input
+        return _where(self, chosen, other, **({} if out is None else {"out": out}))
 
     def type(self, dtype: Any) -> "Tensor":
         """In another dtype, as to(dtype)."""

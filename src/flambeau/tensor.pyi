@@ -77,6 +77,19 @@ class Tensor:
     @property
     def is_leaf(self) -> _bool:
         """Whether no gradients flow through the tensor to what it was made of."""
+    def where(
+        self,
+        condition: Any = None,
+        other: Tensor | _float | HostScalar | None = None,
+        *,
+        input: Tensor | _float | HostScalar | None = None,
+        out: Any = None,
+    ) -> Any:
+        """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. Of a
+        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y).
+
+        input: `x` by its name. out: a tensor that takes the result, and is returned.
+        [...], [...], [...] -> [...]"""
     def type(self, dtype: Any) -> Tensor:
         """In another dtype, as to(dtype)."""
     @property
@@ -671,9 +684,7 @@ class Tensor:
     def round(self, *, decimals: _int = 0) -> Tensor:
         """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
     def ldexp(self, other: Tensor) -> Tensor:
-        """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
-    def where(self, input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-        """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
+        """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
     def cast(self, to: DType | type[Any] | str) -> Tensor:
         """The same values in another dtype; floats become integers towards 0. [...] -> [...]
 
@@ -816,7 +827,15 @@ class Tensor:
         """False: inference_mode is no_grad here, and makes ordinary tensors."""
     def is_set_to(self, tensor: Tensor) -> _bool:
         """Whether two tensors have one value, and not equal ones."""
-    def new_empty_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int]) -> Tensor:
+    def new_empty_strided(
+        self,
+        size: _int | Sequence[_int],
+        stride: _int | Sequence[_int],
+        *,
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
         """new_empty; stride is without effect: it is always that of the order of elements."""
     def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """map_ with two other tensors."""
@@ -1646,10 +1665,10 @@ class Tensor:
         Raises ValueError where a size that is not 1 would change."""
     def detach(self) -> Tensor:
         """The same values, through which no gradient flows."""
-    def flip(self, dims: _int | Sequence[_int]) -> Tensor:
+    def flip(self, *dims: _int | Sequence[_int]) -> Tensor:
         """The elements of these dims in reverse order. [...] -> [...]
 
-        Raises IndexError where there is no such dim; ValueError where one is named twice."""
+        Raises IndexError where there is no such dim; ValueError where one is named twice; TypeError where a size is no whole number."""
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
         """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]
 
@@ -1667,7 +1686,7 @@ class Tensor:
         dim1: the first of the two dims
         Raises IndexError where there is no such dim."""
     def t(self) -> Tensor:
-        """A matrix transposed. [n, m] -> [m, n]"""
+        """A matrix transposed; a vector itself. ValueError for more dims. [n, m] -> [m, n]"""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
 

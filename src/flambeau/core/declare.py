@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import unwrap
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
@@ -10,7 +11,7 @@ from .docstrings import calls_of, names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
-from .out import IN_PLACE, in_place, into
+from .out import IN_PLACE, in_place, into, place_of_inplace
 from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
@@ -36,8 +37,13 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
             return called(made_of, f.__name__, args, kw)
         return made_of(args, kw)
 
+    code = unwrap(f).__code__
+    last = place_of_inplace(f.__name__, code.co_varnames[: code.co_argcount])
+
     def made_of(args: tuple, kw: dict):
         try:
+            if len(args) > last:
+                args, kw = args[:last], {**kw, "inplace": args[last]}
             if kw:
                 if "out" in kw and not is_view:
                     return into(call, args, kw)

@@ -14,7 +14,7 @@ from .alias import link
 from .autocast import NONE, called, lower, plain
 from .modes import is_grad_enabled
 from .node import Node, describe
-from .out import IN_PLACE, in_place, into
+from .out import IN_PLACE, NOWHERE, in_place, into, place_of_inplace
 from .shape import Shape, broadcast
 from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
@@ -114,6 +114,7 @@ class Op:
     monoid: str = ""  # of a reduction, how elements are joined: a name of wgsl/lib/monoids.wgsl
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
+    last: int = NOWHERE  # the place of `inplace` in a call, of an op that takes it
     name: str = ""  # an entry of a family gets the one that it is assigned to
 
     def __set_name__(self, owner, name: str):
@@ -123,6 +124,7 @@ class Op:
         known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name}
         if self.prepare is None:
             known["doc"] = self._with_shapes()
+            known["last"] = place_of_inplace(name, self.operand_names)
             known["__signature__"] = Signature([Parameter(n, BY_PLACE) for n in self.operand_names])
         else:
             known["__module__"] = self.prepare.__module__
@@ -155,6 +157,8 @@ class Op:
 
     def _made(self, args: tuple, kw: dict) -> Any:
         try:
+            if len(args) > self.last:
+                args, kw = args[: self.last], {**kw, "inplace": args[self.last]}
             if kw:
                 if "out" in kw and self.kind != "movement":
                     return into(self, args, kw)

@@ -7,11 +7,18 @@ from ..errors import TypeError, ValueError
 from .node import describe
 
 # functions that take inplace=True: the input becomes the result
+NOWHERE = 1 << 30
 _NAMES = (
     "alpha_dropout celu dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout hardsigmoid "
     "hardswish hardtanh leaky_relu mish relu relu6 rrelu selu silu threshold"
 )
 IN_PLACE = frozenset(_NAMES.split())
+
+
+def place_of_inplace(name: str, names: tuple[str, ...]) -> int:
+    """Where a call has `inplace` by its place: behind all other arguments, as in PyTorch. A place that no
+    call has for ops that take none."""
+    return len(names) if name in IN_PLACE else NOWHERE
 
 
 def in_place(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:

@@ -1,8 +1,8 @@
 """A call of an op as a user writes it, into its arguments; and the error that says what was wrong with it."""
 
 from collections.abc import Callable
-from functools import cache
-from inspect import unwrap
+from functools import cache, wraps
+from inspect import CO_VARARGS, unwrap
 from typing import Any
 
 from ..errors import WRONG_CALL, IndexFault, ValueFault
@@ -22,24 +22,57 @@ SPELLINGS = {
 }
 
 
+# arguments of PyTorch that have no effect here: all tensors are dense, and copies are staged anyway
+WITHOUT_EFFECT = frozenset(("layout", "memory_format", "pin_memory"))
+
+
+NOTHING: frozenset[str] = frozenset()
+
+
 @cache
-def _arguments(f: Callable) -> tuple[str, frozenset[str]]:
-    """The name of a function's first argument ("" if it is `*several`), and those of all."""
+def _arguments(f: Callable) -> tuple[str, frozenset[str], frozenset[str]]:
+    """The name of a function's first argument ("" if it is `*several`), those of all, and those by which
+    PyTorch takes the several: reshape(shape=) or, where `*shape` is expand's, size=."""
     code = unwrap(f).__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return names[0] if code.co_argcount else "", frozenset(names)
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames[:count]
+    several = code.co_varnames[count] if code.co_flags & CO_VARARGS else ""
+    spellings = {"shape": ("shape", "size")}.get(several, (several,) if several else ())
+    return names[0] if code.co_argcount else "", frozenset(names), frozenset(spellings)
+
+
+def dense(kw: dict) -> dict:
+    """Arguments without those that have no effect; ValueError for a layout that is not dense."""
+    layout = kw.get("layout")
+    if layout is not None and not str(layout).endswith("strided"):
+        raise ValueError(f"layout={layout}: all tensors are dense: leave it out")
+    return {k: v for k, v in kw.items() if k not in WITHOUT_EFFECT}
+
+
+def without_effect(f: Callable) -> Callable:
+    """A function of the package that takes, as ops do, what PyTorch's takes and has no effect here."""
+
+    @wraps(f)
+    def call(*args, **kw):
+        return f(*args, **(kw if WITHOUT_EFFECT.isdisjoint(kw) else dense(kw)))
+
+    return call
 
 
 def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict) -> tuple[tuple, dict]:
     """A call by any of PyTorch's names: tensors given by name (`input=` for a method's self) go to their
     places, and axis= is dim=."""
-    first, names = (operands[0], frozenset(operands)) if f is None else _arguments(f)
+    first, names, several = (operands[0], frozenset(operands), NOTHING) if f is None else _arguments(f)
+    if not WITHOUT_EFFECT.isdisjoint(kw) and WITHOUT_EFFECT.isdisjoint(names):
+        kw = dense(kw)
     kw = {SPELLINGS[k] if k not in names and SPELLINGS.get(k) in names else k: v for k, v in kw.items()}
     if not args and "input" in kw and "input" not in names:
         args = (kw.pop("input"),)
     for name in operands if f is None else (first,):
         if name in kw and (not args or (f is None and operands.index(name) == len(args))):
             args = (*args, kw.pop(name))
+    for name in several.intersection(kw):
+        args = (*args, kw.pop(name))
     return args, kw
 
 

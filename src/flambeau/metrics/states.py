@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Any
 
 from ..core.dtype import float32, int32, int64
-from ..functions import arange
+from ..functions import arange, where
 from ..tensor import Tensor
 
 State = Any  # a tensor, a list of tensors, a Python number
@@ -28,7 +28,7 @@ def rows(*given: Tensor) -> Tensor:
     which = which.reshape(-1, *[1] * given[0].ndim)
     made = given[-1].unsqueeze(0)
     for i, row in enumerate(given[:-1]):
-        made = (which == i).where(row, made)
+        made = where(which == i, row, made)
     return made
 
 

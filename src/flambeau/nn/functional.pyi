@@ -599,7 +599,7 @@ def fractional_max_pool2d(
     return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int64). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def fractional_max_pool2d_with_indices(
     input: Tensor,
@@ -609,7 +609,7 @@ def fractional_max_pool2d_with_indices(
     return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int64). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def fractional_max_pool3d(
     input: Tensor,
@@ -619,7 +619,7 @@ def fractional_max_pool3d(
     return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int64). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def fractional_max_pool3d_with_indices(
     input: Tensor,
@@ -629,7 +629,7 @@ def fractional_max_pool3d_with_indices(
     return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int64). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def gaussian_nll_loss(
     input: Tensor,
@@ -714,7 +714,8 @@ def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> A
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
+    """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
+    [...], [...] -> []
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown."""
@@ -817,9 +818,9 @@ def linear_cross_entropy(
     label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
 
     target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
-    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
-    which cut the work into pieces, is no argument: the planner decides what is stored. ValueError where
-    shapes do not fit."""
+    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. `how` may have
+    torch's options, how to cut the work into pieces, without effect: the planner decides what is stored.
+    ValueError where shapes do not fit."""
 
 def local_response_norm(
     input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0

@@ -99,10 +99,11 @@ def linear_cross_entropy(
     label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
 
     target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
-    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
-    which cut the work into pieces, is no argument: the planner decides what is stored. ValueError where
-    shapes do not fit.
+    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. `how` may have
+    torch's options, how to cut the work into pieces, without effect: the planner decides what is stored.
+    ValueError where shapes do not fit.
     """
+    how.pop("options", None)
     classes, *out = linear_weight.shape[:-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)

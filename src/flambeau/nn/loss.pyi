@@ -125,7 +125,8 @@ class GaussianNLLLoss(Module):
     def __call__(self, input: Tensor, target: Tensor, var: Any) -> Tensor: ...
 
 class HingeEmbeddingLoss(Module):
-    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
+    """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
+    [...], [...] -> []
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown."""

@@ -14,7 +14,7 @@ NOT_REAL = "takes complex numbers: make them with complex(real, imag), or cast w
 
 def _joined(xp, real, imag):
     """Not real + 1j * imag: what is infinite times 1j has no real part."""
-    made = xp.stack([real, imag], axis=-1)
+    made = xp.stack(xp.broadcast_arrays(real, imag), axis=-1)
     return _as_complex(xp, made)
 
 

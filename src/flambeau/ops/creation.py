@@ -9,6 +9,7 @@ from ..core.declare import composed
 from ..core.op import OPS, Family, apply, check_held, constant
 from ..core.shape import Shape, normal_dim, sizes_of
 from ..device import get_device
+from .elementwise import choose
 
 FUNCTIONS = (
     "arange",
@@ -112,6 +113,10 @@ def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool
     start, end = (0, start) if end is None else (start, end)
     _check_range(start, end, step)
     whole = all(isinstance(v, int) for v in (start, end, step))
+    if dtype is not None and dt.as_dtype(dtype) is dt.int64 and not int(step):
+        raise ValueError(f"step={step} of int64 is 0: give a whole one")
+    if not whole and _is_whole(dtype):
+        return finished(_whole_arange(start, end, step, dt.as_dtype(dtype), device), None, requires_grad)
     n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
     out = _iota(n, device)
     if not whole:
@@ -125,11 +130,50 @@ def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool
     return finished(out, dtype, requires_grad)
 
 
+def _is_whole(dtype) -> bool:
+    """Whether numbers of integers are asked for."""
+    return dtype is not None and dt.as_dtype(dtype).is_int
+
+
+def _whole_arange(start, end, step, dtype, device):
+    """Of bounds and a step without their fractions, as in PyTorch; of int64 the count is so, too."""
+    first, by = int(start), int(step)
+    over = (int(end) - first) / by if dtype is dt.int64 else (end - start) / step
+    return (_iota(max(0, ceil(over)), device).to(dtype) * by + first).to(dtype)
+
+
+def _whole_line(start, end, steps: int, once: bool):
+    """Numbers from one to another, both without their fractions, of double precision. Each half counts from
+    its own end; product and sum are rounded `once`, or each, as PyTorch has it."""
+    start, end = int(start), int(end)
+    step = (end - start) / max(steps - 1, 1)
+    n, unit = step.as_integer_ratio()
+    half = steps // 2 if steps > 1 else steps
+    counts = [(start, i) for i in range(half)] + [(end, i - steps + 1) for i in range(half, steps)]
+    return [(a * unit + n * i) / unit if once else a + step * i for a, i in counts]
+
+
+def _cut(values, dtype, device):
+    """Numbers of the host as integers, towards 0; what does not fit wraps, and is the least beyond int64."""
+    whole = [int(v) if -(2.0**63) <= v < 2.0**63 else -(2**63) for v in values]
+    made = full((), 0, dt.int64, device).new_tensor(whole, dtype=dt.int64)
+    return made.reshape(len(whole)).to(dt.as_dtype(dtype))
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return base**exponent
+    except OverflowError:
+        return float("inf")
+
+
 @composed
 def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, requires_grad: bool = False):
     """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
     if not isinstance(steps, int) or steps < 0:
         raise ValueError(f"steps={steps!r} is not a whole number from 0: give how many numbers to make")
+    if _is_whole(dtype):
+        return finished(_cut(_whole_line(start, end, steps, True), dtype, device), None, requires_grad)
     step = (end - start) / max(steps - 1, 1)
     i, wide = _iota(steps, device), _computed_in(dtype)
     forward, back = i.to(wide) * step + start, (steps - 1 - i).to(wide) * -step + end
@@ -148,6 +192,9 @@ def logspace(
     requires_grad: bool = False,
 ):
     """base to the powers of linspace(start, end, steps). -> [steps]"""
+    if _is_whole(dtype):
+        powers = _whole_line(start, end, steps, False) if steps != 1 else [float(start)]
+        return finished(_cut([_power(base, x) for x in powers], dtype, device), None, requires_grad)
     powers = linspace(start, end, steps, dtype=_computed_in(dtype), device=device)
     return finished(full((), float(base), powers.dtype, device).pow(powers), dtype, requires_grad)
 
@@ -303,7 +350,7 @@ class Creation(Family):
         ends = (0, abs(offset))
         x = self.pad(ends).unsqueeze(-1) if offset >= 0 else self.pad(ends).unsqueeze(-2)
         rows, columns = _iota(n, self.device).unsqueeze(-1), _iota(n, self.device)
-        y = (columns - rows == offset).where(x, False)
+        y = choose(columns - rows == offset, x, False)
         d1, d2 = _two_dims(dim1, dim2, y.ndim)
         rest = iter(range(y.ndim - 2))
         order = [y.ndim - 2 if d == d1 else y.ndim - 1 if d == d2 else next(rest) for d in range(y.ndim)]

@@ -387,7 +387,11 @@ class Elementwise(Family):
         grad=lambda g, z, x, e: [g.ldexp(e), None],
     )
     def ldexp(self, other):
-        """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
+        """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
+        broken = isinstance(other, float) or getattr(other, "dtype", dt.int32).has_gradients
+        if broken or self.dtype.is_complex:
+            powers = other if hasattr(other, "node") else self.new_tensor(other, dtype=dt.float32)
+            return self * powers.exp2()
         return (self, other), {}
 
     @kernel(
@@ -472,6 +476,8 @@ class Elementwise(Family):
 
 
 _eq, _ne = Elementwise.eq, Elementwise.ne
+# c.where(x, y) of what may be tensors of bools: of these the method takes the first for the condition
+choose = Elementwise.where
 
 
 def _complex_logaddexp(x, y):

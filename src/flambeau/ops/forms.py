@@ -9,6 +9,7 @@ from ..core.op import COMPOSED, Family
 from ..core.out import into
 from ..core.shape import contiguous_strides
 from ..core.sizes import integers
+from ..core.spelling import without_effect
 from ..errors import ValueError
 
 # methods that are functions of the package with the tensor first
@@ -74,9 +75,12 @@ class Forms(Family):
         """Whether two tensors have one value, and not equal ones."""
         return self.node is tensor.node
 
-    def new_empty_strided(self, size: Any, stride: Any):
+    @without_effect
+    def new_empty_strided(
+        self, size: Any, stride: Any, *, dtype=None, device=None, requires_grad: bool = False
+    ):
         """new_empty; stride is without effect: it is always that of the order of elements."""
-        return self.new_empty(*size)
+        return self.new_empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
     def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]):
         """map_ with two other tensors."""

@@ -7,6 +7,7 @@ from ..core.declare import composed
 from ..core.op import Family, Launch, Op
 from ..core.op import apply as add_node
 from ..core.shape import broadcast, normal_dim
+from .elementwise import choose
 
 FUNCTIONS = (
     "atleast_1d",
@@ -218,7 +219,7 @@ def _chain(parts, d):
         after = tuple((total - at - n) * (e == d) for e in range(t.ndim))
         at += n
         padded = t._pad(before, after)
-        out = padded if out is None else _inside(t, before, after).where(padded, out)
+        out = padded if out is None else choose(_inside(t, before, after), padded, out)
     return out
 
 

@@ -306,8 +306,10 @@ def _short(x):
 
 @composed
 def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
-    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
-    return _reduce((target == 1).where(input, _short(margin - input)), reduction)
+    """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
+    [...], [...] -> []"""
+    lacking = (target == 1).where(0.0, _short(margin - input))
+    return _reduce((target == -1).where(0.0, input) + lacking, reduction)
 
 
 @composed

@@ -3,14 +3,14 @@
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
-from .elementwise import fitted
+from .elementwise import choose, fitted
 
 
 class Masks(Family):
     @composed
     def masked_fill(self, mask, value: float):
         """`value` where mask is true. [...], [...] -> [...]"""
-        return mask.where(fitted(value, self.dtype), self).to(self.dtype)
+        return choose(mask, fitted(value, self.dtype), self).to(self.dtype)
 
     @composed
     def tril(self, diagonal: int = 0):
@@ -26,6 +26,5 @@ class Masks(Family):
 def _triangle(x, keep):
     arange = type(x).arange
     i = arange(x.shape[-2], dtype=dt.int32, device=x.device).unsqueeze(1)
-    return keep(i, arange(x.shape[-1], dtype=dt.int32, device=x.device)).where(
-        x, False
-    )  # a number of no category: x's dtype
+    mask = keep(i, arange(x.shape[-1], dtype=dt.int32, device=x.device))
+    return choose(mask, x, False)  # a number of no category: x's dtype

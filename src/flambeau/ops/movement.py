@@ -3,6 +3,7 @@
 from math import prod
 
 from ..core.declare import composed, kernel
+from ..core.node import describe
 from ..core.op import Family
 from ..core.shape import Window, normal_dim, normal_dims, sizes_of
 
@@ -174,9 +175,9 @@ class Movement(Family):
         return (self,), {}
 
     @composed
-    def flip(self, dims):
+    def flip(self, *dims):
         """The elements of these dims in reverse order. [...] -> [...]"""
-        dims = normal_dims(dims, self.ndim)
+        dims = normal_dims(sizes_of(dims), self.ndim)
         starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(self.shape))
         return self._slice(starts, tuple(-1 if d in dims else 1 for d in range(self.ndim)), self.shape)
 
@@ -197,13 +198,16 @@ class Movement(Family):
         """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
         dims = list(range(self.ndim))
         a, b = normal_dim(dim0, self.ndim), normal_dim(dim1, self.ndim)
-        dims[a], dims[b] = b, a
+        if dims:  # a single number has no dims to exchange
+            dims[a], dims[b] = b, a
         return self.permute(*dims)
 
     swapaxes = transpose
 
     def t(self):
-        """A matrix transposed. [n, m] -> [m, n]"""
+        """A matrix transposed; a vector itself. ValueError for more dims. [n, m] -> [m, n]"""
+        if self.ndim > 2:
+            raise ValueError(f"t({describe(self)}): takes at most 2 dims: use mT or transpose")
         return self.transpose(0, 1) if self.ndim == 2 else self
 
     @composed

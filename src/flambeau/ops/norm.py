@@ -127,6 +127,8 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ValueError("outside training running_mean and running_var are needed: give them")
         return affine_norm(input, running_mean, running_var, weight, bias, eps)
+    if input.ndim < 2 and not input.numel():
+        return input.clone()
     n = input.numel() // input.shape[1]
     if n == 1:
         raise ValueError("one value a channel has no variance: train on larger batches")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
-from .elementwise import Elementwise, as_float, scaled
+from .elementwise import Elementwise, as_float, choose, scaled
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -30,8 +30,8 @@ class Numeric(Family):
         """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
         if min is None and max is None:
             raise ValueError("at least one of min and max must be given: give a number or a tensor")
-        x = self if min is None else _or_nan(self < min, min).where(min, self)
-        return x if max is None else _or_nan(x > max, max).where(max, x)
+        x = self if min is None else choose(_or_nan(self < min, min), min, self)
+        return x if max is None else choose(_or_nan(x > max, max), max, x)
 
     clip = clamp
 
@@ -85,19 +85,19 @@ class Numeric(Family):
     @composed
     def fmax(self, other):
         """The larger of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
-        return (_is_nan(other) | (self >= other)).where(self, other)
+        return choose(_is_nan(other) | (self >= other), self, other)
 
     @composed
     def fmin(self, other):
         """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
-        return (_is_nan(other) | (self <= other)).where(self, other)
+        return choose(_is_nan(other) | (self <= other), self, other)
 
     @composed
     def heaviside(self, values):
         """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
         if self.dtype is not getattr(values, "dtype", self.dtype):
             raise TypeError("both inputs must have one dtype: cast one")
-        return (self == 0).where(values, (self > 0).to(self.dtype))
+        return choose(self == 0, values, (self > 0).to(self.dtype))
 
     @composed
     def lcm(self, other):

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi
+from typing import Any
 
 from ..core.declare import composed
+from ..core.dtype import float32
+from .index.select import known
 from .reduce import in_float32
 
 
@@ -39,26 +42,37 @@ FAMILIES = {
 }
 
 
-def _value(rule: Recurrence, x, n: int):
-    if not isinstance(n, int):
-        raise TypeError(f"n={n!r} is not a whole number: give the degree as a Python int")
-    if n < 0:
-        return x * 0.0
+def _values(rule: Recurrence, x, most: int):
+    """The polynomials of degree 0, 1, ... up to the highest asked for."""
     before, now = x * 0.0 + 1.0, rule.first(x)
-    for k in range(1, n):
+    yield before
+    for k in range(1, most + 1):
+        yield now
         before, now = now, rule.rise(k, x) * now - before * rule.fall(k)
-    return now if n else before
+
+
+def _value(rule: Recurrence, x, n: Any):
+    """That of degree n, 0 for n below 0; of a tensor's degrees each element's own."""
+    if not hasattr(n, "node"):
+        *_, last = _values(rule, x, int(n)) if n >= 0 else [x * 0.0]
+        return last
+    n = n.int()
+    made = n * 0 + x * 0.0
+    for k, value in enumerate(_values(rule, x, known(n.amax())[0] if n.numel() else -1)):
+        made = (n == k).where(value, made)
+    return made
 
 
 def _declare(name: str, meaning: str, rule: Recurrence, shifted: bool):
-    def polynomial(input, n: int):
-        x, dtype = in_float32(input)
+    def polynomial(input, n):
+        x, dtype = in_float32(input if hasattr(input, "node") else n.new_tensor(float(input), dtype=float32))
         return _value(rule, x * 2 - 1 if shifted else x, n).to(dtype)
 
     polynomial.__name__ = polynomial.__qualname__ = name
     of = "2 x - 1" if shifted else "x"
     polynomial.__doc__ = (
-        f"{meaning} polynomial of degree n at {of}; TypeError where n is no int. [...] -> [...]"
+        f"{meaning} polynomial of degree n at {of}. [...] -> [...]\n\n"
+        "n: a number, or a tensor of one for each element, of which the highest is read."
     )
     return composed(polynomial)
 

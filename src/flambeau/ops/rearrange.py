@@ -6,6 +6,7 @@ from ..core.node import describe
 from ..core.op import Family
 from ..core.shape import normal_dim, sizes_of
 from ..core.sizes import integers
+from .elementwise import choose
 from .index.indices import slices
 from .join import cat
 from .movement import Movement
@@ -128,6 +129,8 @@ class Rearrange(Family):
         if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[lead:], strict=True)):
             raise ValueError(f"{list(wanted)} does not broadcast to {list(self.shape)}")
         dims = [d for d in range(self.ndim) if d < lead or wanted[d - lead] != self.shape[d]]
+        if not wanted:
+            return self.sum()
         return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
 
     @composed
@@ -215,12 +218,15 @@ def _constant(x, pairs, value):
     if not value:
         return out
     inside = type(x).full(x.shape, True, device=x.device)
-    return inside._pad(before, after).where(out, value).to(x.dtype)
+    return choose(inside._pad(before, after), out, value).to(x.dtype)
 
 
 def _padded(x, d, before, after, mode):
     """One dim with both ends padded by views of itself."""
     cut = [min(b, 0) for b in (before, after)]
+    if mode == "replicate" and x.shape[d] and x.shape[d] + sum(cut) <= 0:  # the end that was cut last is left
+        end = x.narrow(d, x.shape[d] - 1 if before < 0 else 0, 1)
+        return end.expand(*(before + n + after if e == d else n for e, n in enumerate(x.shape)))
     if any(cut):
         x = x.narrow(d, -cut[0], x.shape[d] + sum(cut))
     before, after, n = max(before, 0), max(after, 0), x.shape[d]

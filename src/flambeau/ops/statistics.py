@@ -113,6 +113,7 @@ def gradient(input, *, spacing: Any = 1, dim=None, edge_order: int = 1):
 
     spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
     """
+    spacing = 1 if spacing is None else spacing
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [normal_dim(d, input.ndim) for d in dims]
     steps = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)

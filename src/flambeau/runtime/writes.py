@@ -50,7 +50,7 @@ def _unwindowed(x: Any, y: Any, spec: Any) -> Any:
     size = x.shape[x.ndim - len(spec) :]
     inside = type(y).full(y.shape, 1, device=y.device)
     numbers = y.int() if y.dtype.kind == "b" else y  # no bools are added up
-    return (fold(inside, spec, size) > 0).where(fold(numbers, spec, size), x).to(x.dtype)
+    return OPS["where"](fold(inside, spec, size) > 0, fold(numbers, spec, size), x).to(x.dtype)
 
 
 def _refuse(x: Any, y: Any, **_: Any) -> Any:
@@ -204,6 +204,6 @@ def _spread_without(x: Any, shared: Sharing) -> None:
     for view, path in shared.others:
         old = view.node
         hit, new = (_op.Tensor(derive(t.node, path)) for t in (mask, value))
-        view.node = hit.where(new, _op.Tensor(old)).node
+        view.node = OPS["where"](hit, new, _op.Tensor(old)).node
         old.replaced = True
         _refuse_recorded(old)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ...core.docstrings import explained
 from ...core.node import describe
 from ...errors import ValueError
+from ...functions import where
 from ...ops.join import cat, stack
 from ...tensor import Tensor, tensor
 
@@ -94,7 +95,7 @@ def padded(
     found = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
     if all(n == batch for n in batch_sizes):
         return found
-    return (index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)).where(found, value)
+    return where((index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)), found, value)
 
 
 @explained

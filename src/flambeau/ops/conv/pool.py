@@ -9,7 +9,7 @@ from ...core.shape import Window, contiguous_strides
 from ..index.indices import as_places
 from ..index.scatter import scattered
 from ..movement import fold
-from ..reduce import in_float32
+from ..reduce import counted, in_float32
 from .conv import pair
 
 NN = (
@@ -206,9 +206,12 @@ def _avg_pool(x, nd, kernel_size, stride, padding, ceil_mode, count_include_pad,
     if divisor_override == 0:
         raise ValueError("divisor_override is 0: give another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
-    x, dtype = in_float32(x)
+    whole = not x.dtype.has_gradients
+    x, dtype = (counted(x), x.dtype) if whole else in_float32(x)
     total = window_sum(x, spec=spec)
     divisor = divisor_override or _divisor(x, spec, pair(padding, nd), total.shape[-nd:], count_include_pad)
+    if whole:  # integers have whole means, towards 0
+        return total.div(divisor, rounding_mode="trunc").to(dtype)
     return (total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor).to(dtype)
 
 

@@ -1,5 +1,7 @@
 """Short-time Fourier transforms, and windows by torch's names."""
 
+from functools import wraps
+from inspect import signature
 from math import pi
 
 from ...core import dtype as dt
@@ -24,6 +26,19 @@ FUNCTIONS = (
 
 
 # --- windows ---
+
+
+def _typed(window):
+    """A window that takes a dtype and requires_grad, as PyTorch's."""
+
+    @wraps(window)
+    def typed(*args, dtype=None, requires_grad: bool = False, **kw):
+        return finished(window(*args, **kw), dtype, requires_grad)
+
+    shown = signature(window)
+    more = [signature(typed, follow_wrapped=False).parameters[n] for n in ("dtype", "requires_grad")]
+    typed.__signature__ = shown.replace(parameters=[*shown.parameters.values(), *more])
+    return composed(typed)
 
 
 def _places(n: int, periodic: bool, device):
@@ -103,25 +118,25 @@ def kaiser_window(
     return finished(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
 
 
-@composed
+@_typed
 def signal_windows_general_cosine(M: int, *, a, sym: bool = True, device=None):
     """Sums of cosines with weights a, signs alternating. -> [M]"""
     return _cosines(M, tuple(a), not sym, device)
 
 
-@composed
+@_typed
 def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, device=None):
     """alpha - (1 - alpha) * cos. -> [M]"""
     return _cosines(M, (alpha, 1 - alpha), not sym, device)
 
 
-@composed
+@_typed
 def signal_windows_nuttall(M: int, *, sym: bool = True, device=None):
     """Nuttall's sum of four cosines. -> [M]"""
     return _cosines(M, (0.3635819, 0.4891775, 0.1365995, 0.0106411), not sym, device)
 
 
-@composed
+@_typed
 def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, device=None):
     """exp(-(k / std)^2 / 2) about the middle. -> [M]"""
     k, steps = _places(M, not sym, device)
@@ -129,7 +144,7 @@ def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, devic
     return (x * x * -0.5).exp()
 
 
-@composed
+@_typed
 def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bool = True, device=None):
     """exp(-|k - center| / tau). -> [M]"""
     k, steps = _places(M, not sym, device)
@@ -137,7 +152,7 @@ def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bo
     return ((k - middle).abs() * (-1 / tau)).exp()
 
 
-@composed
+@_typed
 def signal_windows_cosine(M: int, *, sym: bool = True, device=None):
     """The arch of a sine. -> [M]"""
     k, _ = _places(M, not sym, device)
@@ -235,8 +250,8 @@ def istft(
     hop = n_fft // 4 if hop_length is None else hop_length
     shape = _window(window, win_length or n_fft, n_fft, input)
     z, norm = input.transpose(-1, -2), "ortho" if normalized else None
-    frames = fft_irfft(z, n_fft, norm=norm) if onesided else fft_ifft(z, norm=norm)
-    frames = frames if onesided or return_complex else frames.real
+    half = z if onesided else z[..., : n_fft // 2 + 1]  # all that a real signal's spectrum says
+    frames = fft_ifft(z, norm=norm) if return_complex else fft_irfft(half, n_fft, norm=norm)
     count = frames.shape[-2]
     spec, size = (Window(n_fft, hop, 1, 0, 0),), (n_fft + hop * (count - 1),)
     signal = fold(frames * shape, spec, size)

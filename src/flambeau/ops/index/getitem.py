@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...core import dtype as dt
 from ...core.host import to_bytes
 from ...core.shape import Shape, broadcast
+from ..elementwise import choose
 from ..movement import unslice
 from .indices import along, as_index, checked, slices
 from .select import known
@@ -187,7 +188,7 @@ def uncut(x, y, plan: IndexPlan):
     if 0 in sizes:
         return x
     spread = unslice(y, x.shape, tuple(plan.starts), steps, sizes)
-    return _covered(x, plan).where(spread, x)
+    return choose(_covered(x, plan), spread, x)
 
 
 def _covered(x, plan: IndexPlan):

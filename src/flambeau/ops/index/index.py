@@ -10,6 +10,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from ...core.op import Family
 from ...core.shape import broadcast, normal_dim
+from ..elementwise import choose
 from .getitem import cut, parse, pick
 from .indices import as_index, as_places, nd_places, placed, slices
 
@@ -53,6 +54,8 @@ class Indexing(Family):
         """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
         d = normal_dim(dim, self.ndim)
         index = as_index(self, index, d, "gather")
+        if index.ndim != self.ndim and not index.numel():  # PyTorch takes nothing of any shape
+            return self.reshape(-1).narrow(0, 0, 0).reshape(*index.shape)
         if self.ndim == 0 and index.ndim == 0:
             return self.reshape(1)._gather(index.reshape(1), 0).reshape()
         return self._gather(index, d)
@@ -118,7 +121,7 @@ class Indexing(Family):
         # before the first of them there is none yet: held inside, for the gradient's sake
         place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
         place = placed(place, source.numel(), "inside", "source")
-        return mask.where(source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
+        return choose(mask, source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
 
     @composed
     def __getitem__(self, key):

@@ -7,6 +7,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.op import Family
 from ...core.shape import normal_dim
+from ..elementwise import choose
 from .getitem import cut, moved, one_index, parse, uncut
 from .indices import along, as_index, nd_places
 from .scatter_rows import join_rows
@@ -74,7 +75,7 @@ class Scatter(Family):
             return self
         hit = index.reshape(-1)._last(n) >= 0
         hit = hit.reshape(*(n if e == d else 1 for e in range(self.ndim)))
-        return hit.where(value, self).to(self.dtype)
+        return choose(hit, value, self).to(self.dtype)
 
     @composed
     def index_reduce(self, dim: int, index, source, reduce: str, include_self: bool = True):
@@ -86,7 +87,8 @@ class Scatter(Family):
         """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
         n = self.numel()
         index = as_index(self.reshape(-1), index, 0, "put", wraps=True)
-        rows = source.expand(*index.shape).reshape(-1, 1)
+        source = source if source.numel() == index.numel() else source.expand(*index.shape)
+        rows = source.reshape(-1, 1)
         join = "sum" if accumulate else "assign"
         return join_rows(self.reshape(n, 1), index.reshape(-1), rows, join).reshape(*self.shape)
 
@@ -135,7 +137,7 @@ class Scatter(Family):
             == offset
         )
         column = src.pad((above, n - k - above)).unsqueeze(-1)
-        return on.where(column, x).movedim((-2, -1), (dim1, dim2))
+        return choose(on, column, x).movedim((-2, -1), (dim1, dim2))
 
     @composed
     def scatter_nd(self, indices, updates, reduce: str = "none"):
@@ -199,10 +201,10 @@ def _scatter_few(x, place, src, *, dim):
     """scatter_add of few sources along a dim: every element compares its place with theirs."""
     n, m = x.shape[dim], place.shape[dim]
     if m == 1:
-        added = (place == along(x, n, dim, x.ndim)).where(src, 0)
+        added = choose(place == along(x, n, dim, x.ndim), src, 0)
     else:
         places = along(x, n, dim, x.ndim + 1)
-        added = (place.unsqueeze(dim) == places).where(src.unsqueeze(dim), 0).sum(dim + 1, dtype=x.dtype)
+        added = choose(place.unsqueeze(dim) == places, src.unsqueeze(dim), 0).sum(dim + 1, dtype=x.dtype)
     grown = tuple(a - b for a, b in zip(x.shape, added.shape, strict=True))
     return x + (added._pad((0,) * x.ndim, grown) if any(grown) else added)
 
@@ -257,7 +259,7 @@ def _by_mask(x, key: Any, value):
     fits = all(a in (1, b) for a, b in zip(value.shape[::-1], rest[::-1], strict=False))
     if value.ndim > len(rest) or not fits:
         return None
-    return mask.reshape(*mask.shape, *(1 for _ in rest)).where(value, x)
+    return choose(mask.reshape(*mask.shape, *(1 for _ in rest)), value, x)
 
 
 def _put_picked(y, plan, value, join):

@@ -10,6 +10,7 @@ from math import prod
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
 from ...core.op import UNORDERED, Family, Launch
+from ..elementwise import choose
 from .indices import slices
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
@@ -135,7 +136,7 @@ def join_rows(x, place, src, reduce, include_self=True):
     hit = None if include_self else named(x, place)
     if hit is not None:
         start = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
-        x = hit.where(_extreme(x.dtype, reduce) if start is None else start, x)
+        x = choose(hit, _extreme(x.dtype, reduce) if start is None else start, x)
     if reduce == "mean":
         total = put_rows(x, place, src, join="sum")
         start = few(x, 1) if hit is None else hit.where(0, 1)
@@ -210,7 +211,7 @@ def _put_rows(x, place, src, *, join):
     if join == "assign":
         last = place._last(x.shape[0])
         last = last.unsqueeze(1)
-        return (last >= 0).where(src._gather(last.expand(*x.shape), 0), x)
+        return choose(last >= 0, src._gather(last.expand(*x.shape), 0), x)
     order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
     return x._scatter_sorted(place._gather(order, 0), order, src, join)
 
@@ -218,7 +219,7 @@ def _put_rows(x, place, src, *, join):
 def _one_row(x, place, src, join):
     hit = type(x).arange(x.shape[0], dtype=dt.int32, device=x.device) == place
     joined = {"sum": x.__add__, "prod": x.__mul__, "max": x.maximum, "min": x.minimum}
-    return hit.unsqueeze(1).where(src if join == "assign" else joined[join](src), x)
+    return choose(hit.unsqueeze(1), src if join == "assign" else joined[join](src), x)
 
 
 put_rows = _put_rows

@@ -38,7 +38,7 @@ def each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
     """f of every matrix of a batch, NaN where it says that there is none. -> [..., *shape]"""
     lead = xs[0].shape[:-2]
     found = xp.full((*lead, *shape), float("nan"), dtype=xs[0].dtype)
-    if 0 in xs[0].shape:
+    if any(0 in x.shape for x in xs):
         return found
     rows = found.reshape(-1, *shape)
     for i, given in enumerate(zip(*(x.reshape(-1, *x.shape[-2:]) for x in xs), strict=True)):

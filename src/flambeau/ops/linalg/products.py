@@ -80,6 +80,7 @@ def linalg_matmul(input, other):
 @composed
 def linalg_vander(x, *, N: int | None = None):
     """Rising powers of x in columns. [..., n] -> [..., n, N]"""
+    x = x if x.ndim else x.reshape(1)
     columns = x.shape[-1] if N is None else N
     return x.unsqueeze(-1).pow(type(x).arange(columns, dtype=dt.int32, device=x.device))
 

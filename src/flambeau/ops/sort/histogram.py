@@ -79,7 +79,7 @@ class Histogram(Family):
             raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(self.shape)}")
         size = _length(self.int(), minlength) if length is None else length
         x = self.int() if length is None else _countable(self, length)
-        return as_places(counts(x, size)) if weights is None else _added(x, weights, size)
+        return as_places(counts(x, size)) if weights is None else as_float(_added(x, weights, size))
 
     @composed
     def histc(self, bins: int = 100, min: float = 0, max: float = 0):
@@ -175,7 +175,7 @@ def _length(x, minlength: int) -> int:
 def _added(x, weights, bins: int):
     """The sum of the weights at each of 0 to bins - 1; others are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
-    dtype = dt.promote(weights.dtype, dt.float32) if weights.dtype.is_float else dt.counted(weights.dtype)
+    dtype = weights.dtype.as_float if weights.dtype.is_float else dt.counted(weights.dtype)
     zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
     return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
 
@@ -210,7 +210,7 @@ def _edges(x, bins: Any, given):
         raise ValueError(f"bins={bins} is not above 0")
     if given is not None and given[1] < given[0]:
         raise ValueError(f"range={tuple(given)} ends before it begins")
-    low, high = given or (0, 0)
+    low, high = given or (0, 0 if x.shape[0] else 1)
     low, high = _range(x, low, high, 0.5)
     step = type(x).arange(bins + 1, dtype=dt.int32, device=x.device).float()
     return (step == bins).where(high, low + step * ((high - low) / bins))
