@@ -308,6 +308,7 @@ PROVOKED = {  # a check: a call for each of its clauses, in their order
         lambda: fb.index_copy(X, 0, [0], WHOLE[:1]),
     ],
     "shape.broadcast": [lambda: fb.broadcast_tensors(X, V)],
+    "shape.new_sizes": [lambda: fb.gumbel((-1,)), lambda: fb.gumbel((2.5,))],
     "shape.normal_dim": [lambda: fb.sort(X, 2)],
     "shape.normal_dims": [lambda: fb.all(X, (0, 5)), lambda: fb.all(X, (0, 0))],
     "shape.sizes_of": [lambda: fb.ones(2.5)],

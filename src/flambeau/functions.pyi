@@ -1435,7 +1435,7 @@ def full(
     """Every element the same number. (size, value) -> [*size]
 
     fill_value: what elements are
-    Raises TypeError where the dtype is unknown; where a size is no whole number."""
+    Raises TypeError where the dtype is unknown; where one is no whole number; ValueError where a size is below 0."""
 
 def full_like(
     input: Tensor,
@@ -1527,7 +1527,7 @@ def gumbel(
 
     loc: the centre
     scale: how wide it is
-    Raises TypeError where a size is no whole number."""
+    Raises ValueError where a size is below 0; TypeError where one is no whole number."""
 
 def hamming_window(
     window_length: _int,
@@ -1568,7 +1568,8 @@ def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> 
 
     Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
 
-    Raises ValueError where bins is below 1, or max below min."""
+    ValueError where bins is below 1, or max below min, or either is not finite; at the next read where
+    the range of the elements is not."""
 
 def histogram(
     input: Tensor,
@@ -1581,10 +1582,10 @@ def histogram(
     """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
     bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-    [...] -> [bins], [bins + 1]
+    ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
+    own at the next read). [...] -> [bins], [bins + 1]
 
-    density: divide so that the area is 1
-    Raises ValueError where bins is below 1, or edges are fewer than 2."""
+    density: divide so that the area is 1"""
 
 def histogramdd(
     input: Tensor,
@@ -1821,7 +1822,7 @@ def laplace(
 
     loc: the centre
     scale: how wide it is
-    Raises TypeError where a size is no whole number."""
+    Raises ValueError where a size is below 0; TypeError where one is no whole number."""
 
 def layer_norm(
     input: Tensor,

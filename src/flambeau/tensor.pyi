@@ -413,7 +413,7 @@ class Tensor:
         """Every element the same number. (size, value) -> [*size]
 
         fill_value: what elements are
-        Raises TypeError where the dtype is unknown; where a size is no whole number."""
+        Raises TypeError where the dtype is unknown; where one is no whole number; ValueError where a size is below 0."""
     @staticmethod
     def zeros(
         *size: _int | Sequence[_int],
@@ -2009,7 +2009,8 @@ class Tensor:
 
         Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
 
-        Raises ValueError where bins is below 1, or max below min."""
+        ValueError where bins is below 1, or max below min, or either is not finite; at the next read where
+        the range of the elements is not."""
     def histogram(
         self,
         bins: _int | Tensor,
@@ -2021,10 +2022,10 @@ class Tensor:
         """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
         bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-        [...] -> [bins], [bins + 1]
+        ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
+        own at the next read). [...] -> [bins], [bins + 1]
 
-        density: divide so that the area is 1
-        Raises ValueError where bins is below 1, or edges are fewer than 2."""
+        density: divide so that the area is 1"""
     @overload
     def median(self) -> Tensor:
         """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.

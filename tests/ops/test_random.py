@@ -287,7 +287,7 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     ),
     "randint(2.5)": (
         lambda: fb.randint(0, 2.5, (2,), **CPU),
-        "low=0 and high=2.5 must be whole numbers: give integers",
+        "high must be an integer, not 2.5: use int(...)",
     ),
     "randint uint8": (
         lambda: fb.randint(0, 257, (2,), dtype=fb.uint8, **CPU),
@@ -358,6 +358,21 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
         lambda: ONES[:0].multinomial(1, True),
         "1 draws without replacement of 0: draw fewer, or replacement=True",
     ),
+    "sizes": (lambda: fb.zeros(2, -1), "sizes [2, -1] are not all from 0: give others"),
+    "new_full": (lambda: ONES.new_full((-2,), 1), "sizes [-2] are not all from 0: give others"),
+    "rand(-1)": (lambda: fb.rand(-1), "sizes [-1] are not all from 0: give others"),
+    "randint(-1)": (lambda: fb.randint(3, (-1,)), "sizes [-1] are not all from 0: give others"),
+    "gumbel_softmax": (
+        lambda: fb.nn.functional.gumbel_softmax(ONES, 0),
+        "tau=0 divides by 0: give another, or hard=True",
+    ),
+    "histc": (lambda: ONES.histc(max=float("inf")), "the range of 0 to inf is not finite: give others"),
+    "renorm": (lambda: ONES.renorm(-1, 0, 1), "p=-1 is not above 0, or maxnorm=1 below 0: give others"),
+    "renorm maxnorm": (
+        lambda: ONES.renorm(2, 0, -1),
+        "p=2 is not above 0, or maxnorm=-1 below 0: give others",
+    ),
+    "norm": (lambda: ONES.norm("most"), "p='most' is no norm: give a number, 'fro' or 'nuc'"),
     "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1"),
     "rrelu": (
         lambda: fb.rrelu(ONES, 3, 1, True),
@@ -403,6 +418,18 @@ def test_parameters_that_mean_nothing(name):
     with pytest.raises((ValueError, TypeError)) as e:
         call()
     assert str(e.value).partition("): ")[2] == text
+
+
+def test_sizes_of_randint_in_the_place_of_high():
+    for size in ((2, 3), [2, 3], ()):
+        x = fb.randint(4, size, generator=fb.Generator(1), device="cpu")
+        assert x.shape == tuple(size) and x.equal(
+            fb.randint(0, 4, size, generator=fb.Generator(1), device="cpu")
+        )
+    assert fb.randint(high=4, size=(3,), device="cpu").shape == (3,)
+    assert fb.randint(np.int64(2), np.int64(3), (2,), device="cpu").tolist() == [2, 2]
+    assert fb.randint_like(x, high=1).item() == 0 and fb.randint_like(x, low=2, high=3).item() == 2
+    assert ONES.max(ONES * 2).tolist() == [2, 2, 2] and ONES.min(ONES * 2).tolist() == [1, 1, 1]
 
 
 def test_a_range_of_nothing():

@@ -36,6 +36,11 @@ CASES = {
         lambda x: F.binary_cross_entropy(half(x), x), "f4", [0, 1, 0.5], [0, 1.5, 1], [-1, 1, 1]
     ),
     "gaussian_nll_loss": (lambda x: F.gaussian_nll_loss(x * 0, x * 0, x), "f4", [0, 1, 2], [0, -1, 2]),
+    "histc": (lambda x: x.histc(4), "f4", [0, 1, 2], [0, NAN, 2], [0, INF, 2]),
+    "quantile": (lambda x: rows(x).quantile(x), "f4", [0, 1, 0.5], [0, 1.5, 1], [-0.5, 0, 1], [NAN, 1, 1]),
+    "repeat_interleave": (
+        lambda x: x.repeat_interleave(x, output_size=3), "i4", [1, 0, 2], [-1, 2, 2], [1, 1, -1]
+    ),
     "cov fweights": (lambda x: rows(x).cov(fweights=x), "i4", [1, 0, 2], [1, -1, 2]),
     "cov aweights": (lambda x: rows(x).cov(aweights=x), "f4", [1, 0.5, 2], [1, -1, 2], [NAN, 1, 1]),
     "cov sum": (lambda x: rows(x).cov(aweights=x), "f4", [1, 0.5, 2], [0, 0, 0]),

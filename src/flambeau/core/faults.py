@@ -60,6 +60,9 @@ NAMES = (
     "multinomial few",
     "normal",
     "poisson",
+    "histc",
+    "quantile",
+    "repeat_interleave",
 )
 TEXTS = {  # of what is no index: {size} is the largest value that may be, and one
     "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
@@ -84,6 +87,9 @@ VALUES = {  # of values that are out of their range
     "multinomial few": "multinomial: a row has fewer weights above 0 than num_samples: draw fewer, or "
     "replacement=True",
     "normal": "normal: an element of std is negative or NaN: give std from 0",
+    "histc": "histogram: the range of the elements is not finite: give another",
+    "quantile": "quantile: an element of q is below 0, above 1 or NaN: give shares",
+    "repeat_interleave": "repeat_interleave: one of repeats is negative: give counts from 0",
     "poisson": "poisson: a rate is negative or NaN: give rates from 0",
 }
 ADVICE = "call it inside debug.check_indices() to see the line"

@@ -287,6 +287,14 @@ def refined(a: Shape, b: Shape) -> Shape | None:
     return None if any(rest for _, rest in sizes) else tuple(n for n, _ in reversed(sizes))
 
 
+def new_sizes(size) -> tuple[int, ...]:
+    """`sizes_of` for a new tensor; ValueError for a size below 0."""
+    sizes = sizes_of(size)
+    if sizes and min(sizes) < 0:
+        raise ValueError(f"sizes {list(sizes)} are not all from 0: give others")
+    return sizes
+
+
 def sizes_of(size) -> tuple[int, ...]:
     """(2, 3) of f(2, 3), f((2, 3)) and f([2, 3])."""
     sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size

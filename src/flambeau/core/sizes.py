@@ -34,6 +34,8 @@ OTHERS = {
     ("view", "shape"),
     *[(op, name) for op in ("std", "std_mean", "var", "var_mean") for name in ("correction", "dim")],
 }
+# integers by their name, whose place may have another tensor, or sizes
+BY_NAME = {("max", "dim"), ("min", "dim"), ("randint", "high")}
 HAS_ARGUMENTS = 0x04  # of a code object's flags: `*several`
 
 
@@ -60,7 +62,8 @@ def integers_of(f: Callable) -> Integers:
                 names[name] = False
         elif _are_integers(f.__name__, name):
             names[name] = True
-    places = tuple((i, n) for i, n in enumerate(code.co_varnames[: code.co_argcount]) if n in names)
+    by_place = enumerate(code.co_varnames[: code.co_argcount])
+    places = tuple((i, n) for i, n in by_place if n in names and (f.__name__, n) not in BY_NAME)
     return Integers(places, names, several if _are_integers(f.__name__, several) else "", code.co_argcount)
 
 

@@ -690,7 +690,7 @@ def gumbel_softmax(
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
     [...] -> [...]
 
-    Raises IndexError where there is no such dim."""
+    ValueError where tau is 0."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""

@@ -250,7 +250,12 @@ def swiglu(input, dim: int = -1):
 @composed
 def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, dim: int = -1, generator=None):
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
-    [...] -> [...]"""
+    [...] -> [...]
+
+    ValueError where tau is 0.
+    """
+    if tau == 0:
+        raise ValueError("tau=0 divides by 0: give another, or hard=True")
     noisy = logits + gumbel_bits(logits.shape, logits.device, generator)
     y = (noisy * (1 / tau)).softmax(dim).to(logits.dtype)
     if not hard:

@@ -7,7 +7,7 @@ from ..core import op as _op
 from ..core.alias import ComposedMove, link
 from ..core.declare import composed
 from ..core.op import OPS, Family, apply, check_held, constant
-from ..core.shape import Shape, normal_dim, sizes_of
+from ..core.shape import Shape, new_sizes, normal_dim, sizes_of
 from ..device import get_device
 from .elementwise import choose
 
@@ -37,7 +37,7 @@ def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False)
     """Every element the same number. (size, value) -> [*size]"""
     node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     check_held(node.dtype, get_device(device))
-    made = apply(OPS["expand"], (node,), {"shape": sizes_of((size,))}, device=get_device(device))
+    made = apply(OPS["expand"], (node,), {"shape": new_sizes((size,))}, device=get_device(device))
     return finished(_op.Tensor(made), None, requires_grad)
 
 

@@ -7,7 +7,8 @@ from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.dtype import as_dtype
 from ..core.op import COMPOSED, Family, only_real
-from ..core.shape import broadcast, sizes_of
+from ..core.shape import broadcast, new_sizes
+from ..core.sizes import integers
 from ..device import get_device
 from .creation import finished
 from .index.indices import valid
@@ -59,7 +60,7 @@ def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = F
 
     TypeError for a dtype that has no fractions.
     """
-    shape, device = sizes_of(size), get_device(device)
+    shape, device = new_sizes(size), get_device(device)
 
     def draw(dtype):
         return uniform_bits(shape, device, generator, digits_of(dtype))
@@ -73,7 +74,7 @@ def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = 
 
     TypeError for a dtype that has no fractions.
     """
-    shape, device = sizes_of(size), get_device(device)
+    shape, device = new_sizes(size), get_device(device)
     scale = 0.5**0.5 if dtype is not None and as_dtype(dtype).is_complex else 1.0
 
     def draw(_):
@@ -125,8 +126,7 @@ def whole_numbers(low: int, high: int, shape, dtype, device, generator):
     """
     if dtype.is_complex:
         raise TypeError(f"dtype={dtype.name} has no order: give a dtype of real numbers")
-    if not (isinstance(low, int) and isinstance(high, int)):
-        raise TypeError(f"low={low!r} and high={high!r} must be whole numbers: give integers")
+    low, high = (integers(value, name, False) for value, name in ((low, "low"), (high, "high")))
     if low >= high:
         raise ValueError(f"low={low} is not below high={high}: give a high that is")
     least, most = _limits_of(dtype)
@@ -186,7 +186,7 @@ def randint(
         high, size = None, high
     low, high = (0, low) if high is None else (low, high)
     dtype = dt.default_integer() if dtype is None else dt.as_dtype(dtype)
-    drawn = whole_numbers(low, high, sizes_of((size,)), dtype, get_device(device), generator)
+    drawn = whole_numbers(low, high, new_sizes((size,)), dtype, get_device(device), generator)
     return finished(drawn, None, requires_grad)
 
 
@@ -257,7 +257,7 @@ def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device
 
     ValueError where low is above high, or either is not finite.
     """
-    return uniform_between(low, high, sizes_of((size,)), dt.float32, get_device(device), generator)
+    return uniform_between(low, high, new_sizes((size,)), dt.float32, get_device(device), generator)
 
 
 def spread(std):
@@ -278,7 +278,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device
     if not parts:
         if size is None:
             raise ValueError("numbers need a size: give size=(...)")
-        drawn = randn(sizes_of((size,)), generator=generator, device=device, dtype=dtype)
+        drawn = randn(new_sizes((size,)), generator=generator, device=device, dtype=dtype)
         return drawn * std + mean
     if size is not None:
         raise TypeError("tensors have sizes: leave size out, or give numbers")
@@ -312,19 +312,19 @@ def bernoulli(input, p: float | None = None, *, generator=None):
 def exponential(size, lambd: float = 1.0, *, generator=None, device=None):
     """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError where lambd is not above 0."""
     required(lambd > 0, f"lambd={lambd} is not above 0: give a rate")
-    return exponential_bits(sizes_of((size,)), get_device(device), generator) * (1 / lambd)
+    return exponential_bits(new_sizes((size,)), get_device(device), generator) * (1 / lambd)
 
 
 @composed
 def gumbel(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
     """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
-    return gumbel_bits(sizes_of((size,)), get_device(device), generator) * scale + loc
+    return gumbel_bits(new_sizes((size,)), get_device(device), generator) * scale + loc
 
 
 @composed
 def laplace(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
     """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
-    u = open_bits(sizes_of((size,)), get_device(device), generator) - 0.5
+    u = open_bits(new_sizes((size,)), get_device(device), generator) - 0.5
     return (u.abs() * -2).log1p() * u.sign() * -scale + loc
 
 
@@ -333,7 +333,7 @@ def log_normal(size, mean: float = 1.0, std: float = 2.0, *, generator=None, dev
     """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError where std is not
     above 0."""
     required(std > 0, f"std={std} is not above 0: give one that is")
-    return (normal_bits(sizes_of((size,)), get_device(device), generator) * std + mean).exp()
+    return (normal_bits(new_sizes((size,)), get_device(device), generator) * std + mean).exp()
 
 
 @composed
@@ -343,7 +343,7 @@ def cauchy(size, median: float = 0.0, sigma: float = 1.0, *, generator=None, dev
     sigma: half of its width at half of its height. ValueError where it is not above 0.
     """
     required(sigma > 0, f"sigma={sigma} is not above 0: give a width")
-    u = open_bits(sizes_of((size,)), get_device(device), generator)
+    u = open_bits(new_sizes((size,)), get_device(device), generator)
     return ((u - 0.5) * pi).tan() * sigma + median
 
 
@@ -352,7 +352,7 @@ def geometric(size, p: float, *, generator=None, device=None):
     """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
     ValueError where p is not inside 0 to 1."""
     required(0 < p < 1, f"p={p} is not inside 0 to 1: give a probability")
-    waited = exponential_bits(sizes_of((size,)), get_device(device), generator)
+    waited = exponential_bits(new_sizes((size,)), get_device(device), generator)
     return (waited * (-1 / log1p(-p))).ceil()
 
 

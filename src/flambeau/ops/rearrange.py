@@ -7,7 +7,7 @@ from ..core.op import Family
 from ..core.shape import normal_dim, sizes_of
 from ..core.sizes import integers
 from .elementwise import choose
-from .index.indices import slices
+from .index.indices import slices, valid
 from .join import cat
 from .movement import Movement
 
@@ -164,6 +164,7 @@ class Rearrange(Family):
         if not hasattr(repeats, "node"):
             return slices(x, x.new_tensor(_repeated(repeats, n), dtype=dt.int32), dim=d)
         repeats = repeats.reshape(-1)
+        repeats = valid(repeats, repeats < 0, "repeat_interleave")
         if repeats.shape[0] == 1:
             repeats = repeats.expand(n)
         if repeats.shape[0] != n:

@@ -1,6 +1,6 @@
 """Counting: how often indices occur, and how many values fall into each bin."""
 
-from math import prod
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
@@ -8,7 +8,7 @@ from ...core.declare import composed, kernel
 from ...core.op import Family, Launch
 from ...core.sizes import integers
 from ..elementwise import as_float
-from ..index.indices import as_places, placed
+from ..index.indices import as_places, placed, valid
 from ..index.scatter_rows import begun
 from ..index.select import known
 
@@ -86,6 +86,9 @@ class Histogram(Family):
         """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
 
         Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+
+        ValueError where bins is below 1, or max below min, or either is not finite; at the next read where
+        the range of the elements is not.
         """
         if bins < 1:
             raise ValueError(f"bins={bins} is not above 0")
@@ -102,7 +105,8 @@ class Histogram(Family):
         """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
         bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-        [...] -> [bins], [bins + 1]
+        ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
+        own at the next read). [...] -> [bins], [bins + 1]
         """
         x = as_float(self.detach()).reshape(-1)
         edges = _edges(x, bins, range)
@@ -193,8 +197,11 @@ def counts(x, bins: int):
 
 def _range(x, low, high, wide: float):
     """The ends of a range, those of the elements where both are equal; moved by `wide` where those are."""
+    if not (isfinite(low) and isfinite(high)):
+        raise ValueError(f"the range of {low} to {high} is not finite: give others")
     if low == high and x.shape[0]:
         low, high = x.amin(), x.amax()
+        low = valid(low, ~(low.isfinite() & high.isfinite()), "histc")
         same = low == high
         return same.where(low - wide, low), same.where(high + wide, high)
     wide = wide if low == high else 0.0

@@ -4,7 +4,7 @@ from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.op import Family
 from ...core.shape import normal_dim
-from ..index.indices import Chosen, picked
+from ..index.indices import Chosen, picked, valid
 from .sort import at_rank, order_along
 
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -107,6 +107,8 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
     many = hasattr(q, "node") and q.ndim == 1
     given = q if hasattr(q, "node") else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
     parts = given.reshape(-1).detach()
+    if hasattr(q, "node"):
+        parts = valid(parts, (parts < 0) | (parts > 1) | parts.isnan(), "quantile")
     values = _between(ordered, lost, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
     shape = [1 if e == d else n for e, n in enumerate(line.shape)]
     shape = [1] * x.ndim if dim is None else shape
