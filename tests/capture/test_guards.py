@@ -6,6 +6,7 @@ import weakref
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau as fb
@@ -330,3 +331,24 @@ def test_whatever_changes_is_seen_and_nothing_else(seed):
             seen[changed] += 1
             assert (watch.changed() is not None) is changed, root
     assert min(seen) > 20
+
+
+def test_arrays_of_small_floats_are_watched(gpu):
+    """ml_dtypes' arrays give no memoryview, and their dtypes of one width look alike to NumPy."""
+    import ml_dtypes
+
+    kept = {"w": np.array([1, 2], ml_dtypes.float8_e4m3fn)}
+
+    def scaled(x):
+        return x * float(kept["w"].astype("f4")[0])
+
+    run = fb.jit(scaled)
+    x = fb.ones(2, device=gpu)
+    for value, dtype in ((1, "float8_e4m3fn"), (1, "float8_e4m3fn"), (3, "float8_e4m3fn"), (3, "int4")):
+        kept["w"][...] = value
+        kept["w"] = kept["w"].astype(getattr(ml_dtypes, dtype))
+        assert run(x).tolist() == [value, value]
+    codes = kept["w"] = np.array([56, 56], "u1").view(ml_dtypes.float8_e4m3fn)
+    assert run(x).tolist() == [1, 1]
+    kept["w"] = codes.view(ml_dtypes.float8_e5m2)  # the same bytes
+    assert run(x).tolist() == [0.5, 0.5]

@@ -250,3 +250,42 @@ def test_large_files_are_looked_at_in_place(tmp_path, monkeypatch):
     assert str(e.value).endswith(
         "is cut short or no ONNX file (ends in the middle of a field): get a whole copy"
     )
+
+
+def of_few_bits(name: str, values: list[float], more: int = 0):
+    """x plus a weight of a dtype that no device has, of so many elements more."""
+    kind = getattr(TensorProto, name)
+    weight = helper.make_tensor("w", kind, [len(values) + more], values + [0.0] * more)
+    nodes = [helper.make_node("Cast", ["w"], ["c"], to=1), helper.make_node("Slice", ["c", "a", "b"], ["d"])]
+    nodes.append(helper.make_node("Add", ["x", "d"], ["y"]))
+    ends = [numpy_helper.from_array(np.array([v]), n) for n, v in (("a", 0), ("b", len(values)))]
+    sides = [helper.make_tensor_value_info(n, 1, [len(values)]) for n in "xy"]
+    graph = helper.make_graph(nodes, "g", sides[:1], sides[1:], [weight, *ends])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
+
+
+SMALL = ("INT4", "UINT4", "INT2", "UINT2", "FLOAT4E2M1", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2")
+
+
+@pytest.mark.parametrize("name", [*SMALL, "FLOAT8E5M2FNUZ", "FLOAT8E8M0"])
+def test_weights_that_no_device_has_are_called_again(name, gpu, capsys):
+    """Four calls, of which the last ones are replayed; large weights are no hindrance."""
+    values = [0.0, 1.0, 1.0] if name != "FLOAT8E8M0" else [1.0, 2.0, 4.0]
+    model = fb.onnx.load(of_few_bits(name, values, 1 << 17 if name == "INT4" else 0), device=gpu).eval()
+    with fb.no_grad():
+        for k in range(4):
+            assert model(np.full(3, k, "f4")).tolist() == [k + v for v in values]
+    assert model._recordings is not None and len(model._recordings.programs) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_constants_that_are_fed_in_turn():
+    """What is made of constants ahead is made of those that are not fed."""
+    proto = parser.parse_model("""<ir_version: 9, opset_import: ["": 18]>
+g (float[2] x, int64[2] a, int64[2] b) => (float[2] y) <int64[2] a = {1, 2}, int64[2] b = {10, 20}> {
+  c = Neg(a) d = Neg(b) e = Sub(c, d) f = Cast <to = 1> (e) y = Add(x, f) }""")
+    model, x, fed = fb.onnx.load(proto, device="cpu").eval(), np.zeros(2, "f4"), np.array([100, 100])
+    with fb.no_grad():
+        assert model({"x": x})[0].tolist() == [9, 18]
+        assert model({"x": x, "a": fed})[0].tolist() == [-90, -80]
+        assert model({"x": x, "b": fed})[0].tolist() == [99, 98]

@@ -182,7 +182,8 @@ class Watch:
 
     def _content(self, name: str, value: Any) -> None:
         has_objects = getattr(getattr(value, "dtype", None), "hasobject", False)
-        if has_objects or memoryview(value).nbytes > LARGE:
+        nbytes = value.nbytes if hasattr(value, "nbytes") else memoryview(value).nbytes
+        if has_objects or nbytes > LARGE:  # arrays of ml_dtypes give no memoryview
             rule = f"an array of more than {LARGE:,} bytes, or of objects, which is not watched"
             return self._refuse(f"it uses {name}, {rule}: make it a tensor, or an argument")
         self.snapshot.content(name, CONTENT[name_of(type(value))], value)

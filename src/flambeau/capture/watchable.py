@@ -45,7 +45,7 @@ CONTENT = {  # such that are told apart by their bytes
     "builtins.bytearray": bytes,
     "builtins.memoryview": lambda v: (v.shape, v.format, v.tobytes()),
     "array.array": lambda v: (v.typecode, v.tobytes()),
-    "numpy.ndarray": lambda v: (v.shape, v.dtype.str, v.tobytes()),
+    "numpy.ndarray": lambda v: (v.shape, v.dtype.str, v.dtype.name, v.tobytes()),
 }
 CONTAINERS = (list, tuple, dict, set, frozenset)
 SCALARS = (int, float, complex, str, bytes)  # classes of the user's may be made of these, and of containers

@@ -20,7 +20,7 @@ from ..runtime import state
 from ..tensor import Tensor
 from .convert import numpy_dtype
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
-from .passes import Initializers
+from .passes import HostConstants, Initializers
 from .patterns import fused
 from .run import Runner, kinds, place_of, reason
 from .values import cpu, dtype_name, to_array, to_value
@@ -159,9 +159,8 @@ class OnnxModel(Module):
         """The initializers, but those that are given as inputs."""
         found = ((n, owner or self, last) for n, (owner, last) in self._weights.items() if n not in feeds)
         tensors = {n: getattr(owner, last) for n, owner, last in found}
-        return Initializers(
-            {n: v for n, v in self._constants.items() if n not in feeds}, tensors, self._single
-        )
+        constants = HostConstants({n: v for n, v in self._constants.items() if n not in feeds})
+        return Initializers(constants, tensors, self._single)
 
     def _checked(self, feeds: dict[str, Any]) -> dict[str, Any]:
         """Inputs as values; OnnxError for names, dtypes and shapes that are not the graph's."""

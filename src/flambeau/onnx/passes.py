@@ -25,12 +25,20 @@ class GraphPlan:
 
 
 @dataclass(frozen=True)
+class HostConstants:
+    """Initializers by name that nobody can assign to."""
+
+    is_unwatched = True  # by recordings: they do not change, and may be large
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Initializers:
     """A model's initializers: on the host for good, and those that may be assigned to.
 
     single: of tensors of one element, the node that the file's number is of, and that number's array."""
 
-    constants: dict[str, Any]
+    constants: HostConstants
     tensors: dict[str, Tensor]
     single: dict[str, tuple[Node, Tensor]]
 
@@ -54,7 +62,8 @@ class Folded:
         single = [(n, *pair) for n, pair in weights.single.items() if n in tensors]
         numbers = {n: number for n, node, number in single if tensors[n].node is node}
         whole = {n for n, t in tensors.items() if not t.dtype.has_gradients}
-        names, static = {*weights.constants, *tensors}, {*weights.constants, *numbers, *whole}
+        constants = weights.constants.values
+        names, static = {*constants, *tensors}, {*constants, *numbers, *whole}
         found = Folded(values={**numbers}, names=names, static=static, tensors=tensors)
         found.follow({*numbers, *whole})
         return found

@@ -157,7 +157,7 @@ class Runner:
         graph = self.model.graph
         with record_with(None):  # what is made here is no part of what a recording repeats
             self.folded = self._folding(weights, frozen)
-            values = {**weights.constants, **weights.tensors, **self.folded.values}
+            values = {**weights.constants.values, **weights.tensors, **self.folded.values}
             key = self.folded, kinds(fed)
             plan = self._plans.get(key) or self._plans.keep(key, self._planned(values, fed), PLANS_KEPT)
         self._plan = plan
@@ -171,7 +171,7 @@ class Runner:
     def _folding(self, weights: Initializers, frozen: bool) -> Folded:
         """What is made of the weights as they are now."""
         frozen = frozen and self._changes < CHANGES
-        key = frozen and settings(), frozenset(weights.tensors), len(weights.constants)
+        key = frozen and settings(), frozenset(weights.tensors), frozenset(weights.constants.values)
         found = self._foldings.get(key)
         if found is not None and not found.holds(weights):
             self._changes += 1
@@ -183,7 +183,7 @@ class Runner:
         """Run the nodes that read nothing but constants, and frozen weights."""
         graph, fold = self.model.graph, Folded.of(weights, frozen)
         self._plan, self.folded = GraphPlan(), fold
-        values = {**weights.constants, **weights.tensors, **fold.values}
+        values = {**weights.constants.values, **weights.tensors, **fold.values}
         nodes = folded_nodes(graph, fold.names, self.model.functions)
         for node in nodes:
             self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
