@@ -69,6 +69,43 @@ def test_compare(file, torch):
     ]
 
 
+def test_compare_names_what_onnxruntime_cannot_run(tmp_path, torch):
+    head = '<ir_version: 9, opset_import: ["": 17]>'
+    path = tmp_path / "atanh.onnx"
+    text = f"{head} g (double[2] x) => (double[2] y) {{ y = Atanh(x) }}"
+    path.write_bytes(parser.parse_model(text).SerializeToString())
+    result = flambeau("check", path, "--compare", "--device", "cpu")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"flambeau: {path}: onnxruntime can't run it: [ONNXRuntimeError] : 9")
+    path = tmp_path / "log.onnx"
+    text = f"{head} g (float[3] x) => (float[3] y, seq(float[3]) s)"
+    text += "{ y = Log(x) s = SequenceConstruct(x, y) }"
+    path.write_bytes(parser.parse_model(text).SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([-1, 0, 2], "f4"))
+    result = flambeau("check", path, "--compare", "--device", "cpu", "--input", f"x={tmp_path / 'x.npy'}")
+    assert [line.split(": ")[0] for line in result.output.splitlines()[1:]] == ["  y [3]", "  s of 2"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "far"),
+    [
+        ([1.0, np.nan, np.inf], [1.0, np.nan, np.inf], 0.0),
+        ([1.0, np.nan], [1.0, 2.0], np.inf),
+        ([1.0, 2.0], [1.0, np.nan], np.inf),
+        ([1.0, np.inf], [1.0, -np.inf], np.inf),
+        ([1.0, 2.5], [1.0, 2.0], 0.25),
+        (["a", "b"], ["a", "c"], np.inf),
+        ([], [], 0.0),
+    ],
+)
+def test_how_far_results_are(ours, theirs, far):
+    from flambeau.cli.onnx import _distance
+
+    a, b = np.array(ours), np.array(theirs)
+    assert _distance(a, b) == far == _distance([{"k": a}], [{"k": b}])
+    assert _distance(a, [b]) == _distance(a.reshape(-1, 1), b.reshape(1, -1, 1)) == np.inf
+
+
 def test_run(file, tmp_path):
     np.save(tmp_path / "x.npy", np.array([[-1, 2, -3]], "f4"))
     result = flambeau(

@@ -93,3 +93,22 @@ def unknown(path):
     ]
     strings = value("words", ["n"], TensorProto.STRING)
     return saved(path, nodes, [value("x", [1 << 30]), strings], [value("y", None)])
+
+
+TYPED = ("FLOAT", "DOUBLE", "FLOAT16", "BOOL", "INT8", "INT32", "INT64", "UINT16", "UINT32", "UINT64")
+
+
+def typed(path):
+    """Constants whose numbers lie in fields by dtype, as `make_tensor` writes them, and not in bytes."""
+    kinds = [getattr(TensorProto, name) for name in TYPED]
+    nodes = [
+        helper.make_node("Constant", [], [f"t{kind}"], value=helper.make_tensor("t", kind, [3], [1, 0, 1]))
+        for kind in kinds
+    ]
+    nodes.append(helper.make_node("Constant", [], ["floats"], value_floats=[1.5, -2.5]))
+    zeros = helper.make_sparse_tensor(
+        helper.make_tensor("v", 1, [2], [1.0, 2.0]), helper.make_tensor("i", 7, [2], [0, 3]), [4]
+    )
+    nodes.append(helper.make_node("Constant", [], ["sparse"], sparse_value=zeros))
+    outputs = [onnx.ValueInfoProto(name=n.output[0]) for n in nodes]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [], outputs)), path)

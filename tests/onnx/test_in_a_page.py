@@ -35,7 +35,7 @@ network = loaded("network", sys.argv[1] + "/web/image/network.py")
 
 PAGE += """
 import json
-named, words, *others = sys.argv[2:]
+named, words, typed, *others = sys.argv[2:]
 canvas, found = bytes((7 * i) % 251 for i in range(448 * 448 * 4)), {}
 found["look"] = told = network.look(named, "colours.onnx")
 for scale in (told["scale"], "unit"):
@@ -44,6 +44,7 @@ for scale in (told["scale"], "unit"):
 found["words"] = network.look(words, "words.onnx")["inputs"]
 found["draws"] = [asyncio.run(network.draw(seed))["outputs"] for seed in (5, 5, 6)]
 found["problems"] = [network.look(path, path.split("/")[-1])["problems"] for path in others]
+found["typed"] = [t.tolist() for t in network.OnnxModel(network.read_model(typed), "cpu")()]
 print(json.dumps(found))
 """
 BAD = ("cut.onnx", "text.onnx", "bits.onnx")
@@ -55,6 +56,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     whole = onnx_files.classifier(folder / "colours.onnx").read_bytes()
     onnx_files.words(folder / "words.onnx")
+    onnx_files.typed(folder / "typed.onnx")
     onnx_files.unknown(folder / "unknown.onnx")
     for name, data in zip(BAD, (whole[:-900], b"<!doctype html>", whole[9:99]), strict=True):
         (folder / name).write_bytes(data)
@@ -64,7 +66,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(files):
     """What a page makes of them."""
-    paths = [str(files / name) for name in ("colours.onnx", "words.onnx", "unknown.onnx", *BAD)]
+    paths = [str(files / name) for name in ("colours.onnx", "words.onnx", "typed.onnx", "unknown.onnx", *BAD)]
     call = [sys.executable, "-c", PAGE, str(ROOT), *paths]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -89,6 +91,13 @@ def test_random_inputs(found):
     assert first == again != other
     assert [(o["name"], o["what"]) for o in first] == [("y", "float32[1, 64, 3]"), ("z", "int64[1, 64]")]
     assert set(first[1]["numbers"].split(", ")) == {"0", "1", "…"} and first[1]["range"] == "0 to 1"
+
+
+def test_numbers_that_lie_in_fields(found):
+    """float_data, double_data and the others, which the onnx package's helpers write."""
+    *tensors, floats, sparse = found["typed"]
+    assert tensors == [[1, 0, 1]] * len(onnx_files.TYPED)
+    assert floats == [1.5, -2.5] and sparse == [1, 0, 0, 2]
 
 
 def test_what_a_page_cannot_run(found):

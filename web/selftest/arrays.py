@@ -672,7 +672,7 @@ def asarray(given: Any, dtype: Any = None) -> "ndarray":
             shape = parts[0].shape if parts else ()
             given = ndarray(_fit([v for p in parts for v in p.a], found), (len(parts), *shape), found)
         else:
-            given = ndarray([given], (), _NAMED[type(given)])
+            given = ndarray([given], (), _dtype(type(given)))
     return given if dtype is None else given.astype(dtype, copy=False)
 
 

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,9 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 SIZES = click.option(
     "--size", "sizes", multiple=True, metavar="NAME=N", help="A size that the file names; 1 if not given."
 )
+INPUTS = click.option(
+    "--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; else random."
+)
 DEVICE = click.option("--device", help="Where it runs: cpu, gpu, gpu:1, or part of an adapter's name.")
 
 
@@ -45,7 +49,8 @@ DEVICE = click.option("--device", help="Where it runs: cpu, gpu, gpu:1, or part 
 @SIZES
 @DEVICE
 @click.option("--compare", is_flag=True, help="Run it beside onnxruntime, which is to be installed.")
-def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool):
+@INPUTS
+def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool, inputs: tuple[str, ...]):
     """Tell all that is wrong with FILE; with --compare also how far its results are from onnxruntime's.
 
     \b
@@ -62,7 +67,7 @@ def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool)
         raise FlambeauError(f"{file}: {len(found)} problem{'s' * (len(found) > 1)}:{lines}")
     click.echo(f"{file}: can be run: {_nodes(definition)}")
     if compare:
-        _compare(file, sizes, device)
+        _compare(file, sizes, device, inputs)
 
 
 def _nodes(definition: ModelDef) -> str:
@@ -70,10 +75,8 @@ def _nodes(definition: ModelDef) -> str:
     return f"{len(graph.nodes):,} nodes of {len({n.op for n in graph.nodes})} operators"
 
 
-def _compare(file: Path, sizes: tuple[str, ...], device: str | None) -> None:
+def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tuple[str, ...]) -> None:
     """Say how far each output is from onnxruntime's; FlambeauError beyond NEAR."""
-    import numpy as np
-
     try:
         import onnxruntime  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -81,23 +84,60 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None) -> None:
     with steps(3) as begin, no_grad():
         begin("loading")
         model = load(file, device).eval()
-        feeds = _inputs(model, sizes)
+        feeds = _inputs(model, sizes, inputs)
         begin("onnxruntime")
-        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-        theirs: list[Any] = session.run(None, feeds)  # type: ignore[assignment]
+        try:
+            session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+            theirs: list[Any] = session.run(None, feeds)  # type: ignore[assignment]
+        except Exception as e:  # its classes have no base of their own
+            raise FlambeauError(f"{file}: onnxruntime can't run it: {_line(e)}") from None
         begin("flambeau")
         ours = model.arrays(feeds)
     worst = 0.0
-    for v, a, b in zip(model.outputs, ours, theirs):
-        if not isinstance(b, np.ndarray) or b.dtype == object:
-            click.echo(f"  {v.name}: {'equal' if np.array_equal(a, b) else 'differs'}")
-            continue
-        scale = max(1e-6, float(np.abs(b).max(initial=0)))
-        far = float(np.abs(a.astype("f8") - b.astype("f8")).max(initial=0)) / scale
+    for v, a, b in zip(model.outputs, ours, theirs, strict=True):
+        far = _distance(a, b)
         worst = max(worst, far)
-        click.echo(f"  {v.name} {list(a.shape)}: {far:.1e} of its largest from onnxruntime's")
+        click.echo(f"  {v.name}{_extent(a)}: {far:.1e} of its largest from onnxruntime's")
     if not worst < NEAR:
         raise FlambeauError(f"{file}: differs from onnxruntime by {worst:.1e}: more than {NEAR:g}")
+
+
+def _extent(value: Any) -> str:
+    """The shape of an array, the length of what has none."""
+    if isinstance(value, list | dict):
+        return f" of {len(value)}"
+    return "" if value is None else f" {list(value.shape)}"
+
+
+def _line(e: Exception) -> str:
+    """An exception's text in one line."""
+    return " ".join(str(e).split())
+
+
+def _distance(ours: Any, theirs: Any) -> float:
+    """How far numbers lie apart, by the largest; infinity where kinds, shapes, texts, NaN or infinities
+    differ."""
+    import numpy as np
+
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        return _distance([*ours.values()], [theirs[k] for k in ours]) if ours.keys() == theirs.keys() else inf
+    if isinstance(theirs, list) and isinstance(ours, list):
+        pairs = zip(ours, theirs, strict=True)
+        return inf if len(ours) != len(theirs) else max((_distance(a, b) for a, b in pairs), default=0.0)
+    if isinstance(ours, list | dict) or isinstance(theirs, list | dict):
+        return inf
+    a, b = np.asarray(ours), np.asarray(theirs)
+    if a.shape != b.shape or (a.dtype.kind in "OUS") != (b.dtype.kind in "OUS"):
+        return inf
+    if b.dtype.kind in "OUS":
+        return 0.0 if (a.astype(str) == b.astype(str)).all() else inf
+    wide = "c16" if b.dtype.kind == "c" else "f8"
+    a, b = a.astype(wide), b.astype(wide)
+    whole = np.isfinite(b)
+    if not np.array_equal(a[~whole], b[~whole], equal_nan=True) or not np.isfinite(a[whole]).all():
+        return inf
+    a, b = a[whole], b[whole]
+    return float(np.abs(a - b).max(initial=0)) / max(1e-6, float(np.abs(b).max(initial=0)))
 
 
 def _inputs(model: OnnxModel, sizes: tuple[str, ...], files: Any = ()) -> dict[str, Any]:
@@ -143,7 +183,7 @@ def _drawn(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
 @FILE
 @SIZES
 @DEVICE
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; else random.")
+@INPUTS
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for outputs (.npy).")
 @click.option("--repeat", default=1, show_default=True, help="Runs; the fastest is told.")
 def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path | None, repeat: int):

@@ -1,5 +1,6 @@
 """Protobuf messages of ONNX, by whichever reader, into the dataclasses of graph.py."""
 
+from array import array
 from collections import Counter
 from math import prod
 from typing import Any
@@ -182,8 +183,11 @@ def numpy_dtype(name: str) -> Any:
     try:
         return np.dtype(name)
     except TypeError:
-        import ml_dtypes
-
+        try:
+            import ml_dtypes
+        except ImportError:
+            rule = "NumPy has no such numbers, and the package ml_dtypes is not here"
+            raise OnnxError(f"{name}: {rule}") from None
         return np.dtype(getattr(ml_dtypes, name))
 
 
@@ -220,6 +224,8 @@ def _typed(numbers: Any, dtype: str, count: int) -> Any:
     import numpy as np
 
     found = numpy_dtype(dtype)
+    if isinstance(numbers, array):  # of our own reader: floats that lie in bytes
+        numbers = np.frombuffer(numbers, f"f{numbers.itemsize}")
     if dtype in BITS:
         return _shared(np.array(numbers, np.int64).astype(np.uint8), dtype, count)
     if dtype in ("float16", "bfloat16"):
