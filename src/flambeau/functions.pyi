@@ -1477,7 +1477,7 @@ def geqrf(input: Tensor) -> Geqrf:
     Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two vectors' elements. [n], [m] -> [n, m]
+    """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]
 
     vec2: the second vector"""
 
@@ -2401,7 +2401,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpo
     tau: the reflections' factors"""
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two vectors' elements. [n], [m] -> [n, m]
+    """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]
 
     vec2: the second vector"""
 

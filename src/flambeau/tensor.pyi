@@ -348,11 +348,11 @@ class Tensor:
 
         Raises ValueError where either has not 1 dim."""
     def outer(self, vec2: Tensor) -> Tensor:
-        """Every product of two vectors' elements. [n], [m] -> [n, m]
+        """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]
 
         vec2: the second vector"""
     def ger(self, vec2: Tensor) -> Tensor:
-        """Every product of two vectors' elements. [n], [m] -> [n, m]
+        """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]
 
         vec2: the second vector"""
     def vdot(self, other: Tensor) -> Tensor:

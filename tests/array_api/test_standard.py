@@ -279,3 +279,17 @@ def test_on_a_gpu(gpu):
         assert xp.round(fb.tensor([1.5 + 2.5j])).tolist() == [2 + 2j]
         with pytest.raises(ValueError, match="allow copy"):
             np.array(given, copy=False)
+        with pytest.raises(BufferError, match="shares no memory"):
+            given.__dlpack__(copy=False)
+
+
+def test_values_and_shapes_at_the_edges():
+    with fb.device("cpu"):
+        assert np.array_equal(xp.sign(fb.tensor([np.nan, -2.0])).numpy(), [np.nan, -1], equal_nan=True)
+        for wrong in (lambda: xp.nonzero(fb.tensor(1)), lambda: xp.linalg.outer(xp.ones((2, 2)), xp.ones(2))):
+            with pytest.raises(ValueError):
+                wrong()
+        assert xp.vecdot(xp.ones((3, 1, 4)), xp.ones((2, 4))).tolist() == [[4.0, 4.0]] * 3
+        assert xp.linalg.inv(xp.ones((0, 0))).shape == (0, 0) and float(xp.linalg.det(xp.ones((0, 0)))) == 1
+        assert xp.reshape(xp.ones((0, 3)), (-1, 3)).shape == (0, 3)
+        assert xp.diff(xp.asarray([1, 4]), n=5).shape == (0,)

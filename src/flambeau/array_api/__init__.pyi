@@ -318,7 +318,7 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
 def nonzero(
     x: Tensor, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
 ) -> Tensor:
-    """The places of what is not 0: an array of indices for each axis."""
+    """The places of what is not 0: an array of indices for each axis. ValueError without axes."""
 
 @overload
 def nonzero(
@@ -378,8 +378,8 @@ def round(x: Tensor, /) -> Tensor:
 def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where each of x2 goes into x1, which is in order or is so at the places of sorter."""
 
-def sign(input: Tensor) -> Tensor:
-    """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1; NaN of NaN; of complex numbers x / |x|."""
 
 def signbit(input: Tensor) -> Tensor:
     """whether the sign is minus (of -0.0 too). [...] -> [...]"""

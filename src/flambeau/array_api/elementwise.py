@@ -12,7 +12,7 @@ from .dtypes import promoted
 OF_ONE = (
     "abs acos acosh asin asinh atan atanh bitwise_invert:bitwise_not ceil conj cos cosh exp expm1 floor"
     " isfinite isinf isnan log log10 log1p log2 logical_not negative:neg positive real reciprocal"
-    " sign:sgn signbit sin sinh sqrt square tan tanh trunc"
+    " signbit sin sinh sqrt square tan tanh trunc"
 )
 OF_TWO = (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide:div"
@@ -53,6 +53,11 @@ def round(x: Tensor, /) -> Tensor:
     return functions.complex(x.real.round(), x.imag.round()) if x.dtype.is_complex else x.round()
 
 
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1; NaN of NaN; of complex numbers x / |x|."""
+    return x.sgn() if x.dtype.kind != "f" else functions.where(x.isnan(), x, x.sign())
+
+
 def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Any:
     """x1 where the condition is true, else x2; of a condition alone the places where it is."""
     if x1 is None:
@@ -69,4 +74,4 @@ _ONE = {
     for name, _, ours in (word.partition(":") for word in OF_ONE.split())
 }
 globals().update(_TWO | _ONE)
-NAMES = {"clip", "imag", "round", "where", *_TWO, *_ONE}
+NAMES = {"clip", "imag", "round", "sign", "where", *_TWO, *_ONE}

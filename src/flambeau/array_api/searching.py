@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from .. import functions
+from ..errors import ValueError
 from ..tensor import Tensor
 from .elementwise import alike
 
@@ -18,7 +19,9 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The places of what is not 0: an array of indices for each axis."""
+    """The places of what is not 0: an array of indices for each axis. ValueError without axes."""
+    if not x.ndim:
+        raise ValueError("nonzero(): the array has no axes: reshape it to (1,)")
     return tuple(x.nonzero(as_tuple=True))
 
 

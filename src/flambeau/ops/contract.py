@@ -112,7 +112,9 @@ class Contract(Family):
 
     @composed
     def outer(self, vec2):
-        """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+        """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]"""
+        if self.ndim != 1 or vec2.ndim != 1:
+            raise ValueError("both operands need 1 dim: flatten them with .reshape(-1)")
         return self.reshape(-1, 1) * vec2.reshape(1, -1)
 
     ger = outer

@@ -110,6 +110,8 @@ class Exchange:
         if self.requires_grad:
             rule = "it takes part in gradients, which end here: use .detach()"
             raise BufferError(f"__dlpack__({describe(self)}): {rule}")
+        if copy is False and self.device.kind != "cpu":
+            raise BufferError(f"__dlpack__({describe(self)}, copy=False): {self.device} shares no memory")
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return _shared(self).__dlpack__(**{k: v for k, v in asked.items() if v is not None})
 
