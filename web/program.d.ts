@@ -88,7 +88,7 @@ export interface Program {
   dispose(): void;
 }
 
-export type FileName = "program.json" | "kernels.wgsl" | "weights.safetensors";
+export type FileName = "program.txt" | "kernels.wgsl" | "weights.safetensors";
 
 /** A file's bytes, or where it is. */
 export type Source = ArrayBuffer | ArrayBufferView | Blob | URL | string;

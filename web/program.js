@@ -18,7 +18,7 @@ export { ExecutorError, open };
 
 const FORMAT = "flambeau-program", VERSION = 3;
 const HERE = { // each in full: so bundlers see what they must take along
-  "program.json": new URL("./program.json", import.meta.url),
+  "program.txt": new URL("./program.txt", import.meta.url),
   "kernels.wgsl": new URL("./kernels.wgsl", import.meta.url),
   "weights.safetensors": new URL("./weights.safetensors", import.meta.url),
 };
@@ -74,7 +74,7 @@ function fail(name, message) {
 
 const unloadable = (message) => fail("LoadError", message), refuse = (message) => fail("InputError", message);
 /** @type {(error: Error) => never} */
-const damaged = ({ message }) => unloadable(`program.json is damaged (${message}): save the program again`);
+const damaged = ({ message }) => unloadable(`program.txt is damaged (${message}): save the program again`);
 
 // --- files ---
 
@@ -153,12 +153,12 @@ function described(bytes) {
   try {
     program = JSON.parse(text(bytes));
   } catch (error) {
-    unloadable(`program.json is no JSON (${error.message}): save the program again`);
+    unloadable(`program.txt is no JSON (${error.message}): save the program again`);
   }
   if (program?.format !== FORMAT)
-    unloadable("program.json is of something else: name a folder of save_program");
+    unloadable("program.txt is of something else: name a folder of save_program");
   if (program.version !== VERSION)
-    unloadable(`program.json is of version ${program.version} of the format, and this module reads ${VERSION}:` +
+    unloadable(`program.txt is of version ${program.version} of the format, and this module reads ${VERSION}:` +
       " export the program again, with its module");
   return program;
 }
@@ -237,14 +237,14 @@ function elements(dtype, bytes, at, count) {
 class Program {
   /**
    * @param {Executor} executor
-   * @param {any} program what program.json holds
+   * @param {any} program what program.txt holds
    * @param {string[]} kernels
    * @param {ReturnType<typeof tensors>} weights
    * @param {boolean} owns whether the GPU ends with it
    */
   constructor(executor, program, kernels, weights, owns) {
     if (kernels.length !== program.kernels.length)
-      unloadable(`program.json has ${program.kernels.length} kernels, kernels.wgsl ${kernels.length}:` +
+      unloadable(`program.txt has ${program.kernels.length} kernels, kernels.wgsl ${kernels.length}:` +
         " the files are not of one program");
     // inputs: [{name, dtype, shape}], "N" in a shape is the batch; outputs: [{name, dtype}]; batch: [least, most]
     this.executor = executor;

@@ -320,26 +320,26 @@ DAMAGE = {
         "kernels.wgsl can't be had from {url}kernels.wgsl (404): name a folder of save_program, whole",
     ),
     "cut": (
-        change("program.json", lambda t: ""),
-        "program.json is no JSON (Unexpected end of JSON input): save the program again",
+        change("program.txt", lambda t: ""),
+        "program.txt is no JSON (Unexpected end of JSON input): save the program again",
     ),
     "of something else": (
-        change("program.json", lambda t: "[]"),
-        "program.json is of something else: name a folder of save_program",
+        change("program.txt", lambda t: "[]"),
+        "program.txt is of something else: name a folder of save_program",
     ),
     "key": (
-        change("program.json", lambda t: t.replace('"kernels"', '"colonels"')),
-        "program.json is damaged (Cannot read properties of undefined (reading 'length')): save the program"
+        change("program.txt", lambda t: t.replace('"kernels"', '"colonels"')),
+        "program.txt is damaged (Cannot read properties of undefined (reading 'length')): save the program"
         " again",
     ),
     "version": (
-        change("program.json", lambda t: t.replace('"version": 3', '"version": 4')),
-        "program.json is of version 4 of the format, and this module reads 3: export the program again, with"
+        change("program.txt", lambda t: t.replace('"version": 3', '"version": 4')),
+        "program.txt is of version 4 of the format, and this module reads 3: export the program again, with"
         " its module",
     ),
     "kernels of another": (
         lambda f: (f / "kernels.wgsl").write_text(""),
-        "program.json has {kernels} kernels, kernels.wgsl 0: the files are not of one program",
+        "program.txt has {kernels} kernels, kernels.wgsl 0: the files are not of one program",
     ),
     "half the weights": (
         lambda f: (f / "weights.safetensors").write_bytes((f / "weights.safetensors").read_bytes()[:-40]),
@@ -358,8 +358,8 @@ DAMAGE = {
         "weights.safetensors is cut short or no .safetensors file: get a whole copy",
     ),
     "a plan": (
-        change("program.json", lambda t: t.replace('"plan_of"', '"plans_of"')),
-        "program.json is damaged (Cannot read properties of undefined (reading '0')): save the program again",
+        change("program.txt", lambda t: t.replace('"plan_of"', '"plans_of"')),
+        "program.txt is damaged (Cannot read properties of undefined (reading '0')): save the program again",
     ),
     "weights of another": (
         lambda f: fb.save({"project.weight": fb.zeros(3)}, f / "weights.safetensors"),
@@ -375,7 +375,7 @@ def test_a_damaged_folder_is_told(what, plain, folder, home):
     name = f"damaged-{list(DAMAGE).index(what)}"
     shutil.copytree(folder / "attention", folder / name)
     damage(folder / name)
-    kernels = len(json.loads((folder / "attention" / "program.json").read_text())["kernels"])
+    kernels = len(json.loads((folder / "attention" / "program.txt").read_text())["kernels"])
     found = plain.evaluate(
         """(name) => import("/attention/index.js").then(({ load }) => load(`/${name}`))
             .then((model) => model.prepare(1))

@@ -19,7 +19,7 @@ from pyodide.http import pyfetch
 
 await fb.open_device()
 files = {{}}
-for name in ("program.json", "kernels.wgsl", "weights.safetensors"):
+for name in ("program.txt", "kernels.wgsl", "weights.safetensors"):
     files[name] = await (await pyfetch(f"mlp/{{name}}")).bytes()
 Path("mlp").mkdir(exist_ok=True)
 for name, data in files.items():
@@ -66,7 +66,7 @@ async def run(files, x):
     )
     found = python.page.evaluate(
         """async (x) => {
-            const names = ["program.json", "kernels.wgsl", "weights.safetensors"];
+            const names = ["program.txt", "kernels.wgsl", "weights.safetensors"];
             const bytes = async (name) => new Uint8Array(await (await fetch(`/mlp/${name}`)).arrayBuffer());
             const files = Object.fromEntries(await Promise.all(names.map(async (n) => [n, await bytes(n)])));
             return [...(await python.call("loader.run", files, new Float32Array(x)))];

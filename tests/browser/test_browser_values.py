@@ -227,13 +227,13 @@ def test_files_come_as_bytes_blobs_files_and_urls(ask):
 
 
 WRONG_SOURCES = {
-    "new ArrayBuffer(4)": "InputError: load: there is no program.json in ArrayBuffer (): {rule}",
-    "null": "InputError: load: there is no program.json in null (): {rule}",
-    "[new File([], 'program.json'), new File([], 'notes.txt')]": (
-        "InputError: load: there is no kernels.wgsl in Array (program.json, notes.txt): {rule}"
+    "new ArrayBuffer(4)": "InputError: load: there is no program.txt in ArrayBuffer (): {rule}",
+    "null": "InputError: load: there is no program.txt in null (): {rule}",
+    "[new File([], 'program.txt'), new File([], 'notes.txt')]": (
+        "InputError: load: there is no kernels.wgsl in Array (program.txt, notes.txt): {rule}"
     ),
-    "{ 'program.json': '/noise/program.json' }": (
-        "InputError: load: there is no kernels.wgsl in Object (program.json): {rule}"
+    "{ 'program.txt': '/noise/program.txt' }": (
+        "InputError: load: there is no kernels.wgsl in Object (program.txt): {rule}"
     ),
     "'/noise/', { files: { 'kernels.wgsl': 5 } }": (
         "InputError: load: kernels.wgsl is Number: give its bytes (ArrayBuffer or a typed array), a Blob or a"
@@ -251,14 +251,14 @@ WRONG_SOURCES = {
     ),
     "'/noise/', { ondownload() { throw new RangeError('its own') } }": "RangeError: its own",
     "'/noise/', { ondownload(a, b) { if (a === b) throw new RangeError('late') } }": "RangeError: late",
-    "'/noise/', { files: { 'program.json': new Blob(['{}']) } }": (
-        "LoadError: program.json is of something else: name a folder of save_program"
+    "'/noise/', { files: { 'program.txt': new Blob(['{}']) } }": (
+        "LoadError: program.txt is of something else: name a folder of save_program"
     ),
 }  # fmt: skip
 
 
 def test_each_wrong_source_is_said(ask, home):
-    rule = "give the URL of a folder, or program.json, kernels.wgsl, weights.safetensors by name or as Files"
+    rule = "give the URL of a folder, or program.txt, kernels.wgsl, weights.safetensors by name or as Files"
     found = ask("wrongSources", list(WRONG_SOURCES))
     assert found == {
         text: told.replace("{rule}", rule).replace("{home}", home) for text, told in WRONG_SOURCES.items()

@@ -1,4 +1,4 @@
-"""An exported program inside an app that Vite or esbuild made, by the words of docs/export.md."""
+"""An exported program inside an app that Vite, Parcel or esbuild made, by the words of docs/export.md."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from flambeau.export.web_module import PROGRAM_FILES
 from flambeau.site import node, serve
 from flambeau.site.server import address
 
-VERSIONS = {"esbuild": "0.28.2", "vite": "8.3.8"}
+VERSIONS = {"esbuild": "0.28.2", "parcel": "2.16.4", "vite": "8.3.8"}
 SHOWN = "\ndocument.title = JSON.stringify([scores.data.length, best.shape, [...best.data].map(String)]);\n"
 PAGE = '<!doctype html><title></title><script type="module" src="{}"></script>'
 
@@ -68,7 +68,8 @@ def app(gpu, tmp_path_factory):
 def called(folder: Path, program: str, *arguments: str) -> None:
     """What `npx program ...` does in the app."""
     home = modules() / program
-    (script,) = json.loads((home / "package.json").read_text())["bin"].values()
+    given = json.loads((home / "package.json").read_text())["bin"]  # a path, or paths by name
+    (script,) = [given] if isinstance(given, str) else given.values()
     command = [str(node.program("node")), str(home / script), *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,7 +101,19 @@ def test_vite_takes_the_programs_files_along(app, browser):
     called(folder, "vite", "build")
     assert title(browser, folder / "dist") == wanted
     names = sorted(re.sub(r"-[\w-]{8}\.", ".", p.name) for p in (folder / "dist" / "assets").iterdir())
-    assert {"index.js", "values.js", "program.json"} <= set(names), names
+    assert {"index.js", "values.js", "program.txt"} <= set(names), names
+
+
+def test_parcel_copies_the_programs_files(app, browser):
+    """A program.json became JavaScript, which the module could not read."""
+    folder, wanted = app
+    shutil.copytree(folder / "src", folder / "parcelled" / "src", dirs_exist_ok=True)
+    (folder / "parcelled" / "index.html").write_text(PAGE.format("./src/main.ts"))
+    (folder / "parcelled" / "package.json").write_text("{}")
+    called(folder / "parcelled", "parcel", "build", "index.html", "--no-cache", "--no-autoinstall")
+    names = {re.sub(r"\.[0-9a-f]{8}\.", ".", p.name) for p in (folder / "parcelled" / "dist").iterdir()}
+    assert {"program.txt", "kernels.wgsl", "weights.safetensors"} <= names, names
+    assert title(browser, folder / "parcelled" / "dist") == wanted
 
 
 def test_esbuild_with_the_files_beside_the_bundle(app, browser):

@@ -124,7 +124,7 @@ export async function ownDevice() {
 }
 
 export async function sources() {
-  const names = ["program.json", "kernels.wgsl", "weights.safetensors"], found = {}, counts = {};
+  const names = ["program.txt", "kernels.wgsl", "weights.safetensors"], found = {}, counts = {};
   const bytes = await Promise.all(names.map(async (name) => (await fetch(`/noise/${name}`)).arrayBuffer()));
   const by = (made) => Object.fromEntries(names.map((name, i) => [name, made(bytes[i], name)]));
   const shifted = (data) => {
@@ -217,7 +217,7 @@ async function whether(how) {
 export async function inPieces() {
   const bytes = async (name) => (await fetch(`${LARGE}${name}`)).arrayBuffer(), counts = [];
   const files = { ...weightsOf("pieces").files };
-  for (const name of ["program.json", "kernels.wgsl"]) files[name] = await bytes(name);
+  for (const name of ["program.txt", "kernels.wgsl"]) files[name] = await bytes(name);
   const ondownload = (came, all) => (counts.push([came, all]), void fetch("/more"));
   const model = await load(LARGE, { executor, files, ondownload });
   const x = new Float32Array(model.inputs[0].shape[1]), { data } = await model.run({ x });

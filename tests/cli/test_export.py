@@ -78,7 +78,7 @@ def test_the_network_of_mnist(tmp_path):
         done.output,
     )
     assert sorted(p.name for p in out.iterdir()) == [
-        "executor.js", "index.d.ts", "index.js", "kernels.wgsl", "package.json", "program.json", "values.js",
+        "executor.js", "index.d.ts", "index.js", "kernels.wgsl", "package.json", "program.txt", "values.js",
         "weights.safetensors",
     ]  # fmt: skip
     x = fb.rand(3, 1, 28, 28)
@@ -93,7 +93,7 @@ def test_models_classes_and_functions(name, outputs, where, nets):
     done = export(f"{where}:{name}", "--input", "x=f32[N, 3]", "--out", "made", "--max-batch", 2)
     assert done.exit_code == 0, done.output
     assert fb.load_program("made")(fb.ones(2, 3)).shape == (2, outputs)
-    assert json.loads((nets.parent / "made" / "program.json").read_text())["batch"] == [1, 2]
+    assert json.loads((nets.parent / "made" / "program.txt").read_text())["batch"] == [1, 2]
 
 
 def test_weights_are_loaded(nets):

@@ -202,7 +202,7 @@ def test_a_shape_without_n_is_fixed(tmp_path):
 
 def test_a_folder_has_the_kernels_of_both_classes_of_adapters(saved, monkeypatch, gpu):
     model, inputs, folder, _ = saved("cnn")
-    plans = json.loads((folder / "program.json").read_text())["plans"]
+    plans = json.loads((folder / "program.txt").read_text())["plans"]
     kernels = {kind: {s["kernel"] for p in plans[kind]["plans"] for s in p["steps"]} for kind in plans}
     assert kernels["gpu"] != kernels["software"]
     for plan in plans["software"]["plans"]:  # weights are laid out anew once, not in every call
@@ -372,14 +372,14 @@ def test_numpys_device_is_refused(saved):
 
 
 def change(text):
-    """A change of program.json's text."""
-    return lambda folder: (folder / "program.json").write_text(text((folder / "program.json").read_text()))
+    """A change of program.txt's text."""
+    return lambda folder: (folder / "program.txt").write_text(text((folder / "program.txt").read_text()))
 
 
 DAMAGE = {
     "no program": (
-        lambda f: (f / "program.json").unlink(),
-        "there is no program.json: name a folder of save_program, whole",
+        lambda f: (f / "program.txt").unlink(),
+        "there is no program.txt: name a folder of save_program, whole",
     ),
     "no kernels": (
         lambda f: (f / "kernels.wgsl").unlink(),
@@ -391,26 +391,26 @@ DAMAGE = {
     ),
     "cut": (
         change(lambda t: t[:40]),
-        "program.json is no JSON (Unterminated string starting at: line 3 column 3 (char 36)): save the"
+        "program.txt is no JSON (Unterminated string starting at: line 3 column 3 (char 36)): save the"
         " program again",
     ),
     "of something else": (
         change(lambda t: "[1]"),
-        "program.json is of something else: name a folder of save_program",
+        "program.txt is of something else: name a folder of save_program",
     ),
     "version": (
         change(lambda t: t.replace('"version": 3', '"version": 9')),
-        "program.json is of version 9 of the format, and this flambeau reads 3: save the program again"
+        "program.txt is of version 9 of the format, and this flambeau reads 3: save the program again"
         " with this"
         " flambeau, or load it with that one",
     ),
     "key": (
         change(lambda t: t.replace('"batch"', '"batches"')),
-        "program.json is damaged (batch is no value: it is missing): save the program again",
+        "program.txt is damaged (batch is no value: it is missing): save the program again",
     ),
     "kernels of another": (
         lambda f: (f / "kernels.wgsl").write_text("//~ kernel 0: copy\n"),
-        "program.json has {kernels} kernels, kernels.wgsl 1: the files are not of one program: save it again",
+        "program.txt has {kernels} kernels, kernels.wgsl 1: the files are not of one program: save it again",
     ),
     "weights of another": (
         lambda f: fb.save({"0.weight": fb.zeros(3, 2)}, f / "weights.safetensors"),
@@ -435,7 +435,7 @@ def test_a_damaged_folder_is_told(what, saved, tmp_path):
 
 
 def bytes_of(folder):
-    return {n: (folder / n).read_bytes() for n in ("program.json", "kernels.wgsl", "weights.safetensors")}
+    return {n: (folder / n).read_bytes() for n in ("program.txt", "kernels.wgsl", "weights.safetensors")}
 
 
 def test_a_program_loads_from_bytes(saved):
@@ -450,7 +450,7 @@ WRONG_BYTES = {
     "no kernels": (
         {"kernels.wgsl": None},
         fb.FlambeauError,
-        "there is no 'kernels.wgsl': give the bytes of program.json, kernels.wgsl and weights.safetensors",
+        "there is no 'kernels.wgsl': give the bytes of program.txt, kernels.wgsl and weights.safetensors",
     ),
     "text": (
         {"kernels.wgsl": "//~ kernel 0: copy"},
@@ -458,9 +458,9 @@ WRONG_BYTES = {
         "'kernels.wgsl' is of type str: give the file's bytes",
     ),
     "not text": (
-        {"program.json": b"\xff"},
+        {"program.txt": b"\xff"},
         fb.FlambeauError,
-        "program.json can't be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        "program.txt can't be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
     ),
     "cut": (
         {"weights.safetensors": b"\x10"},
@@ -486,7 +486,7 @@ def test_a_damaged_plan_is_told(saved, tmp_path):
     with pytest.raises(fb.FlambeauError) as e:
         fb.load_program(tmp_path / "p")
     rule = "plans.gpu.plans[0].steps[0].reads is no list of values that are there"
-    told = f"program.json is damaged ({rule}): save the program again"
+    told = f"program.txt is damaged ({rule}): save the program again"
     assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {told}"
 
 
@@ -506,11 +506,11 @@ def test_any_change_of_a_manifest_is_told_or_runs(tmp_path):
     """A driver that is given a number that can't be ends the process: none may reach it."""
     rng, net = random.Random(3), nn.Linear(4, 3)
     out = fb.save_program(lambda x: [net(x), x + fb.rand(*x.shape)], "f32[N, 4]", tmp_path / "p", max_batch=3)
-    files = {n: (out / n).read_bytes() for n in ("program.json", "kernels.wgsl", "weights.safetensors")}
-    whole, ran = json.loads(files["program.json"]), 0
+    files = {n: (out / n).read_bytes() for n in ("program.txt", "kernels.wgsl", "weights.safetensors")}
+    whole, ran = json.loads(files["program.txt"]), 0
     everywhere = [path for path in places(whole) if path]
     for _ in range(300):
-        program = json.loads(files["program.json"])
+        program = json.loads(files["program.txt"])
         *path, last = rng.choice(everywhere)
         at = program
         for key in path:
@@ -520,7 +520,7 @@ def test_any_change_of_a_manifest_is_told_or_runs(tmp_path):
         else:
             del at[last]
         try:
-            made = fb.load_program(files | {"program.json": json.dumps(program).encode()})(fb.ones(2, 4))
+            made = fb.load_program(files | {"program.txt": json.dumps(program).encode()})(fb.ones(2, 4))
             for t in made.values() if isinstance(made, dict) else made if isinstance(made, list) else [made]:
                 t.numpy()
             ran += 1
@@ -530,13 +530,13 @@ def test_any_change_of_a_manifest_is_told_or_runs(tmp_path):
             )
     assert ran < 100
     for text in (b"[" * 100_000, b'{"format": ' * 50_000, b"", b"9" * 10_000):
-        with pytest.raises(fb.FlambeauError, match=r"^load_program\(\{\.\.\.\}\): program\.json is "):
-            fb.load_program(files | {"program.json": text})
+        with pytest.raises(fb.FlambeauError, match=r"^load_program\(\{\.\.\.\}\): program\.txt is "):
+            fb.load_program(files | {"program.txt": text})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this system")
 def test_a_fifo_in_a_folder_is_told_at_once(tmp_path):
-    for name in ("program.json", "kernels.wgsl", "weights.safetensors"):
+    for name in ("program.txt", "kernels.wgsl", "weights.safetensors"):
         out = fb.save_program(lambda x: x + fb.ones(3), "f32[3]", tmp_path / name)
         (out / name).unlink()
         os.mkfifo(out / name)
@@ -546,7 +546,7 @@ def test_a_fifo_in_a_folder_is_told_at_once(tmp_path):
 
 def test_a_save_that_was_killed_can_be_done_again(tmp_path):
     out = fb.save_program(lambda x: x + fb.ones(3), "f32[3]", tmp_path / "p", target="web")
-    (out / "program.json").unlink()  # what a killed one has not yet
+    (out / "program.txt").unlink()  # what a killed one has not yet
     (out / ".weights.safetensors.01234567.flambeau").write_bytes(b"half")
     fb.save_program(lambda x: x + fb.full((3,), 2.0), "f32[3]", out)
     assert fb.load_program(out)(fb.ones(3)).tolist() == [3, 3, 3]

@@ -20,7 +20,7 @@ import { load as loadOne } from "one";
 
 const executor = await open({ powerPreference: "low-power" });
 const onprogress = (ready: number, all: number) => ready / all, ondownload = onprogress;
-const files = { "program.json": new ArrayBuffer(8), "kernels.wgsl": "https://example.org/kernels.wgsl" };
+const files = { "program.txt": new ArrayBuffer(8), "kernels.wgsl": "https://example.org/kernels.wgsl" };
 const { signal } = new AbortController();
 const options = { executor, onprogress, ondownload, signal, files };
 const model: Program = await load(new URL("./two/", import.meta.url), options);
@@ -37,11 +37,11 @@ model.dispose();
 const lists = await model.run({ a: [[1, 2, 3]], b: [...a, ...b] }, { output: "array" });
 const nested: (typeof lists)[1]["data"] = [[true], false];
 const [{ data: buffer }] = await model.run({ a, b }, { output: "gpu" }), bytes: number = buffer.size;
-const device = model.executor.device, more = await load([new File([], "program.json")], { device });
+const device = model.executor.device, more = await load([new File([], "program.txt")], { device });
 await more.run({ a: { data: buffer, shape: [1, 3] }, b: document.createElement("canvas") });
 await more.run({ a: [new ImageData(1, 1), new OffscreenCanvas(1, 1)], b: new Image() });
 const address = new URL("https://example.org");
-await load({ "program.json": new Blob(), "kernels.wgsl": new Uint8Array(2), "weights.safetensors": address });
+await load({ "program.txt": new Blob(), "kernels.wgsl": new Uint8Array(2), "weights.safetensors": address });
 
 const named = await loadNamed(), inputs: Inputs = { tokens: new Int32Array(3), "a mask": [true, 0, false] };
 const { best, "how sure": sure }: Outputs = await named.run(inputs);
@@ -71,7 +71,7 @@ WRONG = [
     'product.dtype satisfies "i32"',
     "buffer satisfies Float32Array",
     "await load(3)",
-    'await load({ "program.json": new Blob() })',  # a whole folder
+    'await load({ "program.txt": new Blob() })',  # a whole folder
     'await load("", { files: { "weights.bin": new Blob() } })',
     "model.batch[0] = 3",  # read only
     "named.run()",
@@ -154,7 +154,7 @@ def test_a_folder_is_a_package(gpu, tmp_path):
         "sideEffects": False,
         "files": [
             "index.js", "executor.js", "values.js", "index.d.ts",
-            "program.json", "kernels.wgsl", "weights.safetensors",
+            "program.txt", "kernels.wgsl", "weights.safetensors",
         ],
     }  # fmt: skip
     assert {p.name for p in folder.iterdir()} == {*package["files"], "package.json"}

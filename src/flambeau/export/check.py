@@ -1,4 +1,4 @@
-"""A program.json from anywhere becomes one that has the form of ours, or one error that says where it has
+"""A program.txt from anywhere becomes one that has the form of ours, or one error that says where it has
 not."""
 
 import re
@@ -132,7 +132,7 @@ PROGRAM = having(
 
 
 def check(program: dict[str, Any]) -> None:
-    """Damaged unless a program.json has the form of ours, and what its parts say of each other holds."""
+    """Damaged unless a program.txt has the form of ours, and what its parts say of each other holds."""
     PROGRAM(program, "")
     low, high = program["batch"]
     need(1 <= low <= high, "batch", "range of batch sizes")

@@ -37,7 +37,7 @@ SIZES_KEPT = 8  # batch sizes whose buffers and commands are kept
 def load_program(folder: Any, device: Any = None) -> "SavedProgram":
     """The program in a folder of save_program, to be called with tensors or arrays.
 
-    In place of the folder: the bytes of program.json, kernels.wgsl and weights.safetensors by these names, as
+    In place of the folder: the bytes of program.txt, kernels.wgsl and weights.safetensors by these names, as
     a page has fetched them. FlambeauError names what is missing, damaged or of another version; DeviceError:
     there is no adapter.
     """

@@ -69,7 +69,7 @@ def unfinished(out: Path) -> bool:
 
 
 def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dict, str, Weights]:
-    """program.json, kernels.wgsl and the weights."""
+    """program.txt, kernels.wgsl and the weights."""
     named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
     run.realize(*named.values())  # and all that was assigned
     weights = Weights({id(t.node): name for name, t in named.items()})

@@ -8,7 +8,8 @@ from typing import Any
 from ..core.files import web_file
 from ..io.safetensors import write_bytes
 
-PROGRAM_FILES = ("program.json", "kernels.wgsl", "weights.safetensors")
+# The description is JSON, called .txt: Parcel makes JavaScript of a .json file that a module names by a URL.
+PROGRAM_FILES = ("program.txt", "kernels.wgsl", "weights.safetensors")
 MODULE, EXECUTOR, VALUES = "index.js", "executor.js", "values.js"
 TYPES, PACKAGE = "index.d.ts", "package.json"
 # of web/
