@@ -394,13 +394,14 @@ class Program {
     if (this.executor.lost !== null) fail("DeviceLost", this.executor.lost);
   }
 
-  /** Throw where an index or a class of the run was out of range. */
+  /** Throw where an index, a class or a value of the run was out of range. */
   checkFaults(bytes, noted) {
     if (!noted.length) return;
     const [found, low, high, size] = new Uint32Array(bytes.slice(-FAULT_BYTES).buffer);
     const kind = found >>> 16, site = found & 0xffff; // as executor.faults has them
     if (!kind) return;
     const told = this.program.faults?.[site] ?? "run: index {index} is out of range for a size of {size}";
+    if (!told.includes("{index}")) fail("InputError", told.replace("{size}", size)); // of a value: it says what to do
     const index = (kind === 1 ? BigInt.asIntN : BigInt.asUintN)(64, (BigInt(high) << 32n) | BigInt(low));
     fail("IndexError", `${told.replace("{index}", index).replace("{size}", size)}: give indices that are inside`);
   }

@@ -2364,8 +2364,10 @@ def normal(
     dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
     """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
-    broadcast. ValueError for numbers without a size or a negative std, TypeError for a dtype that is none of
-    floats, or tensors with a size."""
+    broadcast, in the dtype of the first.
+
+    ValueError for numbers without a size or a negative std (in a tensor, at the next read), TypeError for a
+    dtype that is none of floats, or tensors with a size."""
 
 def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x and y differ. [...], [...] -> [...]"""

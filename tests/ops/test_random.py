@@ -432,6 +432,29 @@ def test_sizes_of_randint_in_the_place_of_high():
     assert ONES.max(ONES * 2).tolist() == [2, 2, 2] and ONES.min(ONES * 2).tolist() == [1, 1, 1]
 
 
+def test_normal_takes_the_dtype_of_the_first():
+    half, std = fb.zeros(3, dtype=fb.float16, device="cpu"), fb.ones(3, device="cpu")
+    assert fb.normal(half, std).dtype is fb.normal(half).dtype is fb.normal(0.0, half).dtype is fb.float16
+    assert (
+        fb.normal(std, half).dtype is fb.float32
+        and fb.normal(half, std, dtype=fb.float32).dtype is fb.float32
+    )
+    assert (
+        abs(fb.zeros(999, device="cpu").normal_(fb.tensor(5.0, device="cpu"), std[0]).mean().item() - 5) < 0.2
+    )
+    with pytest.raises(ValueError, match="std=-1 is negative or NaN"):
+        fb.nn.init.normal_(fb.zeros(3, device="cpu"), 0, -1)
+
+
+def test_generators_as_pytorch_makes_them():
+    g = fb.Generator(device="cpu").manual_seed(4.0)
+    assert g.initial_seed() == 4 and fb.rand(2, generator=g, device="cpu").equal(
+        fb.rand(2, generator=fb.Generator(4), device="cpu")
+    )
+    drawn = fb.nn.functional.gumbel_softmax(fb.zeros(2, 3, device="cpu"), 1, True, 1e-10, 0)
+    assert drawn.sum(0).tolist() == [1, 1, 1]
+
+
 def test_a_range_of_nothing():
     assert fb.arange(0, 0).tolist() == fb.arange(3, 3, -1).tolist() == fb.arange(0).tolist() == []
     from flambeau import array_api

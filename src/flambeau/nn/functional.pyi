@@ -685,11 +685,18 @@ def group_norm(
     Raises ValueError where the groups do not divide the channels."""
 
 def gumbel_softmax(
-    logits: Tensor, tau: _float = 1.0, hard: _bool = False, dim: _int = -1, generator: Generator | None = None
+    logits: Tensor,
+    tau: _float = 1.0,
+    hard: _bool = False,
+    eps: _float = 1e-10,
+    dim: _int = -1,
+    *,
+    generator: Generator | None = None,
 ) -> Tensor:
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
     [...] -> [...]
 
+    eps: taken and without effect: the noise is finite without.
     ValueError where tau is 0."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:

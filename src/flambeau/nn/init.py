@@ -52,8 +52,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Normal with that mean and standard deviation (std)."""
-    return tensor.assign_(randn(*tensor.shape, device=tensor.device, generator=generator) * std + mean)
+    """Normal with that mean and standard deviation (std). ValueError where std is negative."""
+    return tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()

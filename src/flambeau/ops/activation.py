@@ -248,10 +248,13 @@ def swiglu(input, dim: int = -1):
 
 
 @composed
-def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, dim: int = -1, generator=None):
+def gumbel_softmax(
+    logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator=None
+):
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
     [...] -> [...]
 
+    eps: taken and without effect: the noise is finite without.
     ValueError where tau is 0.
     """
     if tau == 0:

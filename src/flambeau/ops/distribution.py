@@ -271,8 +271,11 @@ def spread(std):
 @composed
 def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device=None, dtype=None):
     """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
-    broadcast. ValueError for numbers without a size or a negative std, TypeError for a dtype that is none of
-    floats, or tensors with a size."""
+    broadcast, in the dtype of the first.
+
+    ValueError for numbers without a size or a negative std (in a tensor, at the next read), TypeError for a
+    dtype that is none of floats, or tensors with a size.
+    """
     parts: list[Any] = [v for v in (mean, std) if hasattr(v, "shape")]
     std = spread(std)
     if not parts:
@@ -283,10 +286,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device
     if size is not None:
         raise TypeError("tensors have sizes: leave size out, or give numbers")
     drawn = normal_bits(broadcast(*(v.shape for v in parts)), parts[0].device, generator) * std + mean
-    if dtype is None:
-        return drawn
-    if not as_dtype(dtype).is_float:
-        raise TypeError(f"dtype={dtype!r} has no fractions: give a float dtype")
+    dtype = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
+    if not dtype.is_float:
+        raise TypeError(f"dtype={dtype.name} has no fractions: give a float dtype")
     return drawn.to(dtype)
 
 

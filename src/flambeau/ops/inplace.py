@@ -21,8 +21,9 @@ from .distribution import (
     exponential,
     geometric,
     log_normal,
-    normal,
     rand,
+    randn,
+    spread,
     uniform_between,
     whole_numbers,
 )
@@ -186,8 +187,9 @@ class InPlace(Family):
 
         ValueError where std is negative; TypeError for integers.
         """
-        dtype = self.dtype if self.is_complex() else None
-        return normal(mean, std, self.shape, device=self.device, generator=generator, dtype=dtype)
+        dtype = self.dtype if self.is_complex() else dt.float32
+        drawn = randn(self.shape, device=self.device, generator=generator, dtype=dtype)
+        return drawn * spread(std) + mean
 
     @_drawing("f")
     def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):

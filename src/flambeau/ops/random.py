@@ -4,7 +4,7 @@ import os
 import threading
 from itertools import count
 from math import pi, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core import dtype as dt
 from ..core import op as _op
@@ -54,13 +54,14 @@ class Generator:
 
     seedings = 0  # another one whenever any of them was sent somewhere else in its stream
 
-    def __init__(self, seed: int = 0):
+    def __init__(self, seed: int = 0, *, device: Any = None):
+        """seed: where its stream starts. device: taken and without effect: streams are the same on all."""
         self._lock = threading.Lock()
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> "Generator":
         """Start the stream of this seed (its low 64 bits)."""
-        return self.set_state((seed & (1 << 64) - 1, 0))
+        return self.set_state((int(seed) & (1 << 64) - 1, 0))
 
     def seed(self) -> int:
         """Start a stream that nobody can foretell; returns its seed, which would start it again."""
