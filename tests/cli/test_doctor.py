@@ -219,6 +219,7 @@ def test_reports_this_machine_as_json(gpu):
     works = [a for a in found["adapters"] if "problem" not in a]  # one API may refuse what another opens
     assert works
     for adapter in works:
+        assert not {"x - x", "x + -x", "(x + 1) - x", "mean([])"}.intersection(adapter["not_finite"])
         assert adapter["error"] < 1e-3 and adapter["limits"]["max-buffer-size"] > 0
 
 
@@ -229,7 +230,9 @@ def test_report_shows_every_part():
         "features": ["shader-f16", "multiview"],
     }
     facts = machine(
-        {"CONDA_PREFIX": "/opt/conda"}, icds=[LAVAPIPE, BROKEN], adapters=[card | {"error": 7.5e-6}]
+        {"CONDA_PREFIX": "/opt/conda"},
+        icds=[LAVAPIPE, BROKEN],
+        adapters=[card | {"error": 7.5e-6, "not_finite": ["0 * x", "x / x"]}],
     )
     facts |= {"os": "Linux 6", "python": "3.11", "packages": {"wgpu": "0.32.0"}, "traps": [], "fix": "none"}
     assert report(facts).splitlines() == [
@@ -248,6 +251,8 @@ def test_report_shows_every_part():
         "  limits       buffer 2 GiB",
         "  features     shader-f16, and 1 more (--json lists them)",
         "  matmul 64    agrees with NumPy, largest error 7.5e-06",
+        "  driver gives 0 * x, x / x: not NaN where x is an infinity or NaN, as WGSL permits"
+        " (docs/correctness.md)",
         "",
         "likely fix: none",
     ]

@@ -42,6 +42,9 @@
 
 {% macro add(T, x, y) %}({{ x }} {{ "|" if T.kind == "b" else "+" }} {{ y }}){% endmacro %}
 {% macro sub(T, x, y) %}({{ x }} - {{ y }}){% endmacro %}
+//# the same, of what drivers would take for zero (kernels/cancel.py): the sign is turned by its bit
+{% macro exact_neg(T, x) %}bitcast<{{ T }}>(bitcast<{{ T.u }}>({{ x }}) ^ {{ T.u }}(0x80000000u)){% endmacro %}
+{% macro exact_sub(T, x, y) %}({{ x }} + {{ exact_neg(T, y) }}){% endmacro %}
 {% macro mul(T, x, y) %}({{ x }} {{ "&" if T.kind == "b" else "*" }} {{ y }}){% endmacro %}
 {% macro div(T, x, y) %}({{ x }} / {{ y }}){% endmacro %}
 {% macro pow(T, x, y) %}{{ T.call("power" if T.kind == "f" else "integer_power") }}({{ x }}, {{ y }}){% endmacro %}

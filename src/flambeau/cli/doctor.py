@@ -32,8 +32,8 @@ TOLERANCE = 1e-3
 def doctor(as_json: bool):
     """Say what this machine can run on, and what to do where it cannot.
 
-    Every adapter is listed with its driver, limits and features, and multiplies two matrices that NumPy
-    checks.
+    Every adapter is listed with its driver, limits and features, multiplies two matrices that NumPy checks,
+    and computes expressions of infinities and NaN that its driver may simplify.
 
     Example: flambeau doctor --json > report.json
     """
@@ -97,10 +97,10 @@ def in_child(task: str) -> Facts:
 
 
 def answer(task: str) -> None:
-    """Print the JSON of one task: `list` the adapters, or `check` the matmul of one."""
+    """Print the JSON of one task: `list` the adapters, or `check` the arithmetic of one."""
     name, _, index = task.partition(" ")
     try:
-        found = {"adapters": described()} if name == "list" else multiplied(f"gpu:{index}")
+        found = {"adapters": described()} if name == "list" else checked(f"gpu:{index}")
     except Exception as e:  # whatever a driver makes Python raise belongs into the report
         found = {
             "problem": (str(e).strip().splitlines() or [type(e).__name__])[0],
@@ -124,6 +124,33 @@ def described() -> list[Facts]:
         }
         for i, a in enumerate(adapters())
     ]
+
+
+def checked(device: Any) -> Facts:
+    """Whether a device multiplies rightly, and what it takes for another value of infinities and NaN."""
+    found = multiplied(device)
+    return found if "problem" in found else found | {"not_finite": simplified(device)}
+
+
+def simplified(device: Any) -> list[str]:
+    """The expressions that a driver simplifies as if there were neither infinities nor NaN, of those whose
+    value is NaN. WGSL permits it."""
+    import flambeau as fb
+
+    x = fb.tensor([float("inf"), float("nan")], device=device)
+    expressions = {
+        "x - x": x - x,
+        "x + -x": x + -x,
+        "(x + 1) - x": (x + 1) - x,
+        "(x - 1) + (1 - x)": (x - 1) + (1 - x),
+        "0 * x": 0 * x,
+        "x / x": x / x,
+        "x * (1 / x)": x * (1 / x),
+        "sqrt(-x) ** 2": (-x).sqrt().square(),
+        "softmax([x])": x.unsqueeze(1).softmax(1),
+        "mean([])": x[:0].mean(),
+    }
+    return [name for name, value in expressions.items() if not value.isnan().all()]
 
 
 def multiplied(device: Any, n: int = 64) -> Facts:
@@ -188,7 +215,15 @@ def adapter_lines(a: Facts) -> list[str]:
         f"  limits       {', '.join(limits)}",
         f"  features     {features}",
         f"  matmul 64    {outcome}",
+        *not_finite_lines(a.get("not_finite", [])),
     ]
+
+
+def not_finite_lines(simplified: list[str]) -> list[str]:
+    if not simplified:
+        return []
+    rule = "not NaN where x is an infinity or NaN, as WGSL permits (docs/correctness.md)"
+    return [f"  driver gives {', '.join(simplified)}: {rule}"]
 
 
 def size(n: int) -> str:

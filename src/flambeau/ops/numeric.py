@@ -155,8 +155,9 @@ class Numeric(Family):
 
 def _or_nan(outside, bound):
     """A bound that is NaN makes NaN, as in PyTorch."""
-    floats = getattr(bound, "dtype", dt.int32).is_float
-    return outside | bound.isnan() if floats else outside
+    if hasattr(bound, "node"):
+        return outside | bound.isnan() if bound.dtype.is_float else outside
+    return outside | True if bound != bound else outside
 
 
 def _is_nan(y):

@@ -1,6 +1,6 @@
 """Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
 
-from math import prod
+from math import nan, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import dtype as dt
@@ -165,7 +165,10 @@ class Reduce(Family):
         dims = reduced_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
         x, dtype = in_float32(self, dtype)
-        return _result(x._sum(dims) * (1 / n if n else float("nan")), dims, keepdim).to(dtype)
+        total = x._sum(dims)
+        # by a product with NaN a driver takes the mean of nothing for 0: a sum of nothing is a constant to it
+        y = total * (1 / n) if n else total + (complex(nan, nan) if x.dtype.is_complex else nan)
+        return _result(y, dims, keepdim).to(dtype)
 
     @composed
     def amax(self, dim=None, keepdim: bool = False):
