@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 import flambeau as fb
+from flambeau.errors import FlambeauError
 from flambeau.onnx import OnnxError
 
 LINE = """<ir_version: 9, opset_import: ["": 17]>
@@ -408,3 +409,28 @@ def test_memory_that_runs_out_as_a_result_is_read(monkeypatch):
         model.arrays({"x": [1.0, 2.0]})
     told = "the model: Abs -> y: needs more memory than there is: Unable to allocate 9.00 GiB"
     assert str(e.value) == told
+
+
+READING = {
+    "If": """g (float[2] x, bool c) => (float[2] y) { y = If (c) <then_branch = t () => (float[2] r)
+      { r = Abs(x) }, else_branch = e () => (float[2] q) { q = Neg(x) }> }""",
+    "NonZero": "g (float[2] x) => (int64[1, k] y) { y = NonZero(x) }",
+    "Range": "g (int64 x) => (int64[k] y) <int64 z = {0}, int64 o = {1}> { y = Range(z, x, o) }",
+    "Reshape": "g (float[2] x, int64[2] s) => (float[A, B] y) { y = Reshape(x, s) }",
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_what_reads_values_cannot_be_saved(name, device, tmp_path):
+    text = '<ir_version: 9, opset_import: ["": 17]> ' + READING[name]
+    model = fb.onnx.load(parser.parse_model(text), device=device).eval()
+    short = {"float32": "f32", "int64": "i64", "bool": "bool"}
+    specs = {v.name: f"{short[v.dtype]}{list(v.shape)}" for v in model.inputs}
+    rule = "reads values that depend on an input: sizes and branches are fixed in what is saved"
+    zeros = {v.name: fb.zeros(*v.shape, dtype=v.dtype, device=device) for v in model.inputs}
+    with fb.device(device):
+        for given, save in ((specs, fb.save_program), (zeros, fb.onnx.export)):
+            with pytest.raises(FlambeauError) as e:
+                save(model, given, tmp_path / "saved")
+            assert str(e.value).endswith(f"the model: {name} -> y: {rule}")
+            assert not (tmp_path / "saved").exists()

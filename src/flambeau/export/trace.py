@@ -18,12 +18,19 @@ from ..runtime.state import record_with
 from ..tensor import Tensor
 from .inputs import Spec
 
+READS = "reads values that depend on an input: sizes and branches are fixed in what is saved"
+
 
 class TracedInput:
     """Stands for the buffer of an input: plans ask only whether there is one."""
 
     def __init__(self, place: int):
         self.place = place
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise FlambeauError(READS)
 
 
 class Tracer:
