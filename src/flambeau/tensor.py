@@ -16,6 +16,7 @@ from .core.alias import is_in_order
 from .core.habits import missing_from
 from .core.handle import RemovableHandle
 from .core.host import Data, to_bytes, to_list, to_numpy
+from .core.modes import is_grad_enabled
 from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
 from .core.printing import in_html, shown
@@ -24,6 +25,7 @@ from .device import get_device
 from .errors import TypeError, ValueError
 from .fusion.planner import plan
 from .ops import source as _source
+from .ops.elementwise import covered
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
@@ -433,9 +435,12 @@ class Tensor(Protocols, Exchange, ops.Table):
         """assign_ through which gradients flow; a parameter takes values only, inside no_grad. Returns
         self."""
         check_write(self)
-        if self.node.param is None and value.requires_grad and value.shape == self.shape:
-            self._become(value.to(self.dtype).to(self.device).node)
-            return self
+        if self.node.param is None and value.shape == self.shape:
+            if self.requires_grad and not value.requires_grad and is_grad_enabled():
+                value = covered(value.to(self.dtype).to(self.device), self)
+            if value.requires_grad:
+                self._become(value.to(self.dtype).to(self.device).node)
+                return self
         return self.assign_(value)
 
     def _check_write(self) -> None:

@@ -9,6 +9,7 @@ from rows import ROWS, unary
 
 import flambeau as fb
 from flambeau.core.op import Op
+from flambeau.nn import functional as F
 
 SECOND = [n for n, r in ROWS.items() if r.grads > 1]
 KERNELS_OF_SECOND = with_kernels(SECOND, first=1)
@@ -102,6 +103,86 @@ def test_prod_with_zeros(device):
     x = leaf([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]], device)
     grads = x.prod(1).sum().backward()
     assert grads[x].tolist() == [[6.0, 0.0, 0.0], [0.0, 0.0, 0.0], [6.0, 3.0, 2.0]]
+
+
+def test_second_slopes_at_places(device):
+    """Of functions that bend there, though they are written by sizes; PyTorch's numbers."""
+    made = [
+        (lambda x: F.logsigmoid(x), [0.0], [-0.25]),
+        (lambda x: F.binary_cross_entropy_with_logits(x, x.detach()), [0.0], [0.25]),
+        (lambda x: F.huber_loss(x, x.detach() * 0), [0.0, 0.5, 1.0, 2.0], [0.25, 0.25, 0, 0]),
+        (lambda x: fb.linalg.vector_norm(x), [3.0, 0.0, 4.0], [0.128 - 0.096, 0.2, 0.072 - 0.096]),
+        (lambda x: x.logaddexp2(x.detach()), [1.0], [np.log(2) / 4]),
+        (lambda x: x.cumprod(0)[-1], [0.0, 2.0, 3.0], [5.0, 3.0, 2.0]),
+        (lambda x: fb.ones(1, device=device).scatter_reduce(0, fb.zeros(3, dtype=fb.int64, device=device), x,
+                                                            "prod"), [0.0, 2.0, 3.0], [5.0, 3.0, 2.0]),
+        (lambda x: F.elu(x), [0.0, -1.0], [0.0, np.exp(-1)]),
+        (lambda x: x**0, [0.0, 1.0], [0.0, 0.0]),
+    ]  # fmt: skip
+    for i, (f, at, want) in enumerate(made):
+        x = leaf(at, device)
+        first = fb.autograd.grad(f(x).sum(), [x], create_graph=True)[0]
+        found = fb.autograd.grad(first.sum(), [x], allow_unused=True)[0] if first.requires_grad else None
+        np.testing.assert_allclose(0 if found is None else found.numpy(), want, atol=2e-6, err_msg=str(i))
+
+
+def test_what_others_do_not_change_has_the_slope_zero(device):
+    """Zeros, and not a loss that depends on nothing: as PyTorch's."""
+    made = [
+        lambda x: x.div(2, rounding_mode="floor"), lambda x: x.div(0, rounding_mode="trunc"),
+        lambda x: fb.fill(x, 2.0), lambda x: (x * 2).zero_(), lambda x: (x * 2).copy_(x.detach()),
+        lambda x: fb.linalg.matrix_power(x, 0), lambda x: x.floor() * 1e30 * 1e30,
+        lambda x: (x * 1).uniform_(),
+    ]  # fmt: skip
+    x = leaf([[1.5, -2.0], [0.0, 3.0]], device)
+    for i, f in enumerate(made):
+        found = fb.autograd.grad(f(x).sum(), [x])[0]
+        assert not found.numpy().any(), i
+    assert fb.autograd.grad(fb.nextafter(x, x.detach() + 1).sum(), [x])[0].tolist() == [[1, 1], [1, 1]]
+
+
+def test_slopes_that_many_have(device):
+    x = leaf([3.0, 1.0, 1.0, 2.0, 1.0], device)
+    assert np.allclose(x.median().backward()[x].numpy(), [0, 1 / 3, 1 / 3, 0, 1 / 3])
+    assert np.allclose(x.nanmedian().backward()[x].numpy(), [0, 1 / 3, 1 / 3, 0, 1 / 3])
+    q, y = leaf([0.25, 0.5, 0.9], device), leaf([5.0, 1.0, 2.0, 9.0], device)
+    grads = (y.quantile(q) * fb.tensor([1.0, 10.0, 100.0], device=device)).sum().backward()
+    assert np.allclose(grads[q].numpy(), [3, 90, 1200], atol=1e-4)
+    assert np.allclose(grads[y].numpy(), [5 + 30, 0.25, 0.75 + 5, 70], atol=1e-4)
+    places = fb.tensor([[1, 1, 2]], device=device)
+    given = leaf([[5.0, 6.0, 7.0]], device)
+    weights = fb.arange(6, device=device).float()
+    found = (F.max_unpool1d(given, places, 2) * weights).sum().backward()[given]
+    assert found.tolist() == [[1, 1, 2]]
+    low, x = leaf([0.0, 1.0], device), leaf([-1.0, -1.0], device)
+    grads = x.clamp(low, leaf([0.0, 2.0], device)).sum().backward()
+    assert grads[low].tolist() == [0, 1]
+    p = leaf([0.0, 1.0], device)
+    found = F.binary_cross_entropy(p, fb.tensor([1.0, 1.0], device=device), reduction="sum").backward()[p]
+    assert np.allclose(found.numpy(), [-1e12, 0])
+
+
+def test_jvp_where_slopes_end(device):
+    x, v = fb.tensor([[1.0, 1.0], [1.0, 3.0]], device=device), fb.ones(2, 2, device=device)
+    v = v * fb.tensor([1.0, 2.0], device=device)
+    assert np.allclose(fb.func.jvp(lambda t: t.std(1), (x,), (v,))[1].numpy(), [0, np.sqrt(0.5)], atol=1e-6)
+    found = fb.func.jvp(lambda t: t.logcumsumexp(1), (x,), (v,))[1].numpy()
+    assert np.allclose(found, [[1, 1.5], [1, 1 + 1 / (1 + np.exp(-2))]], atol=1e-6)
+
+
+def test_gradients_by_what_was_written_since(device):
+    """They are those by the old value; by a parameter that is used before and after, both together."""
+    p = leaf([1.0, 2.0], device)
+    loss = (p**3).sum()
+    p.data.mul_(2)
+    assert fb.autograd.grad(loss, [p], retain_graph=True)[0].tolist() == [3, 12]
+    assert loss.backward(inputs=[p], retain_graph=True)[p].tolist() == loss.backward()[p].tolist() == [3, 12]
+    first = (p * p).sum()
+    with fb.no_grad():
+        p.mul_(10)
+    both = first + (p * 5).sum()
+    assert fb.autograd.grad(both, [p], retain_graph=True)[0].tolist() == [9, 13]
+    assert both.backward(inputs=[p], retain_graph=True)[p].tolist() == both.backward()[p].tolist() == [9, 13]
 
 
 def test_no_grad_detach_and_integers_take_no_part(device):

@@ -51,13 +51,15 @@ def top(v, i):
 
 
 def unpool(nd):
-    """max_unpool to three times the size; places may be named twice."""
+    """max_unpool to three times the size; places may be named twice, and each has the gradient then, as in
+    PyTorch: that is not the slope."""
 
     def call(x, index, **_):
         return COMPOSED[f"max_unpool{nd}d"](x, index, 3, output_size=(9, 6, 3)[:nd])
 
-    return Row(lambda x, i: max_unpool(x, i, (9, 6, 3)[:nd]),
-               (In((2, 3, *(3, 2, 1)[:nd])), In((2, 3, *(3, 2, 1)[:nd]), 0, 8, "i")), call=call)  # fmt: skip
+    shape = (2, 3, *(3, 2, 1)[:nd])
+    given = (In(shape), In(shape, 0, 8, "i"))
+    return Row(lambda x, i: max_unpool(x, i, (9, 6, 3)[:nd]), given, grads=0, call=call)
 
 
 def reached(y):
@@ -123,6 +125,8 @@ POOL: dict[str, Row] = {
     "lp_pool2d": Row(lp_pool, (In((2, 3, 6, 5), 0.2, 2),),
                      {"norm_type": 3, "kernel_size": 2, "ceil_mode": True}, tol=5e-6),
     "lp_pool3d": Row(partial(lp_pool, nd=3), (X3,), {"norm_type": 2, "kernel_size": (2, 1, 2)}),
+    "_unpooled": Row(lambda x, i, size: max_unpool(x, i, (size,)), (In((2, 3, 4)), In((2, 3, 4), 0, 8, "i")),
+                     {"size": 9}, grads=0),
     "max_unpool1d": unpool(1),
     "max_unpool2d": unpool(2),
     "max_unpool3d": unpool(3),

@@ -73,6 +73,8 @@ LOSS: dict[str, Row] = {
                     call=lambda x, t, w: COMPOSED["nll_loss"](x, t, w, ignore_index=2)),
     "cross_entropy": Row(lambda x, t, w: ref.cross_entropy(x, t, w, 2, 0.1), (X, T, In((5,), 0.5, 2)),
                          call=lambda x, t, w: COMPOSED["cross_entropy"](x, t, w, 2, label_smoothing=0.1)),
+    "_surprise_of_both": Row(lambda p, t: -t * np.log(p) - (1 - t) * np.log(1 - p),
+                             (P, In((3, 5), 0.1, 0.9)), tol=3e-6),
     "binary_cross_entropy": Row(ref.bce, (P, In((3, 5), 0, 1), In((5,), 0.5, 2)), tol=3e-6),
     "binary_cross_entropy_with_logits": Row(
         ref.bce_logits, (X, In((3, 5), 0, 1), In((5,), 0.5, 2), In((5,), 0.5, 2)),

@@ -12,6 +12,12 @@ SCAN: dict[str, Row] = {
     "_cumsum": Row(lambda x, dim: np.cumsum(x, dim), (X,), {"dim": 1}, kinds="iu"),
     "_cumprod": Row(lambda x, dim: np.cumprod(x, dim), (X,), {"dim": 1}, kinds="iu"),
     "_logcumsumexp": Row(log_sums, (X,), {"dim": 1}),
+    "_shares_after": Row(
+        lambda g, x, y, dim: np.exp(x) * np.flip(np.flip(g * np.exp(-y), dim).cumsum(dim), dim), (X, X, X),
+        {"dim": 1}, tol=1e-5, special=False),
+    "_shares_before": Row(
+        lambda g, x, y, dim: np.exp(-y) * (g * np.exp(x)).cumsum(dim), (X, X, X), {"dim": 1}, tol=1e-5,
+        special=False),
     "_cummax": Row(lambda x, dim: latest_extreme(x, dim, np.greater_equal)[1], (X,), {"dim": 1}, grads=0,
                    kinds="iub"),
     "_cummin": Row(lambda x, dim: latest_extreme(x, dim, np.less_equal)[1], (X,), {"dim": 1}, grads=0,

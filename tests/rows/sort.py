@@ -41,6 +41,7 @@ SORT: dict[str, Row] = {
                 call=first("topk"), kinds="iu"),
     "kthvalue": Row(lambda x, k, dim: np.sort(x, dim)[:, k - 1], (X,), {"k": 2, "dim": 1},
                     call=first("kthvalue"), kinds="iu"),
+    "_evenly": Row(lambda x, value: value, (X, In(())), grads=0),  # its gradient is that of the places
     "median": Row(lambda x, dim: ranked(x, 1, dim), (X,), {"dim": -1}, call=first("median"), kinds="iu"),
     "nanmedian": Row(lambda x, dim: ranked(x, 2, dim), (X,), {"dim": 1}, call=first("nanmedian"), kinds="iu"),
     "mode": Row(most_frequent, (FEW,), {"dim": 1}, call=first("mode"), grads=0, kinds="ub"),

@@ -183,7 +183,7 @@ def backward(
         gradients = walk([(root, start)], by, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
         root.released = True  # the graph may go once the loss has its value
-    return Gradients({n.param: g for n, g in gradients.items()}, loss)
+    return Gradients(gradients, loss)
 
 
 def _chosen(loss: Any, inputs: Any) -> list[Node]:
@@ -216,11 +216,18 @@ def first_gradient(call: str, output, gradient) -> Any:
     return gradient.to(output.dtype)
 
 
-def walk(
-    starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool
-) -> dict[Node, Any]:
-    """From (output, gradient) pairs to the gradients by the wanted nodes, or by all parameters (None)."""
-    device, targets = starts[0][0].device or get_device(), None if wanted is None else set(wanted)
+def known_by(node: Node) -> Any:
+    """What a walk knows a node by: a parameter's key, which it keeps when it is written to, or the node."""
+    return node if node.param is None else node.param
+
+
+def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool) -> dict[Any, Any]:
+    """From (output, gradient) pairs to the gradients by the wanted nodes, or by all parameters (None).
+
+    They come by what `known_by` gives: of a parameter that was written to, the sum by its values so far.
+    """
+    device = starts[0][0].device or get_device()
+    targets = None if wanted is None else {known_by(n) for n in wanted}
     with device.lock:  # whoever computes nodes lets go of what they were made of
         order = _order([n for n, _ in starts], targets)
         parents = {n: n.parents for n in order}
@@ -238,7 +245,7 @@ def walk(
     return gradients
 
 
-def _order(roots: list[Node], wanted: set[Node] | None) -> list[Node]:
+def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
     """Nodes that gradients flow through to what is wanted, every node after all that use it."""
     order: list[Node] = []
     seen: set[Node] = set()
@@ -247,7 +254,7 @@ def _order(roots: list[Node], wanted: set[Node] | None) -> list[Node]:
     while stack:
         node, ready = stack.pop()
         if ready:
-            inside = wanted is None or node in wanted or any(p in useful for p in node.parents)
+            inside = wanted is None or known_by(node) in wanted or any(p in useful for p in node.parents)
             if inside:
                 useful.add(node)
                 order.append(node)
@@ -274,21 +281,23 @@ def check_kept(node: Node, loss: Node) -> None:
 def _walk(
     starts: list[tuple[Node, Any]],
     parents: dict[Node, tuple[Node, ...]],
-    wanted: set[Node] | None,
+    wanted: set[Any] | None,
     tape: Tape,
-) -> dict[Node, Any]:
+) -> dict[Any, Any]:
     """`walk` over nodes in order, each with what it was made of."""
     grads: dict[Node, Any] = {}
     for root, g in starts:
         grads[root] = grads[root] + g if root in grads else g
-    gradients, hooked = {}, are_there()
+    gradients: dict[Any, Any] = {}
+    hooked = are_there()
     for node, made_of in parents.items():
         g = grads.pop(node, None)
         if g is None:  # its users have no gradient for it
             continue
         g = changed(node, g) if hooked else g
-        if node.param is not None if wanted is None else node in wanted:
-            gradients[node] = g
+        key = known_by(node)
+        if node.param is not None if wanted is None else key in wanted:
+            gradients[key] = gradients[key] + g if key in gradients else g
         if node.param is not None or node.op.grad is None:
             continue
         tape.begin(g.node)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autodiff.backward import Gradients, backward, first_gradient, walk
+from ..autodiff.backward import Gradients, backward, first_gradient, known_by, walk
 from ..core.declare import stand_for
 from ..core.docstrings import explained
 from ..core.modes import (
@@ -77,7 +77,8 @@ def grad(
     def walked(*starts: Any) -> tuple[Any, ...]:
         pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, starts, strict=True)]
         found = walk(pairs, [x.node for x in by], create_graph)
-        return tuple(_found(x, found.get(x.node), call, allow_unused, materialize_grads) for x in by)
+        each = [(x, found.get(known_by(x.node))) for x in by]
+        return tuple(_found(x, g, call, allow_unused, materialize_grads) for x, g in each)
 
     dims = tuple(None if g is None else 0 for g in given)
     made = vmap(walked, dims)(*given) if is_grads_batched else walked(*given)

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from math import prod
 from typing import Any
 
-from ..autodiff.backward import Gradients, walk
+from ..autodiff.backward import Gradients, known_by, walk
 from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import enable_grad, is_grad_enabled
@@ -86,7 +86,7 @@ class Level:
     def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:
         pairs = [(y.node, g) for y, g in starts if y.requires_grad]
         found = walk(pairs, self.nodes, create_graph) if pairs else {}
-        return [found.get(n) for n in self.nodes]
+        return [found.get(known_by(n)) for n in self.nodes]
 
     def close(self, tree: Any, values: list[Any]) -> Any:
         """Gradients in the containers of the inputs; those of a module as Gradients."""

@@ -70,7 +70,8 @@ def softplus(input, beta: float = 1.0, threshold: float = 20.0):
 @composed
 def logsigmoid(input):
     """log(sigmoid(x)), safe for large negative x. [...] -> [...]"""
-    return input.minimum(0) - (-input.abs()).exp().log1p()
+    below = input < 0  # of both terms: abs has no second slope at 0
+    return below.where(input, 0.0) - below.where(input, -input).exp().log1p()
 
 
 @composed
@@ -80,9 +81,9 @@ def leaky_relu(input, negative_slope: float = 0.01):
 
 
 def _elu_grad(g, y, x, alpha, slope):
-    """1 above 0, and the slope from below at it, by exp itself: exp(x) - 1 + 1 is 0 from -17 on."""
-    below = x <= 0
-    return [below.where(g * ((below.where(x, 0.0) * slope).exp() * (alpha * slope)), g)]
+    """1 above 0, and at it the slope from below, which does not bend there: as PyTorch's. By exp itself:
+    exp(x) - 1 + 1 is 0 from -17 on."""
+    return [(x <= 0).where(g * (((x < 0).where(x, 0.0) * slope).exp() * (alpha * slope)), g)]
 
 
 @composite(grad=_elu_grad)

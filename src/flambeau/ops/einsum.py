@@ -6,7 +6,7 @@ from math import inf, prod
 from string import ascii_letters
 
 from ..core import dtype as dt
-from ..core.declare import composed
+from ..core.declare import composed, composite
 from ..core.op import Family, only_real
 from ..core.shape import broadcast, normal_dim
 from .contract import contract, same_rank
@@ -294,7 +294,22 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
         return _euclid_by_matmul(x1, x2).to(dtype)
     away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return (away.norm(p, -1) if away.shape[-1] else away.sum(-1)).to(dtype)
+    return (of_rows(away, p) if away.shape[-1] else away.sum(-1)).to(dtype)
+
+
+def _farthest_grad(g, y, x):
+    return [(x.abs() == y).where(g, 0.0) * x.sign()]
+
+
+@composite(grad=_farthest_grad)
+def _farthest(x):
+    return x.abs().amax(-1, keepdim=True)
+
+
+def of_rows(away, p: float):
+    """The p-norm of rows; that of infinite p has its whole gradient at each of equals, as PyTorch's distances
+    of pairs."""
+    return _farthest(away).squeeze(-1) if p == inf else away.norm(p, -1)
 
 
 class Products(Family):

@@ -4,7 +4,7 @@ from math import log, pi, sqrt
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.declare import kernel
+from ..core.declare import composite, kernel
 from ..core.op import UNORDERED, Family, Op, check_held
 
 SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
@@ -78,11 +78,13 @@ def _power(xp, x, y):
 
 
 def _power_grad(g, z, x, y):
-    """By the exponent there is none at 0, but for powers below 0."""
-    rising = (y.real if y.dtype.is_complex else y) >= 0
+    """By the exponent there is none at 0, but for powers below 0. No factor is infinite where another is 0:
+    each may be differentiated again."""
+    none = y == 0
+    flat = (x == 0) & ((y.real if y.dtype.is_complex else y) >= 0)
     return [
-        g * (y == 0).where(0, y * x ** (y - 1)),
-        g * ((x == 0) & rising).where(0.0, z * x.log()),
+        none.where(0.0, g) * (y * x ** (none.where(1.0, y) - 1)),
+        flat.where(0.0, g) * (z * flat.where(1.0, x).log()),
     ]
 
 
@@ -113,7 +115,8 @@ def _remainder(xp, x, y):
 def _atan2_grad(g, z, x, y):
     """None at the origin, which has every angle."""
     size = x * x + y * y
-    share = (size == 0).where(0.0, g / size)
+    none = size == 0
+    share = none.where(0.0, g) / none.where(1.0, size)
     return [share * y, -share * x]
 
 
@@ -135,8 +138,30 @@ def fitted(value, dtype):
     return bool(value) if dtype is dt.bool_ else int(value)
 
 
+def _nothing(g, x):
+    return type(g).zeros(x.shape, dtype=g.dtype, device=g.device) if x.requires_grad else None
+
+
+def _steps_grad(g, y, x):
+    """What has steps alone has the slope 0, also where g is infinite or no number."""
+    return [_nothing(g, x)]
+
+
+def _steps_grad_of_two(g, z, x, y):
+    return [_nothing(g, x), _nothing(g, y)]
+
+
+@composite(grad=lambda g, y, value, *others: [None, *(_nothing(g, x) for x in others)])
+def _covered(value, *others):
+    """A value that others do not change, made where they were: gradients by them are 0, as PyTorch's."""
+    return value
+
+
+covered = _covered
+
+
 def _copysign_grad(g, z, x, y):
-    return [g * (z.signbit() == x.signbit()).where(1.0, -1.0) * (x != 0), g * 0]
+    return [g * (z.signbit() == x.signbit()).where(1.0, -1.0) * (x != 0), _nothing(g, y)]
 
 
 def _next_float(xp, x, y):
@@ -190,13 +215,13 @@ class Elementwise(Family):
         holomorphic=False,
     )
     sign = elementwise(
-        lambda g, y, x: [g * 0],
+        _steps_grad,
         lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype),
         "-1, 0 or 1; 0 for NaN",
     )
-    floor = elementwise(lambda g, y, x: [g * 0], "floor", "largest integer not above x")
-    ceil = elementwise(lambda g, y, x: [g * 0], "ceil", "smallest integer not below x")
-    trunc = elementwise(lambda g, y, x: [g * 0], "trunc", "integer part, towards 0")
+    floor = elementwise(_steps_grad, "floor", "largest integer not above x")
+    ceil = elementwise(_steps_grad, "ceil", "smallest integer not below x")
+    trunc = elementwise(_steps_grad, "trunc", "integer part, towards 0")
     relu = elementwise(
         lambda g, y, x: [(y <= 0).where(0.0, g)],
         lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
@@ -224,20 +249,20 @@ class Elementwise(Family):
         refusal=UNORDERED,
     )
     remainder = elementwise(
-        lambda g, z, x, y: [g, -g * x.floor_divide(y)],
+        lambda g, z, x, y: [g, -g * x.floor_divide(y).detach()],
         _remainder,
         "x - floor(x / y) * y: the sign is y's",
         _number,
         4,
     )
     fmod = elementwise(
-        lambda g, z, x, y: [g, -g * (x / y).trunc()],
+        lambda g, z, x, y: [g, -g * (x / y).trunc().detach()],
         "fmod",
         "x - trunc(x / y) * y: the sign is x's",
         _number,
         4,
     )
-    floor_divide = elementwise(None, "floor_divide", "floor(x / y)", _number, 4)
+    floor_divide = elementwise(_steps_grad_of_two, "floor_divide", "floor(x / y)", _number, 4)
     atan2 = elementwise(
         _atan2_grad,
         "atan2",
@@ -279,7 +304,7 @@ class Elementwise(Family):
         names=ONE,
     )
     nextafter = elementwise(
-        None,
+        lambda g, z, x, y: [(x == y).where(0.0, g), _nothing(g, y)],
         _next_float,
         "the next float32 (or of float64, that) from x towards y",
         lambda *d: dt.promote(*d).as_float,
@@ -367,9 +392,7 @@ class Elementwise(Family):
             return (self, other), {}
         return _divide(self, other, rounding_mode)
 
-    @kernel(
-        "elementwise", xp=_reference("round"), dtype=dt.promote, grad=lambda g, y, x: [g * 0], dtypes="fiub"
-    )
+    @kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=_steps_grad, dtypes="fiub")
     def round(self, *, decimals: int = 0):
         """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
         if not decimals:
@@ -493,5 +516,5 @@ def _divide(x, y, rounding_mode):
     if rounding_mode == "floor":
         return Elementwise.floor_divide(x, y)
     if any(getattr(v, "dtype", dt.float32 if isinstance(v, float) else dt.int32).is_float for v in (x, y)):
-        return Elementwise.div(x, y).trunc()
+        return covered(Elementwise.div(x, y).trunc().detach(), *(v for v in (x, y) if hasattr(v, "node")))
     return (x - Elementwise.fmod(x, y)).floor_divide(y)

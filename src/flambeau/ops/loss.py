@@ -6,7 +6,7 @@ from ..core import dtype as dt
 from ..core.declare import composed, composite
 from ..core.node import describe
 from ..core.notes import note
-from .activation import softplus
+from .activation import hardtanh, softplus
 from .index.indices import picked, placed, valid
 from .norm import pairwise_distance
 from .reduce import in_float32
@@ -190,8 +190,8 @@ def l1_loss(input, target, reduction: str = "mean", weight=None):
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
     _notes_shapes(input, target)
-    away = (input - target).abs()
-    near = away.minimum(delta)
+    away = input - target
+    near = hardtanh(away, -delta, delta)  # bends at 0, and neither at delta nor beyond
     loss = near * (away - near * 0.5)
     return _reduce(loss if weight is None else loss * weight, reduction)
 
@@ -211,11 +211,12 @@ def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None):
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
     _same_shape(input, target)
-    below = (-input.abs()).exp().log1p()
+    low = input < 0  # of all terms: abs has no second slope at 0
+    below = low.where(input, -input).exp().log1p()
     if pos_weight is None:
-        loss = input.maximum(0) - input * target + below
+        loss = low.where(0.0, input) - input * target + below
     else:
-        loss = input - input * target + (target * (pos_weight - 1) + 1) * (below + (-input).maximum(0))
+        loss = input - input * target + (target * (pos_weight - 1) + 1) * (below + low.where(-input, 0.0))
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
@@ -236,6 +237,16 @@ def _probable(p, name: str):
     return valid(p, (p < 0) | (p > 1) | p.isnan(), f"binary_cross_entropy {name}") if p.dtype.is_float else p
 
 
+def _surprise_of_both_grad(g, y, p, target):
+    """As PyTorch's: by probabilities at most 1e12, by targets of logarithms that end nowhere."""
+    return [g * (p - target) / (p * (1 - p)).maximum(1e-12), g * ((1 - p).log() - p.log())]
+
+
+@composite(grad=_surprise_of_both_grad)
+def _surprise_of_both(p, target):
+    return -(target * _log(p) + (1 - target) * _log(1 - p))
+
+
 @composed
 def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
@@ -244,7 +255,7 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
     """
     _same_shape(input, target)
     input, target = _probable(input, "input"), _probable(target, "target")
-    loss = -(target * _log(input) + (1 - target) * _log(1 - input))
+    loss = _surprise_of_both(input, target)
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 

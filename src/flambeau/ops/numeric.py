@@ -30,6 +30,8 @@ class Numeric(Family):
         """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
         if min is None and max is None:
             raise ValueError("at least one of min and max must be given: give a number or a tensor")
+        if hasattr(min, "node") and hasattr(max, "node") and min.requires_grad:
+            min = (min < max).where(min, min.detach())  # equal bounds have no slope, as in PyTorch
         x = self if min is None else choose(_or_nan(self < min, min), min, self)
         return x if max is None else choose(_or_nan(x > max, max), max, x)
 
@@ -109,8 +111,10 @@ class Numeric(Family):
     def logaddexp2(self, other):
         """log2(2**x + 2**y). [...], [...] -> [...]"""
         # of the difference itself: a driver may round the two factors of log(2) each in its own way
-        apart = (self == other).where(0.0, self - other).abs()
-        return self.maximum(other) + (-apart).exp2().log1p() * (1 / log(2))
+        below = self < other  # of both terms: abs and maximum have no second slope where they are equal
+        top = below.where(other, self)
+        apart = (top.isinf() & (self == other)).where(0.0, below.where(self - other, other - self))
+        return top + apart.exp2().log1p() * (1 / log(2))
 
     @composed
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):

@@ -311,7 +311,7 @@ def standardized(x, dims, eps: float):
     return away * (var + eps).rsqrt()
 
 
-@composite(grad=lambda g, y, x: [(y == 0).where(0.0, g / (y * 2))])
+@composite(grad=lambda g, y, x: [(y == 0).where(0.0, g) / ((y == 0).where(1.0, y) * 2)])
 def _root(x):
     """The root of a variance: where nothing varies it has no slope, as in PyTorch."""
     return x.sqrt()

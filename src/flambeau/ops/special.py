@@ -311,7 +311,7 @@ def _over(y, x):
     return zero.where(0.5, y / zero.where(1.0, x))
 
 
-@composite(grad=lambda g, y, x: [((x >= 0) & (x <= 1)).where(g / (x * (1 - x)), float("nan"))])
+@composite(grad=lambda g, y, x: [g * ((x >= 0) & (x <= 1)).where(1 / (x * (1 - x)), math.nan)])
 def _logit(x):
     return (x / (1 - x)).log()
 

@@ -11,10 +11,10 @@ from ..core.op import Family
 from ..core.shape import normal_dim
 from .complex import complex
 from .creation import triu_indices
+from .einsum import of_rows
 from .elementwise import as_float
 from .index.indices import as_places, slices, valid
 from .join import cat
-from .linalg.norms import linalg_vector_norm
 from .reduce import in_float32
 
 FUNCTIONS = ("combinations", "gradient", "pdist", "unravel_index")
@@ -85,7 +85,7 @@ def pdist(input, p: float = 2.0):
         return input[:0, :0].sum(1)
     x, dtype = in_float32(input)
     i, j = triu_indices(x.shape[0], x.shape[0], 1, dtype=dt.int32, device=x.device)
-    return linalg_vector_norm(slices(x, i, dim=0) - slices(x, j, dim=0), p, -1).to(dtype)
+    return of_rows(slices(x, i, dim=0) - slices(x, j, dim=0), p).to(dtype)
 
 
 @composed

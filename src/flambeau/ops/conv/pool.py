@@ -6,7 +6,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
 from ...core.op import Family
 from ...core.shape import Window, contiguous_strides
-from ..index.indices import as_places
+from ..index.indices import as_places, picked
 from ..index.scatter import scattered
 from ..movement import fold
 from ..reduce import counted, in_float32
@@ -284,15 +284,20 @@ def _unpooled_size(x, nd, kernel_size, stride, padding, output_size):
     return output_size
 
 
+@composite(grad=lambda g, y, x, index, size: [picked(g, -1, index), None])
+def _unpooled(x, index, *, size):
+    """Elements at places of rows of zeros; each takes its place's gradient, also where the last won, as in
+    PyTorch. [..., n], [..., n] -> [..., size]"""
+    empty = type(x).zeros(*x.shape[:-1], size, dtype=x.dtype, device=x.device)
+    return scattered(empty, -1, index, x, "assign", "max_unpool")
+
+
 def _max_unpool(nd):
     def unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         if input.ndim not in (nd + 1, nd + 2) or indices.shape != input.shape:
             raise ValueError(f"input needs {nd + 1} or {nd + 2} dims, and indices the same shape")
         size = _unpooled_size(input, nd, kernel_size, stride, padding, output_size)
-        empty = type(input).zeros(*input.shape[:-nd], prod(size), dtype=input.dtype, device=input.device)
-        return scattered(
-            empty, -1, indices.flatten(-nd), input.flatten(-nd), "assign", "max_unpool"
-        ).unflatten(-1, size)
+        return _unpooled(input.flatten(-nd), indices.flatten(-nd), size=prod(size)).unflatten(-1, size)
 
     unpool.__name__ = f"max_unpool{nd}d"
     unpool.__doc__ = (

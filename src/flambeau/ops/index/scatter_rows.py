@@ -9,6 +9,7 @@ from math import prod
 
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
+from ...core.modes import is_grad_enabled
 from ...core.op import UNORDERED, Family, Launch
 from ..elementwise import choose
 from .indices import slices
@@ -186,11 +187,18 @@ def _product_grad(g, y, x, place, src):
     """The product of the others: of all by itself where nothing is 0, else only a single zero has one."""
     zero, zeros = x == 0, src == 0
     count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")
-    x, src = zero.where(1, x), zeros.where(1, src)
-    others = put_rows(x, place, src, join="prod")
+    rest, its = zero.where(1, x), zeros.where(1, src)
+    others = put_rows(rest, place, its, join="prod")
     plain, single = (count == 0).where(g * others, 0), (count == 1).where(g * others, 0)
-    mine = zero.where(single, plain / x)
-    return [mine, None, zeros.where(slices(single, place, dim=0), slices(plain, place, dim=0) / src)]
+    if not is_grad_enabled():
+        mine = zero.where(single, plain / rest)
+        return [mine, None, zeros.where(slices(single, place, dim=0), slices(plain, place, dim=0) / its)]
+    # to be differentiated again the zeros stay factors: of one, by the others; of two, by one another
+    lost = put_rows(zero.where(x, 0), place, zeros.where(src, 0), join="sum")
+    plain, double = plain + single * lost, (count == 2).where(g * others, 0)
+    mine = zero.where(single + double * (lost - x), plain / rest)
+    single, double, plain, lost = (slices(t, place, dim=0) for t in (single, double, plain, lost))
+    return [mine, None, zeros.where(single + double * (lost - src), plain / its)]
 
 
 PUT_GRADS = {

@@ -31,7 +31,9 @@ def _power_grad(g, y, x, ord, dims):
     if ord == 0:
         return [None]
     none = y == 0
-    scale = none.where(0.0, g / none.where(1.0, y) ** (ord - 1))
+    if ord == 2:  # x itself, and not its size, which does not bend at 0
+        return [none.where(0.0, g) / none.where(1.0, y) * x]
+    scale = none.where(0.0, g) / none.where(1.0, y) ** (ord - 1)
     size = x.abs()
     return [scale * x.sign() * ((size == 0).where(0.0, (size == 0).where(1.0, size) ** (ord - 1)))]
 

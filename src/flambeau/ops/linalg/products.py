@@ -7,6 +7,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.op import Family
 from ...core.shape import normal_dim
+from ..elementwise import covered
 from ..reduce import in_float32
 from . import factor as lf
 from . import lu
@@ -26,7 +27,8 @@ def linalg_matrix_power(A, n: int):
         if n & 1:
             found = a if found is None else found @ a
         a, n = (a @ a if n > 1 else a), n >> 1
-    return lf.identity(a, a.shape[-1]).to(a.dtype).expand(*a.shape) if found is None else found
+    one = lf.identity(a, a.shape[-1]).to(a.dtype).expand(*a.shape)
+    return covered(one, a) if found is None else found
 
 
 def _exponential_grad(g, y, a):

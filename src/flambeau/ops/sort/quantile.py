@@ -1,7 +1,7 @@
 """Order statistics: medians, modes and quantiles, read off a sorted dim."""
 
 from ...core import dtype as dt
-from ...core.declare import composed
+from ...core.declare import composed, composite
 from ...core.op import Family
 from ...core.shape import normal_dim
 from ..index.indices import Chosen, picked, valid
@@ -19,6 +19,17 @@ def _line(x, dim):
     return x, d
 
 
+def _evenly_grad(g, y, x, value):
+    hit = (x == y) | (x.isnan() & y.isnan()) if x.dtype.is_float else x == y
+    return [hit.where(g / hit.sum().to(g.dtype), 0.0), None]
+
+
+@composite(grad=_evenly_grad)
+def _evenly(x, value):
+    """A value of x, whose gradient all its equals share, as that of PyTorch's median without a dim."""
+    return value
+
+
 def _median(x, dim, keepdim, rank):
     line, d = _line(x, dim)
     places = order_along(line, d)
@@ -27,7 +38,7 @@ def _median(x, dim, keepdim, rank):
     found = places.narrow(d, (n - 1) // 2, 1) if lost is None else picked(places, d, rank(n, lost))
     values, index = at_rank(line, found, d, keepdim)
     if dim is None:
-        return values.reshape(())
+        return _evenly(line, values.detach().reshape(()))
     return Chosen(values, index) if x.ndim else Chosen(values.reshape(()), index.reshape(()))
 
 
@@ -106,7 +117,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
     lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32).transpose(d, last)  # [..., 1]
     many = hasattr(q, "node") and q.ndim == 1
     given = q if hasattr(q, "node") else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
-    parts = given.reshape(-1).detach()
+    parts = given.reshape(-1)
     if hasattr(q, "node"):
         parts = valid(parts, (parts < 0) | (parts > 1) | parts.isnan(), "quantile")
     values = _between(ordered, lost, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
@@ -126,5 +137,5 @@ def _between(ordered, lost, parts, interpolation, skip):
     low, high = rank.floor(), rank.ceil()
     below, above = picked(ordered, -1, low.int()), picked(ordered, -1, high.int())
     weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
-    values = (below == above).where(below, below.lerp(above, weight))
+    values = (below.isinf() & (below == above)).where(below, below.lerp(above, weight))
     return values if skip else (lost > 0).where(float("nan"), values)

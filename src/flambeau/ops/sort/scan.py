@@ -4,6 +4,7 @@ from math import inf, prod
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
+from ...core.modes import is_grad_enabled
 from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
 from ..elementwise import ANY, as_float
@@ -127,9 +128,32 @@ def _backwards(x, dim):
     return x.flip(dim)._cumsum(dim).flip(dim)
 
 
+def _delayed(x, by: int, dim: int, start: float):
+    """Each element `by` places later, behind as many of `start`; earlier where `by` is below 0."""
+    n = x.shape[dim]
+    if abs(by) >= n:
+        return x.new_full(x.shape, start)
+    kept = x.narrow(dim, max(-by, 0), n - abs(by))
+    shape = tuple(abs(by) if d == dim else size for d, size in enumerate(x.shape))
+    rest = x.new_full(shape, start)
+    return cat([rest, kept] if by > 0 else [kept, rest], dim)
+
+
+def _rests(g, x, dim):
+    """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the slopes of products but for a factor, without a
+    division, so that they can be differentiated again where x is 0."""
+    total, times, by = g, _delayed(x, -1, dim, 0.0), 1
+    while by < x.shape[dim]:
+        total = total + times * _delayed(total, -by, dim, 0.0)
+        times, by = times * _delayed(times, -by, dim, 0.0), by * 2
+    return total
+
+
 def _grad_cumprod(g, y, x, dim):
     """Each element's slope is the sum of its products without it: those over x, but at and after the first
     zero those of a row that has 1 in its place."""
+    if is_grad_enabled():
+        return [_rests(g, x, dim) * _delayed(x, 1, dim, 1.0)._cumprod(dim)]
     zero = x == 0
     zeros = zero.int()._cumsum(dim)
     first = zero & (zeros == 1)
