@@ -13,6 +13,7 @@ from helpers.paths import ROOT
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core.faults import VALUES
 from flambeau.site import serve
 from flambeau.site.server import address
 
@@ -69,6 +70,7 @@ MODELS = {
     "two": (lambda: lambda a, b: [a @ b, (a.sum(1) > 0), b.half()], {"a": "f32[N, 3]", "b": "f32[3, 4]"}),
     "bytes": (lambda: lambda x, m: fb.where(m, x.float() / 255, -1.0), {"x": "u8[N, 7]", "m": "bool[N, 7]"}),
     "rows": (lambda: lambda i: nn.functional.embedding(i, fb.arange(5.0).unsqueeze(1)), {"i": "i32[N]"}),
+    "chances": (lambda: lambda x: nn.functional.binary_cross_entropy(x, x * 0 + 0.5), {"x": "f32[N]"}),
     "noise": (lambda: lambda x: x + fb.rand(*x.shape), {"x": "f32[N, 5]"}),
 }
 
@@ -246,6 +248,19 @@ def test_an_index_out_of_range_throws_in_its_own_run(plain):
     }""")
     told = "IndexError: embedding(dim 0 of size 5): index {} is out of range: give indices that are inside"
     assert got == [[0, 4], told.format(5), told.format(-1), [3, 0], ["rejected", "fulfilled"]]
+
+
+def test_a_value_out_of_range_throws_in_its_own_run(plain):
+    got = plain.evaluate("""async () => {
+        const { load } = await import("/chances/index.js"), model = await load(), found = [];
+        const run = (x) => model.run({ x: Float32Array.from(x) });
+        for (const x of [[0.5, 0.5], [0.5, 1.5], [0.5, 0.5]])
+            found.push(await run(x).then((y) => y.data[0], (e) => `${e.name}: ${e.message}`));
+        model.dispose();
+        return found;
+    }""")
+    assert got[1] == f"InputError: {VALUES['binary_cross_entropy input']}"
+    assert np.allclose([got[0], got[2]], np.log(2), atol=1e-6)
 
 
 def test_what_is_computed_once_of_an_index_out_of_range_throws_in_each_run(plain):
