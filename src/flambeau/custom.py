@@ -31,8 +31,8 @@ def custom_op(
     expression: the WGSL of one element, over the inputs as {{ x }} and the type as {{ T }}; it fuses. Or
     kernel and launch: a template that extends launch.wgsl, and (limits, *nodes, **attrs) -> a list
     of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op;
-    doc: its docstring. ValueError for a name that is taken or no identifier; KernelError for a text that is
-    no template.
+    doc: its docstring. A backward through an op without grad is a TypeError. ValueError for a name that is
+    taken or no identifier; KernelError for a text that is no template.
     """
     if not name.isidentifier() or name in OPS or name in COMPOSED:
         raise ValueError(f"custom_op({name!r}): the name is taken or no identifier: choose another")
@@ -41,7 +41,7 @@ def custom_op(
     version = next(_versions.setdefault(name, count()))
     own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
     common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "cost": cost}
-    common["grad"] = _checked(name, grad) if grad else None
+    common["grad"] = _checked(name, grad) if grad else NoGradient(name)
     common |= {"shape": shape, "dtype": dtype if callable(dtype) else lambda *_, **__: dtype}
     if expression is not None:
         add_template(f"{own}.wgsl", _macro(inputs, expression))
@@ -49,6 +49,19 @@ def custom_op(
     assert kernel is not None and launch is not None
     add_template(f"{own}.wgsl", kernel)
     return Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)
+
+
+class NoGradient:
+    """The rule of an op without a gradient, where one is asked for. It is false: there is none."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"custom_op({self.name!r}): it has no gradient: give it grad=, or detach its inputs")
 
 
 def _checked(name: str, grad: Callable) -> Callable:

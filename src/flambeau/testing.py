@@ -31,7 +31,7 @@ def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad:
         return settle(settle(op(*before, **attrs)).float() * 0.5) + 1.0
 
     check_close(chain(lambda t: t).numpy(), chain(Tensor.realize).numpy(), tol, f"{op.name}: fused")
-    if op.grad is not None if grad is None else grad:
+    if op.grad if grad is None else grad:
         _check_slope(op, given, device, attrs)
 
 

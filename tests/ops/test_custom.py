@@ -126,3 +126,13 @@ def test_a_gradient_for_each_input_is_asked_for(grad, told):
         f"custom_op('added'): its grad returned {told}, and it has 2 inputs: return [g, g],"
         " None where there is none"
     )
+
+
+def test_a_gradient_through_an_op_without_one_is_refused_by_name(device):
+    op = fb.custom_op("slopeless", inputs=["x"], expression="{{ x }} * 2.0", reference=lambda xp, x: x * 2)
+    x = fb.ones(1, device=device, requires_grad=True)
+    with pytest.raises(TypeError, match=r"custom_op\('slopeless'\): it has no gradient"):
+        (op(x) + x).sum().backward()
+    assert (op(x.detach()) + x).sum().backward()[x].item() == 1
+    with fb.no_grad():
+        assert op(x).item() == 2
