@@ -132,6 +132,16 @@ def test_factors_of_frequencies_in_a_gguf_file(scaling, tmp_path):
     assert str(told.value) == f"rope_freqs.weight of f32[4]: {rule}"
 
 
+def test_a_network_of_16_bits_turns_by_the_same_angles():
+    """Frequencies were cast with the weights: 0.25 off in the cosine of place 4,000."""
+    model = models.LlamaForCausalLM({**LLAMA, "head_dim": 64}).to("cpu")
+    places = fb.tensor([[4000]], device="cpu")
+    wanted = model.model.rotation.angles(places)[0].numpy()
+    model.half()
+    assert model.model.embed_tokens.weight.dtype is fb.float16
+    assert (model.model.rotation.angles(places)[0].numpy() == wanted).all()
+
+
 @pytest.mark.parametrize(
     "config, generation, ends, pad",
     [

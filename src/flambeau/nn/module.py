@@ -30,6 +30,7 @@ class Module:
     """A layer or a model: set parameters and modules as attributes, write `forward`, call the module."""
 
     training: bool
+    keeps_dtype: frozenset[str] = frozenset()  # names of buffers that `to`, `half` and the like do not cast
     _buffer_names: dict[str, bool]  # whether it is persistent
     _kinds: dict[str, type]  # Parameter or Module: what a name is of, also while it is None
     _hooks: hooks.Kinds
@@ -352,9 +353,10 @@ class Module:
         dtype = None if dtype is None else as_dtype(dtype)
         if dtype is not None and not dtype.is_float:
             raise TypeError(f"{type(self).__name__}.to({dtype}): parameters are floats: give a float dtype")
+        kept = {id(getattr(m, name)) for m in self.modules() for name in m.keeps_dtype}
         for t in [*self.parameters(), *self.buffers()]:
-            wanted = t.requires_grad
-            t.node = t.detach().to(device, dtype if t.dtype.is_float else None).node
+            wanted, is_cast = t.requires_grad, t.dtype.is_float and id(t) not in kept
+            t.node = t.detach().to(device, dtype if is_cast else None).node
             t.requires_grad_(wanted)
             with_next_run(t)
         return self
