@@ -133,6 +133,7 @@ def test_what_others_do_not_change_has_the_slope_zero(device):
         lambda x: fb.fill(x, 2.0), lambda x: (x * 2).zero_(), lambda x: (x * 2).copy_(x.detach()),
         lambda x: fb.linalg.matrix_power(x, 0), lambda x: x.floor() * 1e30 * 1e30,
         lambda x: (x * 1).uniform_(),
+        lambda x: x.abs().clamp(0, 1).bernoulli(), lambda x: fb.poisson(x.abs()),
     ]  # fmt: skip
     x = leaf([[1.5, -2.0], [0.0, 3.0]], device)
     for i, f in enumerate(made):

@@ -11,6 +11,7 @@ from ..core.shape import broadcast, new_sizes
 from ..core.sizes import integers
 from ..device import get_device
 from .creation import finished
+from .elementwise import covered
 from .index.indices import valid
 from .random import drawn_bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
@@ -307,7 +308,8 @@ def bernoulli(input, p: float | None = None, *, generator=None):
     ValueError for what is no probability; of elements at the next read.
     """
     likely = chance(input if p is None else p)
-    return (uniform_bits(input.shape, input.device, generator) < likely).to(input.dtype)
+    drawn = (uniform_bits(input.shape, input.device, generator) < likely).to(input.dtype)
+    return covered(drawn, input) if input.requires_grad else drawn
 
 
 @composed

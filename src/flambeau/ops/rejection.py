@@ -13,6 +13,7 @@ from ..core import op as _op
 from ..core.declare import composed
 from ..core.op import only_real
 from ..core.shape import broadcast
+from .elementwise import covered
 from .index.indices import valid
 from .random import normal_bits, open_bits
 
@@ -74,7 +75,8 @@ def poisson(input, generator=None):
     inside = v.log() + bound - (a / (end * end) + b).log() <= mass - tail(from_0)
     accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
     drawn = (means < FEW).where(small, first_accepted(k, accepted))
-    return means.isfinite().where(drawn, float("nan")).to(input.dtype)
+    drawn = means.isfinite().where(drawn, float("nan")).to(input.dtype)
+    return covered(drawn, input) if input.requires_grad else drawn
 
 
 @composed
