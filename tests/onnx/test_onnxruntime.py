@@ -334,6 +334,46 @@ CASES = [
     Case(
         "DynamicQuantizeMatMul", (f(3, 8), u8(8, 4), of(0.02), of(120, "uint8"), f(4)), {}, MS, tolerance=1e-4
     ),
+    # weights of 7 bits: see QAttention above
+    *(
+        Case(
+            "DynamicQuantizeLSTM",
+            (
+                f(5, batch, 3),
+                i(directions, 3, 16, low=64, high=192, dtype="uint8"),
+                i(directions, 4, 16, low=64, high=192, dtype="uint8"),
+                f(directions, 32) if more else None,
+                of([5, 3][:batch], "int32") if more else None,
+                f(directions, batch, 4) if more else None,
+                f(directions, batch, 4) if more else None,
+                f(directions, 12) if more else None,
+                *[of([0.01] * directions), of([128] * directions, "uint8")] * 2,
+            ),
+            {"direction": direction, "hidden_size": 4},
+            MS,
+            ("y", "h", "c"),
+            tolerance=1e-4,
+        )
+        for direction, directions, batch, more in [
+            ("forward", 1, 1, False),
+            ("reverse", 1, 2, True),
+            ("bidirectional", 2, 2, False),
+            ("bidirectional", 2, 2, True),
+        ]
+    ),
+    Case(
+        "DynamicQuantizeLSTM",
+        (
+            f(4, 2, 3),
+            *(i(1, n, 8, low=-64, high=64, dtype="int8") for n in (3, 2)),
+            *[None] * 5,
+            *[f(1, 8, low=0.005, high=0.02), np.zeros((1, 8), "i1")] * 2,
+        ),
+        {"hidden_size": 2, "clip": 1.0},
+        MS,
+        ("y", "h", "c"),
+        tolerance=1e-4,
+    ),
     Case(
         "MatMulIntegerToFloat",
         (u8(3, 8), u8(8, 4), of(0.02), of(0.03), of(100, "uint8"), of(120, "uint8"), f(4)),
@@ -1039,7 +1079,7 @@ def test_an_operator_is_what_onnx_runtime_computes(case):
     arrays = case.arrays()
     model, feeds = case.model(arrays), {f"i{k}": v for k, v in enumerate(arrays) if v is not None}
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1  # threads quantise parts of a batch
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     wanted, found = session.run(None, feeds), prepare(model).run(feeds)
     for name, w, y in zip([n for n in case.outputs if n], wanted, found, strict=True):

@@ -8,6 +8,8 @@ from ...nn import cells
 from ...nn.cells import ACTIVATIONS, Activation, Cell, Sequence
 from ...nn.recurrence import recurrence
 from ...tensor import Tensor
+from .quantized import dynamic_quantize_linear, matmul_integer
+from .shape import reverse_sequence
 from .table import operator
 
 
@@ -142,7 +144,7 @@ def _layer(kind: str, inputs: tuple, attributes: dict[str, Any], node: Any) -> t
         hidden, last = states.select(-2, 0), states[-1]
         y = hidden if flags is None else where(flags, hidden, 0.0)
         made.append((y.flip(0) if back else y, last.select(-2, 0), last.select(-2, last.shape[-2] - 1)))
-    y, last, cell = (stack([m[k] for m in made], k == 0) for k in range(3))
+    y, last, cell = (stack([m[k] for m in made], int(k == 0)) for k in range(3))
     if a.layout:
         y, last, cell = y.permute(2, 0, 1, 3), last.transpose(0, 1), cell.transpose(0, 1)
     return (y, last, cell) if kind == "LSTM" else (y, last)
@@ -156,3 +158,67 @@ def _enter(kind: str) -> None:
 
 for _kind in GATES:
     _enter(_kind)
+
+
+class QuantizedInputs(NamedTuple):
+    """The inputs of DynamicQuantizeLSTM: those of LSTM, whose matrices lie the other way and have 8 bits."""
+
+    x: Tensor
+    w: Tensor  # [directions, i, 4 * h]
+    r: Tensor  # [directions, h, 4 * h]
+    b: Tensor | None
+    lengths: Tensor | None
+    hidden: Tensor | None
+    cell: Tensor | None
+    peepholes: Tensor | None
+    w_scale: Tensor  # [directions], or one a column
+    w_zero: Tensor
+    r_scale: Tensor
+    r_zero: Tensor
+
+
+@operator("DynamicQuantizeLSTM", domain="com.microsoft", optional=True)
+def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
+    """LSTM by products of 8 bits: x is quantised once by its range, the state at each step by its own."""
+    q, a = QuantizedInputs(*inputs), RecurrentAttributes(**attributes)
+    i = RecurrentInputs(*q[:8])._replace(w=q.w.mT, r=q.r.mT)
+    directions, kept, made = _check(i, "LSTM", a), _kept(i), []
+    acts, x = _activations("LSTM", a, directions), dynamic_quantize_linear(q.x)
+    for d in range(directions):
+        back = d == 1 or a.direction == "reverse"
+        given = _product(x, q.w[d], q.w_scale[d], q.w_zero[d])
+        given = given if q.b is None else given + q.b[d].reshape(2, -1).sum(0)
+        given = _backward(given, q.lengths) if back else given
+        y, hidden, cell = _stepwise(q, d, given, kept, CELLS["LSTM"](acts[d], a))
+        made.append((_backward(y, q.lengths) if back else y, hidden, cell))
+    y, hidden, cell = (stack([m[k] for m in made], int(k == 0)) for k in range(3))
+    return y, hidden, cell
+
+
+def _backward(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Each sequence from its own end on: those that still run are quantised together at a step."""
+    return x.flip(0) if lengths is None else reverse_sequence(x, lengths)
+
+
+def _product(x: tuple[Tensor, Tensor, Tensor], w: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
+    """Quantised numbers times a matrix of 8 bits. [..., k], [k, n] -> [..., n]"""
+    return matmul_integer(x[0], w, x[2], zero).float() * (x[1] * scale)
+
+
+def _stepwise(q: QuantizedInputs, d: int, given: Tensor, kept: Tensor | None, cell: Cell) -> tuple:
+    """Outputs of all steps, and the last states, of one direction."""
+    none = Tensor.zeros(given.shape[1], q.r.shape[1], device=given.device)
+    hidden, state = (none if t is None else t[d] for t in (q.hidden, q.cell))
+    peepholes = None if q.peepholes is None else q.peepholes[d].reshape(3, -1)
+    no_more = Tensor.zeros(q.r.shape[2], q.r.shape[1], device=given.device)  # the product is there already
+    rows: list[Tensor] = []
+    for t in range(given.shape[0]):
+        before = rows[-1] if rows else hidden  # of sequences that are over it is 0
+        product = _product(dynamic_quantize_linear(before), q.r[d], q.r_scale[d], q.r_zero[d])
+        gates = (given[t] + product).chunk(4, -1)
+        step = cat([gates[k] for k in ORDERS["LSTM"]], -1).unsqueeze(0)
+        s = Sequence(step, no_more, hidden, None, cell=state, peepholes=peepholes)
+        states = recurrence(cell, s._replace(kept=None if kept is None else kept[t : t + 1].unsqueeze(-1)))[0]
+        hidden, state = states.select(-2, 0), states.select(-2, states.shape[-2] - 1)
+        rows.append(hidden if kept is None else where(kept[t], hidden, 0.0))
+    return stack(rows), hidden, state
