@@ -74,6 +74,8 @@ def _of(node: Node, given: list[Known]) -> Known:
     if node.buffer is not None:
         return Known(_wide(node.buffer.array), None)
     kind = node.op.kind
+    if node.dtype.is_complex or any(i.dtype.is_complex for i in node.inputs):
+        return _complex(node, given)
     rule = RULES.get(kind) or (WHOLES.get(node.op.name) if kind in ("whole", "part") else None) or _estimated
     value, error, chain = rule(node, given)
     if error is not None and value.dtype.kind == "f" and all(map(_is_exact, given)):
@@ -94,7 +96,7 @@ def _xp(node: Node, arrays: list[Array]) -> Array:
     """The op's reference; integers in the types that kernels compute in."""
     if node.op.kind not in ("leaf", "movement", "gather"):
         arrays = [
-            a if i.dtype.is_float else a.astype(i.dtype.wide.numpy, copy=False)
+            a if i.dtype.has_gradients else a.astype(i.dtype.wide.numpy, copy=False)
             for a, i in zip(arrays, node.inputs, strict=True)
         ]
     return np.asarray(node.op.xp(NP, *node.scalars, *arrays, **node.attrs))
@@ -501,6 +503,25 @@ def _estimated(node: Node, given: list[Known]) -> Known:
     halves = max(map(_half_of, node.inputs), default=0.0)
     far += 2 * U * np.prod(sizes) + halves * max(sizes, default=0.0) / 4
     return Known(found, 4 * far + (width + 32) * 4 * U * (np.abs(found) + top))
+
+
+def _complex(node: Node, given: list[Known]) -> Known:
+    """Of complex numbers, or from them: eight times what changes of both parts do, and a function's
+    roundings."""
+    found = _xp(node, [k.value for k in given])
+    found = found.astype("c16") if node.dtype.is_complex else _wide(found)
+    rng, far = np.random.default_rng(7), np.zeros(found.shape)
+    for _ in range(4):
+        moved = []
+        for k in given:
+            reach = _or_zero(k) + 2 * U * np.abs(k.value)
+            signs = [rng.choice((-1.0, 1.0), k.value.shape) for _ in "ri"]
+            turn = signs[0] + 1j * signs[1] if k.value.dtype.kind == "c" else signs[0]
+            moved.append(k.value + reach * turn if k.value.dtype.kind in "fc" else k.value)
+        change = np.abs(_xp(node, moved) - found) if found.dtype.kind in "fc" else far
+        far = np.maximum(far, np.where(np.isnan(change), np.inf, change))
+    top = np.max(np.abs(found), initial=0.0)
+    return Known(found, 8 * far + SLACK * (np.abs(found) + top))
 
 
 def _half_of(node: Node) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import prod
 
 from ..core import dtype as dt
-from . import calls, lines, odd
+from . import calls, edges, lines, odd
 from .building import EVERY, FLOATS, GROUPS, Builder, only
 from .mixed import random_program
 from .programs import Program
@@ -176,7 +176,7 @@ def attention(b: Builder) -> None:
             f"ref.attention{call}, False, {m.name})",
         )
     elif kind == "mask":
-        m = b.input((queries, keys), dt.bool_)
+        m = b.input((queries, keys), dt.bool_, b.one(("quarters", "rows out")))
         text = f"F.scaled_dot_product_attention{call}, attn_mask={m.name})"
         b.line(text, f"ref.attention{call}, False, {m.name})")
     else:
@@ -297,6 +297,7 @@ FAMILIES: dict[str, Callable[[Builder], None]] = {
     "indexing": indexing,
     "dtypes": dtypes,
     "losses": losses,
+    **edges.FAMILIES,
     NOT_FINITE: not_finite,
 }
 

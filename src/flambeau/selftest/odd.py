@@ -22,6 +22,8 @@ OF_FLOATS = {
     "relu": ("{x}.relu()", "np.maximum({x}, 0)"),
     "floor": ("{x}.floor()", "np.floor({x})"),
     "round": ("{x}.round()", "np.round({x})"),
+    "from itself": ("{x} - {x}", "{x} - {x}"),
+    "with its negative": ("{x} + -{x}", "{x} + -{x}"),
     "double": ("{x} * 2 + 1", "{x} * 2 + 1"),
     "exp": ("{x}.exp()", "np.exp({x})"),
     "tanh": ("{x}.tanh()", "np.tanh({x})"),
@@ -44,6 +46,8 @@ OF_TWO = {
     "logaddexp": ("{x}.logaddexp({y})", "np.logaddexp({x}, {y})"),
 }
 OF_ROWS = {
+    "mean of nothing": ("{x}.narrow({d}, 0, 0).mean({d})", "np.zeros({x}.shape).sum({d}) + np.nan"),
+    "log of nothing": ("{x}.narrow({d}, 0, 0).logsumexp({d})", "np.zeros({x}.shape).sum({d}) - np.inf"),
     "nansum": ("{x}.nansum({d})", "np.nansum({x}, {d})"),
     "count_nonzero": ("{x}.count_nonzero({d})", "np.count_nonzero({x}, {d})"),
     "any": ("({x} != {x}).any({d})", "np.isnan({x}).any({d})"),

@@ -40,7 +40,10 @@ class Input(NamedTuple):
             return rounded(data.astype("f8"), self.dtype) if self.dtype.is_float else data
         rng = np.random.default_rng([self.seed, turn])
         if self.dtype is dt.bool_:
-            return rng.integers(0, 2, self.shape).astype(bool)
+            made = rng.integers(0, 2, self.shape).astype(bool)
+            return made & (rng.random((*self.shape[:-1], 1)) < 0.7) if self.kind == "rows out" else made
+        if self.kind == "wide":
+            return self._wide(rng)
         if self.kind == "places":
             return rng.integers(0, max(self.top, 1), self.shape)
         if self.kind == "each":
@@ -49,6 +52,8 @@ class Input(NamedTuple):
         low = 0 if self.dtype.kind == "u" else -4 * self.top
         if not self.dtype.is_float:
             return rng.integers(low, 4 * self.top + 1, self.shape)
+        if self.kind == "half cells":  # of `top` cells from -1 to 1: their edges and middles, and beside them
+            return rng.integers(-2, 2 * self.top + 3, self.shape) / self.top - 1
         if self.kind == "normal":
             return rounded(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
         made = rng.integers(low, 4 * self.top + 1, self.shape) / 4
@@ -56,6 +61,15 @@ class Input(NamedTuple):
             share = rng.choice((0.02, 0.2))
             made = np.where(rng.random(self.shape) < share, rng.choice(ODD[self.kind], self.shape), made)
         return made
+
+    def _wide(self, rng: Any) -> Array:
+        """Integers of all sizes, among them the least and the largest."""
+        least, most = dt.INTS[self.dtype].min, dt.INTS[self.dtype].max
+        any_size = rng.integers(least, most, self.shape, "i8", endpoint=True) >> rng.integers(
+            0, 63, self.shape
+        )
+        ends = rng.choice(np.array([least, least + 1, most - 1, most, 0, 1]), self.shape)
+        return np.where(rng.random(self.shape) < 0.25, ends, any_size)
 
 
 def spelled(dtype: dt.DType) -> str:

@@ -265,3 +265,34 @@ class Stream:
     def rand(self, *shape: int) -> Array:
         """Uniform in [0, 1), of 24 bits."""
         return (self.words(prod(shape)) >> 8).reshape(shape) * 2.0**-24
+
+
+# --- pictures ---
+
+
+def nearest(x: Array, mode: str, scale_factor: float | None = None, size: int | None = None) -> Array:
+    """Elements of the last dim that are nearest; places in float32, as PyTorch has them."""
+    n = x.shape[-1]
+    count = int(n * scale_factor) if size is None else size
+    step = np.float32(n / count) if scale_factor is None else np.float32(1.0 / scale_factor)
+    shift = np.float32(0.5 if mode == "nearest-exact" else 0.0)
+    places = np.floor((np.arange(count, dtype="f4") + shift) * step).astype("i8")
+    return x[..., np.minimum(places, n - 1)]
+
+
+def grid_sample(x: Array, grid: Array, padding_mode: str, align_corners: bool) -> Array:
+    """Between the four pixels around each place (across, down) of the grid, which goes from -1 to 1."""
+    h, w = x.shape[2:]
+    sides = []
+    for g, n in ((grid[..., 1], h), (grid[..., 0], w)):
+        at = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
+        at = np.clip(at, 0, n - 1) if padding_mode == "border" else at
+        low = np.floor(at)
+        sides.append([(low, 1 - (at - low), n), (low + 1, at - low, n)])
+    total = np.zeros((*x.shape[:2], *grid.shape[1:3]))
+    for (y, by, _), (z, bz, _) in product(*sides):
+        inside = (y >= 0) & (y < h) & (z >= 0) & (z < w)
+        rows, columns = (np.clip(p, 0, n - 1).astype("i8") for p, n in ((y, h), (z, w)))
+        for i in range(x.shape[0]):
+            total[i] += x[i][:, rows[i], columns[i]] * np.where(inside, by * bz, 0.0)[i]
+    return total
