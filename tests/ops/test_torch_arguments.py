@@ -145,6 +145,14 @@ CASES = {
     "lu_solve of nothing": lambda m, t: m.linalg.lu_solve(
         t([[2 + 1j]]), t([1], dtype=m.int32), m.zeros(1, 0, dtype=m.complex64)
     ),
+    "broadcast_to size": lambda m, t: m.broadcast_to(t([1.0]), size=(2, 1)),
+    "cholesky_solve input2": lambda m, t: m.cholesky_solve(input=t([[2.0]]), input2=t([[3.0]])),
+    "tensorsolve other": lambda m, t: m.linalg.tensorsolve(t([[2.0]]), other=t([3.0])),
+    "matrix_rank by place": lambda m, t: m.linalg.matrix_rank(t([[2.0, 1.0], [1.0, 0.5]]), 1e-3, True),
+    "pinv by place": lambda m, t: m.linalg.pinv(t([[2.0, 1.0], [1.0, 0.5]]), 1e-3, True),
+    "gather sparse_grad": lambda m, t: m.gather(t([1.0, 2.0]), 0, t([1]), sparse_grad=True),
+    "scatter value": lambda m, t: t([1.0, 2.0]).scatter(0, t([1]), value=5.0),
+    "airy_ai x": lambda m, t: m.special.airy_ai(x=t([1.0])),
     "sum_to_size": lambda m, t: (t(True).sum_to_size(()), t([True]).sum_to_size((1,))),
 }  # fmt: skip
 

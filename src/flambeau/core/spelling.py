@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import WRONG_CALL, IndexFault, ValueFault
 from .node import describe
 
-# arguments that PyTorch takes by a second name
+# arguments that PyTorch takes by a second name: that of its documentation, or of the parser of its calls
 SPELLINGS = {
     "axis": "dim",
     "axis0": "dim0",
@@ -16,14 +16,24 @@ SPELLINGS = {
     "indices": "indices_or_sections",
     "keepdims": "keepdim",
     "sections": "indices_or_sections",
+    "size": "shape",
     "split_size_or_sections": "split_size",
     "tensor": "self",
     "train": "training",
+    "x": "input",
 }
 
 
-# arguments of PyTorch that have no effect here: all tensors are dense, and copies are staged anyway
-WITHOUT_EFFECT = frozenset(("layout", "memory_format", "pin_memory"))
+# arguments of PyTorch that have no effect here: all tensors and gradients are dense, and copies are staged
+WITHOUT_EFFECT = frozenset(
+    ("cudnn_enable", "cudnn_enabled", "layout", "memory_format", "pin_memory", "sparse_grad")
+)
+# those of single functions' parsers
+OF_ONE = {
+    "cholesky_solve": {"input2": "L"},
+    "linalg_tensorsolve": {"other": "B"},
+    "ormqr": {"input2": "tau", "input3": "other"},
+}
 
 
 NOTHING: frozenset[str] = frozenset()
@@ -66,6 +76,8 @@ def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict
     if not WITHOUT_EFFECT.isdisjoint(kw) and WITHOUT_EFFECT.isdisjoint(names):
         kw = dense(kw)
     kw = {SPELLINGS[k] if k not in names and SPELLINGS.get(k) in names else k: v for k, v in kw.items()}
+    if f is not None and f.__name__ in OF_ONE:
+        kw = {OF_ONE[f.__name__].get(k, k): v for k, v in kw.items()}
     if not args and "input" in kw and "input" not in names:
         args = (kw.pop("input"),)
     for name in operands if f is None else (first,):

@@ -146,7 +146,7 @@ def _sizes(a, hermitian):
 
 
 @composed
-def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False):
+def linalg_matrix_rank(A, tol=None, hermitian: bool = False, *, atol=None, rtol=None):
     """How many singular values are above a threshold (int64). [..., m, n] -> [...]"""
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
@@ -177,8 +177,9 @@ def _pseudo(a, bound):
 
 
 @composed
-def linalg_pinv(A, *, atol=None, rtol=None, hermitian: bool = False):
-    """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]"""
+def linalg_pinv(A, rcond=None, hermitian: bool = False, *, atol=None, rtol=None):
+    """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]"""
+    rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)
     if 0 in a.shape:
         return a.new_zeros(*a.shape[:-2], a.shape[-1], a.shape[-2])
