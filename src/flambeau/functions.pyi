@@ -1927,7 +1927,8 @@ def logcumsumexp(input: Tensor, dim: _int) -> Tensor:
     """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
+    """The logarithm of the determinant, NaN where that is negative; complex of complex ones.
+    [..., n, n] -> [...]"""
 
 def logical_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether both are not 0. [...], [...] -> [...]"""

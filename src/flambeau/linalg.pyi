@@ -144,7 +144,7 @@ def inv_ex(A: Tensor, check_errors: _bool = False) -> InverseEx:
     [..., n, n] -> [..., n, n], int32 [...]
 
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due); TypeError for integers."""
+    Raises ValueError where check_errors is True."""
 
 def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> Tensor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
@@ -236,18 +236,18 @@ def matrix_power(A: Tensor, n: _int) -> Tensor:
 def matrix_rank(
     A: Tensor,
     tol: _float | None = None,
+    hermitian: _bool = False,
     *,
     atol: _float | None = None,
     rtol: _float | None = None,
-    hermitian: _bool = False,
 ) -> Tensor:
     """How many singular values are above a threshold (int64). [..., m, n] -> [...]
 
     A: the matrix, or a batch of them
     tol: singular values below it count as 0
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
     atol: absolute tolerance
     rtol: relative tolerance
-    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
     Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
@@ -269,14 +269,18 @@ def norm(
     Raises ValueError where ord needs 1 or 2 dims and there are more."""
 
 def pinv(
-    A: Tensor, *, atol: _float | None = None, rtol: _float | None = None, hermitian: _bool = False
+    A: Tensor,
+    rcond: _float | None = None,
+    hermitian: _bool = False,
+    *,
+    atol: _float | None = None,
+    rtol: _float | None = None,
 ) -> Tensor:
-    """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]
+    """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]
 
     A: the matrix, or a batch of them
-    atol: absolute tolerance
-    rtol: relative tolerance
     hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    atol: absolute tolerance
     Raises ValueError where these are no matrices (square ones, where due); TypeError for integers."""
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:

@@ -181,7 +181,8 @@ class Tensor(Protocols, Exchange, ops.Table):
 
     def where(self, condition: Any = None, other: Any = None, *, input: Any = None, out: Any = None) -> Any:
         """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. Of a
-        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y).
+        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y). TypeError
+        where neither is one of bools.
 
         input: `x` by its name. out: a tensor that takes the result, and is returned.
         [...], [...], [...] -> [...]
@@ -189,6 +190,9 @@ class Tensor(Protocols, Exchange, ops.Table):
         if input is None and isinstance(condition, Tensor) and condition.dtype is dt.bool_:
             return _where(condition, self, other, **({} if out is None else {"out": out}))
         chosen = condition if input is None else input
+        if isinstance(chosen, Tensor) and self.dtype is not dt.bool_:
+            call = f"where({_op.describe(self)}, {_op.describe(chosen)})"
+            raise TypeError(f"{call}: the condition must be a tensor of bools: cast it with .bool()")
         return _where(self, chosen, other, **({} if out is None else {"out": out}))
 
     def type(self, dtype: Any) -> "Tensor":

@@ -86,7 +86,8 @@ class Tensor:
         out: Any = None,
     ) -> Any:
         """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. Of a
-        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y).
+        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y). TypeError
+        where neither is one of bools.
 
         input: `x` by its name. out: a tensor that takes the result, and is returned.
         [...], [...], [...] -> [...]"""
@@ -1597,7 +1598,8 @@ class Tensor:
 
         some: the short form: as many columns as the rank can be"""
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
+        """The logarithm of the determinant, NaN where that is negative; complex of complex ones.
+        [..., n, n] -> [...]"""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
         """U, S, V (not transposed) with A = U diag(S) V^H; without compute_uv zeros for U and V.
 

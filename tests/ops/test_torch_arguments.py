@@ -136,6 +136,15 @@ CASES = {
         m.nn.functional.pad(t([[[1.0, 2.0, 3.0]]]), (4, -3), "replicate"),
     ),
     "gather nothing": lambda m, t: m.gather(t([1.0, 2.0]), 0, m.zeros(2, 0, dtype=m.int64)),
+    "scatter nothing": lambda m, t: m.scatter(
+        t([1.0, 2.0]), 0, m.zeros(2, 0, dtype=m.int64), t([[], []])
+    ),
+    "nan_to_num complex": lambda m, t: m.nan_to_num(t([complex(np.nan, 1), complex(2, -np.inf)]), neginf=3.0),
+    "logdet complex": lambda m, t: m.logdet(t([[2 + 0j, 1j], [-1j, 1 + 2j]])),
+    "inv_ex complex": lambda m, t: tuple(m.linalg.inv_ex(t([[2 + 0j, 1j], [-1j, 2]]))),
+    "solve_ex complex": lambda m, t: tuple(
+        m.linalg.solve_ex(t([[2 + 0j, 1j], [-1j, 2]]), t([[1 + 0j], [2]]))
+    ),
     "put": lambda m, t: t([1.0, 2.0]).put(t(1), t([3.0])),
     "transpose": lambda m, t: m.transpose(t(1.0), 0, -1),
     "complex": lambda m, t: (m.complex(t([1.0, 2.0]), t(3.0)), m.polar(t([1.0, 2.0]), t([[3.0]]))),
@@ -192,8 +201,10 @@ def test_random_complex_numbers_have_two_parts():
             assert 0 <= part.min().item() < 0.01 and 0.99 < part.max().item() < 1
 
 
-def test_a_layout_that_is_not_dense_is_refused():
+def test_what_torch_refuses_is_refused():
     with pytest.raises(ValueError, match="all tensors are dense: leave it out"):
         fb.zeros(2, layout="torch.sparse_coo")
+    with pytest.raises(TypeError, match="must be a tensor of bools: cast it with"):
+        fb.tensor([1.0, 2.0], device="cpu").where(fb.tensor([1, 0], device="cpu"), 3.0)
     with pytest.raises(ValueError, match="takes at most 2 dims"):
         fb.zeros(1, 2, 3, device="cpu").t()

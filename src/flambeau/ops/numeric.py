@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import dtype as dt
 from ..core.declare import composed
-from ..core.op import Family
+from ..core.op import COMPOSED, Family
 from .elementwise import Elementwise, as_float, choose, scaled
 
 if TYPE_CHECKING:
@@ -119,6 +119,9 @@ class Numeric(Family):
     @composed
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
         """NaN becomes `nan`, infinities posinf and neginf (by default the largest floats). [...] -> [...]"""
+        if self.dtype.is_complex:
+            parts = (part.nan_to_num(nan, posinf, neginf) for part in (self.real, self.imag))
+            return COMPOSED["complex"](*parts)
         if not self.dtype.is_float:
             return self
         high = 3.4028234663852886e38 if posinf is None else posinf

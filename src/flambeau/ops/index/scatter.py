@@ -176,6 +176,8 @@ def scattered(x, dim, index, src, reduce, name, include_self=True):
     place = as_index(x, index, d, name)
     if place.ndim == 0 and x.ndim == 1:  # one place, of one number
         place, src = place.reshape(1), src.reshape(1) if getattr(src, "shape", None) == () else src
+    if place.ndim != x.ndim and 0 in place.shape:  # PyTorch takes nothing of any shape
+        return x
     if place.ndim != x.ndim or any(
         m > n and e != d for e, (m, n) in enumerate(zip(place.shape, x.shape, strict=True))
     ):

@@ -207,6 +207,8 @@ def linalg_solve_ex(A, B, left: bool = True, check_errors: bool = False):
     """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
     [..., n, n], [..., n, k] -> [..., n, k], int32 [...]"""
     unchecked(check_errors)
+    if is_complex(A, B):
+        return SolveEx(_complex_solve(A, B, left), lu_info(_packed(A.detach())))
     a, b = matrices(A, square=True), as_float(B)
     vector = is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
@@ -283,7 +285,7 @@ def linalg_inv_ex(A, check_errors: bool = False):
     """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
     [..., n, n] -> [..., n, n], int32 [...]"""
     unchecked(check_errors)
-    return InverseEx(linalg_inv(A), lu_info(lf._lu(matrices(A).detach())))
+    return InverseEx(linalg_inv(A), lu_info(_packed(A.detach())))
 
 
 # --- determinants ---
@@ -337,6 +339,9 @@ def linalg_slogdet(A):
 
 @composed
 def logdet(input):
-    """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
+    """The logarithm of the determinant, NaN where that is negative; complex of complex ones.
+    [..., n, n] -> [...]"""
     sign, size = linalg_slogdet(input)
+    if is_complex(input):
+        return sign.log() + size
     return (sign < 0).where(float("nan"), size)

@@ -177,7 +177,7 @@ def _pseudo(a, bound):
 
 
 @composed
-def linalg_pinv(A, rcond=None, hermitian: bool = False, *, atol=None, rtol=None):
+def linalg_pinv(A, rcond: float | None = None, hermitian: bool = False, *, atol=None, rtol=None):
     """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]"""
     rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)
