@@ -48,7 +48,7 @@ class TakenInputs(NamedTuple):
 
 def singles(values: Iterable[float]) -> list[float]:
     """Numbers rounded to float32."""
-    return array("f", values).tolist()
+    return list(array("f", values))
 
 
 def single(value: float) -> float:
