@@ -34,7 +34,7 @@ LAYERS = [
     ["tensor"],
     ["amp"],
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator", "config"],
-    ["autograd", "capture", "cuda", "data", "io", "optim", "special", "array_api"],
+    ["autograd", "capture", "cuda", "data", "io", "optim", "special", "masked", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "utils", "vision"],
     ["metrics", "models", "learner", "onnx", "tune", "inspector"],
     ["flambeau"],

@@ -84,6 +84,7 @@ if _TYPE_CHECKING:
         io,
         learner,
         linalg,
+        masked,
         metrics,
         models,
         nn,
@@ -114,7 +115,8 @@ if _TYPE_CHECKING:
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
 _LATER |= {name: (name, "") for name in ("accelerator", "array_api", "backends", "config", "cuda", "debug")}
 _LATER |= {
-    name: (name, "") for name in ("distributions", "metrics", "onnx", "special", "testing", "utils", "vision")
+    name: (name, "")
+    for name in ("distributions", "masked", "metrics", "onnx", "special", "testing", "utils", "vision")
 }
 _LATER |= {
     name: (name, "") for name in ("array_api", "export", "models", "porting", "profiling", "sanitizer")
@@ -253,6 +255,7 @@ __all__ = sorted(
         "load",
         "load_program",
         "manual_seed",
+        "masked",
         "memory_budget",
         "metrics",
         "models",

@@ -1,0 +1,313 @@
+"""Reductions and normalisations of what a mask keeps, under the names of torch.masked.
+
+A mask is a tensor of bools that broadcasts to the input: True keeps an element. What it leaves out has the
+value that changes no result: 0 in a sum, 1 in a product, -inf in a maximum. A result of nothing has that
+value, too; of a mean, median, variance or deviation it is NaN.
+"""
+
+from collections.abc import Sequence
+from math import inf, nan
+from typing import Any
+
+from . import functions as F
+from . import linalg
+from .core import dtype as dt
+from .core.docstrings import explained
+from .tensor import Tensor
+
+Dims = int | Sequence[int] | None
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
+
+
+def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """The dims that are reduced: all of them for None, and for ()."""
+    if dim is None or (isinstance(dim, Sequence) and not len(dim)):
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    for d in dims:
+        if not -max(ndim, 1) <= d < max(ndim, 1):
+            raise IndexError(
+                f"dim={d} is not in [{-max(ndim, 1)}, {max(ndim, 1) - 1}]: name a dim of the input"
+            )
+    places = tuple(d % max(ndim, 1) for d in dims) if ndim else ()
+    if len(set(places)) < len(places):
+        raise RuntimeError(f"dim={dims} names a dim twice: name each once")
+    return places
+
+
+def _mask(input: Tensor, mask: Tensor) -> Tensor:
+    """A mask in the shape of the input."""
+    if mask.ndim > input.ndim:
+        raise IndexError(f"mask has {mask.ndim} dims and input {input.ndim}: reduce the mask's dims first")
+    return mask.bool().expand(*input.shape) if mask.shape != input.shape else mask.bool()
+
+
+def _lowest(dtype: dt.DType) -> Any:
+    return -inf if _has_fractions(dtype) else dt.iinfo(dtype).min
+
+
+def _highest(dtype: dt.DType) -> Any:
+    return inf if _has_fractions(dtype) else dt.iinfo(dtype).max
+
+
+def _kept(input: Tensor, mask: Tensor | None, other: Any) -> Tensor:
+    """The input, with another value where the mask leaves an element out."""
+    if mask is None:
+        return input
+    value = other(input.dtype) if callable(other) else other
+    return F.where(_mask(input, mask), input, F.full_like(input, value))
+
+
+def _has_fractions(dtype: dt.DType) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def _summed(dtype: dt.DType) -> dt.DType:
+    """The dtype of sums and products: small integers are added up in int64."""
+    return dtype if _has_fractions(dtype) else dt.int64
+
+
+def _reduced(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    dims = _dims(dim, x.ndim)
+    return f(x, dims, keepdim=keepdim) if dims else f(x.reshape(1), 0)
+
+
+def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tensor:
+    """How many elements the mask keeps."""
+    kept = F.ones_like(input, dtype=dt.bool_) if mask is None else _mask(input, mask)
+    return _reduced(F.sum, kept, dim, keepdim)
+
+
+@explained
+def sum(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """Sums of what the mask keeps; 0 of nothing. [...] -> [] without dim"""
+    x = _kept(input, mask, 0).to(dtype or _summed(input.dtype))
+    return _reduced(F.sum, x, dim, keepdim)
+
+
+@explained
+def prod(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """Products of what the mask keeps; 1 of nothing. [...] -> [] without dim"""
+    result = _kept(input, mask, 1).to(dtype or _summed(input.dtype))
+    for d in sorted(_dims(dim, input.ndim), reverse=True):
+        result = result.prod(d, keepdim=keepdim)
+    return result
+
+
+@explained
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+    """Sums up to each element of what the mask keeps. [...] -> [...]"""
+    dtype = dtype or input.dtype
+    return F.cumsum(_kept(input, mask, 0), dim, dtype=dtype).to(dtype)
+
+
+@explained
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+    """Products up to each element of what the mask keeps. [...] -> [...]"""
+    dtype = dtype or input.dtype
+    return F.cumprod(_kept(input, mask, 1), dim, dtype=dtype).to(dtype)
+
+
+@explained
+def amax(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """The largest that the mask keeps; -inf, or the lowest integer, of nothing. [...] -> [] without dim"""
+    x = _kept(input, mask, _lowest)
+    return _reduced(F.amax, x, dim, keepdim).to(dtype or input.dtype)
+
+
+@explained
+def amin(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """The smallest that the mask keeps; inf, or the highest integer, of nothing. [...] -> [] without dim"""
+    x = _kept(input, mask, _highest)
+    return _reduced(F.amin, x, dim, keepdim).to(dtype or input.dtype)
+
+
+@explained
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Places of the largest that the mask keeps, in the input's dtype. [...] -> [] without dim"""
+    x = _kept(input, mask, _lowest)
+    return F.argmax(x, dim, keepdim).to(dtype or input.dtype)
+
+
+@explained
+def argmin(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Places of the smallest that the mask keeps, in the input's dtype. [...] -> [] without dim"""
+    x = _kept(input, mask, _highest)
+    return F.argmin(x, dim, keepdim).to(dtype or input.dtype)
+
+
+@explained
+def mean(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """Means of what the mask keeps; NaN of nothing. ValueError for integers. [...] -> [] without dim"""
+    dtype = dtype or input.dtype
+    if not _has_fractions(dtype):
+        raise ValueError(f"mean(dtype={dtype.name}): means are floats: give a float dtype")
+    total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    return total / _count(input, dim, keepdim, mask)
+
+
+@explained
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """Lower medians of what the mask keeps; NaN, or ValueError for integers, of nothing. [..., n] -> [...]"""
+    is_float = input.dtype.is_floating_point
+    x = input if is_float else input.to(dt.float32)
+    values = F.nanmedian(_kept(x, mask, nan), dim, keepdim)[0]
+    if is_float:
+        return values
+    if bool(values.isnan().any()):
+        raise ValueError("median(): a row has nothing that the mask keeps: use floats, which have NaN")
+    return values.to(dtype or input.dtype)
+
+
+@explained
+def norm(
+    input: Tensor,
+    ord: float | None = 2.0,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Norms of the vectors that the mask keeps; 0 of nothing, inf for ord=-inf. [...] -> [] without dim"""
+    x = _kept(input, mask, inf if ord == -inf else 0)
+    return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
+
+
+@explained
+def var(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Variances of what the mask keeps, over its number less 1; NaN of nothing. [...] -> [] without dim"""
+    if unbiased is not None and correction is not None:
+        raise ValueError("var(unbiased, correction): both are given: give one")
+    less = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
+    dtype = dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32)
+    wide = dtype if _has_fractions(dtype) else dt.float32
+    center = sum(input, dim, keepdim=True, dtype=wide, mask=mask) / _count(input, dim, True, mask)
+    away = input - center
+    total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=wide, mask=mask)
+    count = (_count(input, dim, keepdim, mask).to(dt.float32) - less).clamp(min=0.0)
+    return (total / count).to(dtype)
+
+
+@explained
+def std(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Square roots of masked variances; NaN of nothing. [...] -> [] without dim"""
+    return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
+
+
+@explained
+def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+    """Shares of exp of what the mask keeps; NaN where it keeps nothing. [...] -> [...]"""
+    return F.softmax(_kept(input, mask, _lowest), dim, dtype=dtype)
+
+
+@explained
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+    """Logarithms of masked shares; NaN where the mask keeps nothing. [...] -> [...]"""
+    x = _kept(input, mask, _lowest)
+    return F.log_softmax(x, dim, dtype=dtype)
+
+
+@explained
+def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+    """softmax of -input; NaN where the mask keeps nothing. [...] -> [...]"""
+    x = _kept(input, mask, _highest)
+    return F.softmax(-x, dim, dtype=dtype)
+
+
+@explained
+def normalize(
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """Vectors over the larger of their masked norms and eps; 0 where the mask is False. [...] -> [...]"""
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return _kept(input, mask, 0) / size.clamp(min=eps)
+
+
+@explained
+def logsumexp(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """Logarithms of sums of exp of what the mask keeps; -inf of nothing. [...] -> [] without dim"""
+    x = _kept(input, mask, _lowest)
+    return _reduced(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
+
+
+@explained
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: Any = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
+    """log(exp(input) + exp(other)), each with a mask of its own. [...], [...] -> [...]"""
+    x = _kept(input, input_mask, _lowest)
+    y = _kept(other, other_mask, _lowest)
+    return F.logaddexp(x, y).to(dtype or input.dtype)
