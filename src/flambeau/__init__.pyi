@@ -21,6 +21,7 @@ from . import inspector as inspector
 from . import io as io
 from . import learner as learner
 from . import linalg as linalg
+from . import masked as masked
 from . import metrics as metrics
 from . import models as models
 from . import nn as nn
@@ -919,6 +920,7 @@ __all__ = [
     "lu_solve",
     "lu_unpack",
     "manual_seed",
+    "masked",
     "masked_fill",
     "masked_scatter",
     "masked_select",

@@ -48,6 +48,7 @@ METHODS = [
     "clamp_max_",
     "clamp_min_",
     "clip_",
+    "conj_physical_",
     "cos_",
     "cosh_",
     "deg2rad_",

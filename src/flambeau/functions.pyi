@@ -956,7 +956,8 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]
 
-    imag: imaginary parts"""
+    imag: imaginary parts
+    Raises ValueError where shapes do not broadcast."""
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
     """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
@@ -1086,7 +1087,9 @@ def copysign(input: Tensor | _float | HostScalar, other: Tensor | _float | HostS
     """|x| with the sign of y. [...], [...] -> [...]"""
 
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
+    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []
+
+    Raises ValueError where there are more than 2 dims."""
 
 def cos(input: Tensor) -> Tensor:
     """cosine of x radians. [...] -> [...]"""
@@ -1359,7 +1362,9 @@ def eye(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Ones on the diagonal. n -> [n, n] (or [n, m])"""
+    """Ones on the diagonal. n -> [n, n] (or [n, m])
+
+    Raises ValueError where a size is below 0."""
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
     """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]
@@ -1729,7 +1734,8 @@ def isclose(
 ) -> Tensor:
     """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves.
 
-    equal_nan: NaNs equal each other"""
+    equal_nan: NaNs equal each other
+    Raises ValueError where a tolerance is below 0."""
 
 def isfinite(input: Tensor) -> Tensor:
     """whether x is neither infinite nor not a number. [...] -> [...]"""
@@ -2883,7 +2889,7 @@ def std(
     unbiased: _bool | None = None,
     keepdim: _bool = False,
     *,
-    correction: _int = 1,
+    correction: _int | None = 1,
 ) -> Tensor:
     """Standard deviation, the root of var. [..., n, ...] -> [...]
 
@@ -2896,7 +2902,7 @@ def std_mean(
     unbiased: _bool | None = None,
     keepdim: _bool = False,
     *,
-    correction: _int = 1,
+    correction: _int | None = 1,
 ) -> tuple[Tensor, Tensor]:
     """(std, mean) of the same elements. [..., n, ...] -> [...], [...]
 
@@ -3125,7 +3131,7 @@ def trunc(input: Tensor) -> Tensor:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]
 
-    Raises ValueError where the input is 0-d."""
+    Raises IndexError where the input is 0-d."""
 
 def unflatten(input: Tensor, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
     """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
@@ -3258,7 +3264,7 @@ def var(
     unbiased: _bool | None = None,
     keepdim: _bool = False,
     *,
-    correction: _int = 1,
+    correction: _int | None = 1,
 ) -> Tensor:
     """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
 
@@ -3268,7 +3274,7 @@ def var_mean(
     unbiased: _bool | None = None,
     keepdim: _bool = False,
     *,
-    correction: _int = 1,
+    correction: _int | None = 1,
 ) -> tuple[Tensor, Tensor]:
     """(var, mean) of the same elements. [..., n, ...] -> [...], [...]
 

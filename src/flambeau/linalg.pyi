@@ -172,7 +172,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | No
     """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
 
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
-    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n.
+    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n
+    (but for gelsy).
 
     rcond: singular values below this share of the largest count as 0
     Raises ValueError where the driver is unknown."""

@@ -112,7 +112,10 @@ def sum(
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Products of what the mask keeps; 1 of nothing. [...] -> [] without dim"""
+    """Products of what the mask keeps; 1 of nothing. [...] -> [] without dim
+
+    IndexError where a dim is none of the input's.
+    """
     result = _kept(input, mask, 1).to(dtype or _summed(input.dtype))
     for d in sorted(_dims(dim, input.ndim), reverse=True):
         result = result.prod(d, keepdim=keepdim)
@@ -216,7 +219,10 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Norms of the vectors that the mask keeps; 0 of nothing, inf for ord=-inf. [...] -> [] without dim"""
+    """Norms of the vectors that the mask keeps; 0 of nothing, inf for ord=-inf. [...] -> [] without dim
+
+    IndexError where a dim is none of the input's.
+    """
     x = _kept(input, mask, inf if ord == -inf else 0)
     return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
 
@@ -232,7 +238,10 @@ def var(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Variances of what the mask keeps, over its number less 1; NaN of nothing. [...] -> [] without dim"""
+    """Variances of what the mask keeps, over its number less 1; NaN of nothing. [...] -> [] without dim
+
+    IndexError where a dim is none of the input's.
+    """
     if unbiased is not None and correction is not None:
         raise ValueError("var(unbiased, correction): both are given: give one")
     less = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
@@ -256,7 +265,10 @@ def std(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Square roots of masked variances; NaN of nothing. [...] -> [] without dim"""
+    """Square roots of masked variances; NaN of nothing. [...] -> [] without dim
+
+    mask: True keeps an element. IndexError where a dim is none of the input's.
+    """
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
@@ -307,7 +319,10 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """log(exp(input) + exp(other)), each with a mask of its own. [...], [...] -> [...]"""
+    """log(exp(input) + exp(other)), each with a mask of its own. [...], [...] -> [...]
+
+    input_mask, other_mask: True keeps an element.
+    """
     x = _kept(input, input_mask, _lowest)
     y = _kept(other, other_mask, _lowest)
     return F.logaddexp(x, y).to(dtype or input.dtype)

@@ -796,6 +796,7 @@ class Tensor:
         """x ** 2 is by far the most common power, and pow the slowest of functions."""
     def __rsub__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rtruediv__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rdiv__(self, other: Tensor) -> Tensor: ...
     def __rpow__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rmod__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rfloordiv__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
@@ -1277,6 +1278,8 @@ class Tensor:
         self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
     ) -> Tensor:
         """Gives the tensor the value of clip(...), and returns it."""
+    def conj_physical_(self) -> Tensor:
+        """Gives the tensor the value of conj_physical(...), and returns it."""
     def copysign_(self, other: Tensor) -> Tensor:
         """Gives the tensor the value of copysign(...), and returns it."""
     def cos_(self) -> Tensor:
@@ -1559,7 +1562,7 @@ class Tensor:
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]
 
-        Raises ValueError where the input is 0-d."""
+        Raises IndexError where the input is 0-d."""
     def kron(self, other: Tensor) -> Tensor:
         """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
     def norm(
@@ -1771,7 +1774,8 @@ class Tensor:
     ) -> Tensor:
         """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves.
 
-        equal_nan: NaNs equal each other"""
+        equal_nan: NaNs equal each other
+        Raises ValueError where a tolerance is below 0."""
     def allclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> _bool:
@@ -1928,7 +1932,7 @@ class Tensor:
         unbiased: _bool | None = None,
         keepdim: _bool = False,
         *,
-        correction: _int = 1,
+        correction: _int | None = 1,
     ) -> Tensor:
         """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
     def std(
@@ -1937,7 +1941,7 @@ class Tensor:
         unbiased: _bool | None = None,
         keepdim: _bool = False,
         *,
-        correction: _int = 1,
+        correction: _int | None = 1,
     ) -> Tensor:
         """Standard deviation, the root of var. [..., n, ...] -> [...]
 
@@ -1949,7 +1953,7 @@ class Tensor:
         unbiased: _bool | None = None,
         keepdim: _bool = False,
         *,
-        correction: _int = 1,
+        correction: _int | None = 1,
     ) -> tuple[Tensor, Tensor]:
         """(var, mean) of the same elements. [..., n, ...] -> [...], [...]
 
@@ -1961,7 +1965,7 @@ class Tensor:
         unbiased: _bool | None = None,
         keepdim: _bool = False,
         *,
-        correction: _int = 1,
+        correction: _int | None = 1,
     ) -> tuple[Tensor, Tensor]:
         """(std, mean) of the same elements. [..., n, ...] -> [...], [...]
 
@@ -2180,7 +2184,9 @@ class Tensor:
 
         correction: what is subtracted from n in the divisor"""
     def corrcoef(self) -> Tensor:
-        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
+        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []
+
+        Raises ValueError where there are more than 2 dims."""
 
 class Plans(list[Any]):
     """Kernels in order; printing shows them as a table."""

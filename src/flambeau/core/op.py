@@ -234,6 +234,8 @@ def lift(inputs) -> list[Node]:
 
 def tensor_beside(x: Any, other: Any) -> Any:
     """Another library's array as a tensor of its own dtype, where a tensor is; TypeError for others."""
+    if isinstance(other, Tensor):
+        return other
     if not _is_array(other):
         raise TypeError(f"{describe(other)} is not a tensor or an array: wrap it in tensor(...)")
     return x.new_tensor(other, dtype=other.dtype)

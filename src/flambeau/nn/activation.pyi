@@ -71,7 +71,7 @@ class Hardswish(Module):
 class Hardtanh(Module):
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
 
-    Raises ValueError where the dtype has no such value."""
+    Raises ValueError where min_val is above max_val."""
 
     min_val: _float
     max_val: _float

@@ -542,8 +542,19 @@ def elu(input: Tensor, alpha: _float = 1.0) -> Tensor:
 def elu_(input: Tensor, alpha: _float = 1.0) -> Any:
     """Gives the tensor the value of elu(...), and returns it; TypeError where it can't hold it. x, or alpha * (exp(x) - 1) where x < 0. [...] -> [...]"""
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: _int | None = None,
+    max_norm: _float | None = None,
+    norm_type: _float = 2.0,
+    scale_grad_by_freq: _bool = False,
+    sparse: _bool = False,
+) -> Tensor:
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]
+
+    max_norm: rows that are used and longer, by norm_type, are shortened in weight. scale_grad_by_freq: the
+    gradient of a row is divided by how often input names it. sparse: without effect, gradients are dense.
 
     Raises ValueError where padding_idx is no row."""
 
@@ -551,8 +562,11 @@ def embedding_bag(
     input: Tensor,
     weight: Tensor,
     offsets: Tensor | None = None,
-    *,
+    max_norm: _float | None = None,
+    norm_type: _float = 2.0,
+    scale_grad_by_freq: _bool = False,
     mode: str = "mean",
+    sparse: _bool = False,
     per_sample_weights: Tensor | None = None,
     include_last_offset: _bool = False,
     padding_idx: _int | None = None,
@@ -561,6 +575,8 @@ def embedding_bag(
 
     Bags are the rows of input, or run from each offset to the next. per_sample_weights (mode "sum") multiply
     the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]
+
+    max_norm, norm_type, scale_grad_by_freq, sparse: as embedding takes them.
 
     offsets: where each bag begins
     include_last_offset: the last offset is the end of the last bag
@@ -711,12 +727,12 @@ def hardswish(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
 
-    Raises ValueError where the dtype has no such value."""
+    Raises ValueError where min_val is above max_val."""
 
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Any:
     """Gives the tensor the value of hardtanh(...), and returns it; TypeError where it can't hold it. x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
 
-    Raises ValueError where the dtype has no such value."""
+    Raises ValueError where min_val is above max_val."""
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"

@@ -6,14 +6,12 @@ from typing import Any, Self, TypedDict, Unpack
 
 from ..core import dtype as dt
 from ..core.docstrings import explained
-from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.options import options
 from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
-from ..ops.index.embedding import by_frequency, embedding, embedding_bag
-from ..ops.linalg.norms import linalg_vector_norm
+from ..ops.index.embedding import by_frequency, embedding, embedding_bag, shorten
 from ..tensor import Tensor
 from . import init
 from .module import Module
@@ -146,18 +144,8 @@ class _Table(Module):
     def _weight_for(self, x: Tensor) -> Tensor:
         """The table as these indices see it: shortened, and learning by their frequency."""
         if self.max_norm is not None:
-            self._shorten(x, self.max_norm)
+            shorten(x, self.weight, self.max_norm, self.norm_type)
         return by_frequency(self.weight, x) if self.scale_grad_by_freq else self.weight
-
-    @no_grad()
-    def _shorten(self, x: Tensor, longest: float) -> None:
-        """Give the rows that x names a norm of at most `longest`."""
-        table = self.weight.detach()
-        size = linalg_vector_norm(table, self.norm_type, 1, True)
-        rows = Tensor.zeros(self.num_embeddings, dtype=dt.bool_, device=table.device)
-        named = rows.index_fill(0, x.flatten(), True).unsqueeze(1)
-        scale = (named & (size > longest)).where(longest / (size + 1e-7), 1.0)
-        self.weight.assign_(table * scale)
 
     @classmethod
     def from_pretrained(

@@ -100,6 +100,12 @@ def elu(input, alpha: float = 1.0):
 @composed
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]"""
+    if min_val > max_val:
+        raise ValueError(f"min_val={min_val} is above max_val={max_val}: exchange them")
+    return _held(input, min_val, max_val)
+
+
+def _held(input, min_val: float, max_val: float):
     low, high = fitted(min_val, input.dtype), fitted(max_val, input.dtype)
     above = (input <= low).where(low, input)
     return (above >= high).where(high, above)
@@ -108,13 +114,13 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
 @composed
 def relu6(input):
     """x held inside [0, 6]."""
-    return hardtanh(input, 0, 6)
+    return _held(input, 0, 6)
 
 
 @composed
 def hardsigmoid(input):
     """(x + 3) / 6 held inside [0, 1]."""
-    return hardtanh(input + 3, 0, 6) * (1 / 6)
+    return _held(input + 3, 0, 6) * (1 / 6)
 
 
 @composed

@@ -5,7 +5,8 @@ A gradient of one is the slope by its real part and, times i, that by its imagin
 
 from ..core import dtype as dt
 from ..core.declare import composed, kernel
-from ..core.op import Family
+from ..core.op import Family, describe
+from ..core.shape import broadcast
 from .elementwise import elementwise
 
 FUNCTIONS = ("complex", "imag", "polar", "real")
@@ -133,7 +134,11 @@ class Complex(Family):
 @composed
 def complex(real, imag):
     """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]"""
-    return Complex._join(real, imag)
+    if any(t.dtype not in dt.FLOATS for t in (real, imag)) or real.dtype is not imag.dtype:
+        rule = "both parts are floats of one dtype: cast them with .float()"
+        raise ValueError(f"complex({describe(real)}, {describe(imag)}): {rule}")
+    shape = broadcast(real.shape, imag.shape)
+    return Complex._join(real.expand(*shape), imag.expand(*shape))
 
 
 @composed

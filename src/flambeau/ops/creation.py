@@ -170,6 +170,8 @@ def _power(base: float, exponent: float) -> float:
 @composed
 def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, requires_grad: bool = False):
     """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
+    if getattr(start, "ndim", 0) or getattr(end, "ndim", 0):
+        raise ValueError("start and end are numbers or tensors of no dims: add dims to a line of numbers")
     if not isinstance(steps, int) or steps < 0:
         raise ValueError(f"steps={steps!r} is not a whole number from 0: give how many numbers to make")
     if _is_whole(dtype):
@@ -202,6 +204,8 @@ def logspace(
 @composed
 def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False):
     """Ones on the diagonal. n -> [n, n] (or [n, m])"""
+    if n < 0 or (m or 0) < 0:
+        raise ValueError(f"n={n} and m={m} are sizes: give numbers from 0")
     rows, columns = _iota(n, device).unsqueeze(1), _iota(n if m is None else m, device)
     return finished((rows == columns).to(dtype or dt.default_float()), None, requires_grad)
 

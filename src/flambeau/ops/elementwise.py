@@ -482,6 +482,8 @@ class Elementwise(Family):
     def __rtruediv__(self, other):
         return Elementwise.div(other, self)
 
+    __rdiv__ = __rtruediv__
+
     def __rpow__(self, other):
         return Elementwise.pow(other, self)
 

@@ -91,7 +91,7 @@ def _cat_grad(g, y, *tensors, dim):
 def _cuts(x, dim) -> tuple[int, int]:
     """A dim that is to be cut, and its size."""
     if not x.ndim:
-        raise ValueError("a 0-d tensor has no dim to cut")
+        raise IndexError("a 0-d tensor has no dim to cut")
     d = normal_dim(dim, x.ndim)
     return d, x.shape[d]
 

@@ -189,6 +189,8 @@ def l1_loss(input, target, reduction: str = "mean", weight=None):
 @composed
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    if delta <= 0:
+        raise ValueError(f"delta={delta}: the line begins above 0: give a number above 0")
     _notes_shapes(input, target)
     away = input - target
     near = hardtanh(away, -delta, delta)  # bends at 0, and neither at delta nor beyond
@@ -347,6 +349,12 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
     if p not in (1, 2):
         raise ValueError(f"p={p} is neither 1 nor 2: give one of them")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
+    input = input.reshape(1) if not input.ndim else input
+    if weight is not None and weight.shape != input.shape[-1:]:
+        raise ValueError(f"weight has shape {list(weight.shape)}: give a number for each of the classes")
+    target = target.reshape(()) if input.ndim == 1 and target.shape == (1,) else target
     d, hit = _hits(input, target)
     place = _place(target, input.shape[d], "multi_margin_loss")
     right = _own(input, target, place, dim=d)
@@ -364,8 +372,10 @@ def multilabel_margin_loss(input, target, reduction: str = "mean"):
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
     """
-    if input.shape != target.shape or input.ndim not in (1, 2) or not target.dtype.is_int:
-        raise ValueError("input and integer target need one shape of 1 or 2 dims")
+    if input.shape != target.shape or input.ndim > 2 or not target.dtype.is_int:
+        raise ValueError("input and integer target need one shape of at most 2 dims")
+    if not input.ndim:
+        input, target = input.reshape(1), target.reshape(1)
     n = input.shape[-1]
     listed = (target < 0).cumsum(-1) == 0
     place = _place((target == -1).where(0, target), n, "multilabel_margin_loss")
@@ -376,6 +386,11 @@ def multilabel_margin_loss(input, target, reduction: str = "mean"):
     counted = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
     loss = counted.where(short, 0.0).sum((-2, -1)) * (1 / max(n, 1))
     return _reduce(unknown.where(nan, loss), reduction)
+
+
+def _is_margin(margin: float) -> None:
+    if margin <= 0:
+        raise ValueError(f"margin={margin} is not above 0: the far pair has to be farther than the near one")
 
 
 @composed
@@ -390,6 +405,7 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ):
     """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
+    _is_margin(margin)
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     far = far.minimum(distance(positive, negative)) if swap else far
@@ -408,6 +424,7 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ):
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
+    _is_margin(margin)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
     return _reduce(_short(near - far + margin), reduction)

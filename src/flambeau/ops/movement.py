@@ -186,6 +186,8 @@ class Movement(Family):
         """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
         dim = normal_dim(dim, self.ndim)
         n = self.shape[dim]
+        if not -n <= start <= n:
+            raise IndexError(f"start={start} is not in {-n} to {n}: give one of these places")
         start = start + n if start < 0 else start
         if not 0 <= start <= start + length <= n:
             raise ValueError(f"{start} to {start + length} is not inside 0 to {n}")

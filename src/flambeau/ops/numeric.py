@@ -142,6 +142,8 @@ class Numeric(Family):
     @composed
     def isclose(self, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False):
         """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+        if rtol < 0 or atol < 0:
+            raise ValueError(f"rtol={rtol} and atol={atol} are distances: give numbers from 0")
         x, y = as_float(self), as_float(other)
         near = x.isfinite() & y.isfinite() & ((x - y).abs() <= y.abs() * rtol + atol)
         near = near | (self == other)

@@ -116,6 +116,7 @@ def _corrected(dim, unbiased, correction):
     """(dim, correction) of PyTorch's older forms var(unbiased) and var(dim, unbiased) too."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    correction = 1 if correction is None else correction
     return integers(dim, "dim"), correction if unbiased is None else int(unbiased)
 
 
@@ -211,7 +212,9 @@ class Reduce(Family):
         return self.amin() if dim is None else _with_index(self, dim, keepdim, "amin")
 
     @composed
-    def var(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+    def var(
+        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
+    ):
         """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
         dim, correction = _corrected(dim, unbiased, correction)
         dims = reduced_dims(dim, self.ndim)
@@ -227,19 +230,25 @@ class Reduce(Family):
         return _result(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
 
     @composed
-    def std(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+    def std(
+        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
+    ):
         """Standard deviation, the root of var. [..., n, ...] -> [...]"""
         x, dtype = in_float32(self)
         return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype.real)
 
     @composed
-    def var_mean(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+    def var_mean(
+        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
+    ):
         """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
         where = dim if not isinstance(dim, bool) else None
         return self.var(dim, unbiased, keepdim, correction=correction), self.mean(where, keepdim)
 
     @composed
-    def std_mean(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+    def std_mean(
+        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
+    ):
         """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
         where = dim if not isinstance(dim, bool) else None
         return self.std(dim, unbiased, keepdim, correction=correction), self.mean(where, keepdim)

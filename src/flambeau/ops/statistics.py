@@ -116,6 +116,8 @@ def gradient(input, *, spacing: Any = 1, dim=None, edge_order: int = 1):
     spacing = 1 if spacing is None else spacing
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [normal_dim(d, input.ndim) for d in dims]
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"dim={dim} names a dim twice: name each once")
     steps = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
     if len(steps) != len(dims) or edge_order not in (1, 2):
         raise ValueError(f"needs a spacing for each of {len(dims)} dims, and edge_order 1 or 2")

@@ -33,6 +33,10 @@ def _typed(window):
 
     @wraps(window)
     def typed(*args, dtype=None, requires_grad: bool = False, **kw):
+        if dtype is not None and dt.as_dtype(dtype) not in dt.FLOATS:
+            raise ValueError(
+                f"dtype={dt.as_dtype(dtype).name}: a window is of floats: give one of their dtypes"
+            )
         return finished(window(*args, **kw), dtype, requires_grad)
 
     shown = signature(window)
@@ -156,7 +160,7 @@ def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bo
 def signal_windows_cosine(M: int, *, sym: bool = True, device=None):
     """The arch of a sine. -> [M]"""
     k, _ = _places(M, not sym, device)
-    return ((k + 0.5) * (pi / (M if sym or M == 1 else M + 1))).sin()
+    return ((k + 0.5) * (pi / max(M if sym or M == 1 else M + 1, 1))).sin()
 
 
 # --- short-time transforms ---

@@ -2,6 +2,7 @@
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
+from ...core.modes import no_grad
 from ..reduce import in_float32
 from .indices import as_index, placed, slices
 
@@ -40,10 +41,35 @@ def by_frequency(weight, input):
     return _shared_gradient(weight, (1 / count.clamp(min=1.0)).unsqueeze(1))
 
 
+def shorten(input, weight, longest: float, p: float) -> None:
+    """Give the rows of weight that input names a p-norm of at most `longest`, without gradients."""
+    with no_grad():
+        table = weight.detach()
+        size = table.norm(p, 1, True)
+        named = type(weight).zeros(weight.shape[0], dtype=dt.bool_, device=weight.device)
+        named = named.index_fill(0, input.reshape(-1), True).unsqueeze(1)
+        weight.assign_(table * (named & (size > longest)).where(longest / (size + 1e-7), 1.0))
+
+
 @composed
-def embedding(input, weight, padding_idx: int | None = None):
-    """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
+def embedding(
+    input,
+    weight,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+):
+    """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]
+
+    max_norm: rows that are used and longer, by norm_type, are shortened in weight. scale_grad_by_freq: the
+    gradient of a row is divided by how often input names it. sparse: without effect, gradients are dense.
+    """
     _check(input, weight)
+    if max_norm is not None:
+        shorten(input, weight, max_norm, norm_type)
+    weight = by_frequency(weight, input) if scale_grad_by_freq else weight
     return _rows(input, weight, _row_of(padding_idx, weight), "embedding")
 
 
@@ -97,8 +123,11 @@ def embedding_bag(
     input,
     weight,
     offsets=None,
-    *,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
     mode: str = "mean",
+    sparse: bool = False,
     per_sample_weights=None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
@@ -107,8 +136,13 @@ def embedding_bag(
 
     Bags are the rows of input, or run from each offset to the next. per_sample_weights (mode "sum") multiply
     the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]
+
+    max_norm, norm_type, scale_grad_by_freq, sparse: as embedding takes them.
     """
     _check(input, weight)
+    if max_norm is not None:
+        shorten(input, weight, max_norm, norm_type)
+    weight = by_frequency(weight, input) if scale_grad_by_freq else weight
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"mode={mode!r} is unknown: use 'sum', 'mean' or 'max'")
     if (input.ndim, offsets is None) not in ((2, True), (1, False)):

@@ -208,7 +208,8 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
 
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
-    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n.
+    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n
+    (but for gelsy).
     """
     a, b = lu.matrices(A, complex_too=True), as_float(B)
     a, b = lu.host.same(a, b) if lu.is_complex(a, b) else (a, b)
@@ -218,7 +219,7 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     a, b = lf.batched(a, b)
     m, n = a.shape[-2:]
     empty = lf.zeros(a, 0)
-    rank, values = empty.int(), empty
+    rank, values = empty.to(dt.int64), empty
     if driver in (None, "gels"):
         x = _by_qr(a, b)
     elif driver in ("gelsy", "gelsd", "gelss"):
@@ -228,5 +229,5 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
         values = linalg_svdvals(a) if driver != "gelsy" else empty
     else:
         raise ValueError(f"driver {driver!r} is not 'gels', 'gelsy', 'gelsd' or 'gelss'")
-    residuals = ((a @ x - b).abs() ** 2).sum(-2) if m > n else empty
+    residuals = ((a @ x - b).abs() ** 2).sum(-2) if m > n and driver != "gelsy" else empty
     return LeastSquares(x.squeeze(-1) if vector else x, residuals, rank, values)

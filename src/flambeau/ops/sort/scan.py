@@ -290,6 +290,8 @@ class Scan(Family):
         d, x = normal_dim(dim, self.ndim), self
         if not x.ndim:
             raise ValueError("takes at least 1 dim: got a scalar")
+        if n == 0:
+            return x
         ends = [part for part in (prepend, self, append) if part is not None]
         x = cat(ends, d) if len(ends) > 1 else x
         for _ in range(min(n, x.shape[d])):

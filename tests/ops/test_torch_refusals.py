@@ -1,0 +1,71 @@
+"""Arguments and refusals that PyTorch's database of operations has found to differ (ops/test_opinfo.py)."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+
+F = fb.nn.functional
+
+
+def cpu(data, **kwargs):
+    return fb.tensor(data, device="cpu", **kwargs)
+
+
+X = cpu([1.0, 2.0, 4.0])
+# what is computed, and its value by hand
+VALUES = {
+    "correction=None is 1": (lambda: fb.var_mean(X, correction=None)[0], 7 / 3),
+    "n=0 joins nothing": (lambda: fb.diff(X, n=0, prepend=X), [1.0, 2.0, 4.0]),
+    "parts broadcast": (lambda: fb.complex(X, cpu(0.5)), [1 + 0.5j, 2 + 0.5j, 4 + 0.5j]),
+    "a vector times a vector": (lambda: X.__rmatmul__(X), 21.0),
+    "__rdiv__": (lambda: X.__rdiv__(4.0), [4.0, 2.0, 1.0]),
+    "conj_physical_": (lambda: cpu([1 + 2j]).conj_physical_(), [1 - 2j]),
+    "one class, no batch": (lambda: F.multi_margin_loss(cpu(3.0), cpu(0)), 0.0),
+    "one label, no batch": (lambda: F.multilabel_margin_loss(cpu(3.0), cpu(0)), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_value(name):
+    compute, value = VALUES[name]
+    np.testing.assert_allclose(compute().numpy(), value, rtol=1e-6)
+
+
+REFUSED = {
+    "complex of integers": (lambda: fb.complex(cpu([1]), cpu([1])), RuntimeError),
+    "gradient of a dim twice": (lambda: fb.gradient(fb.ones(3, 3, device="cpu"), dim=[1, 1]), RuntimeError),
+    "hardtanh's bounds": (lambda: F.hardtanh(X, 0.5, -0.5), ValueError),
+    "isclose's rtol": (lambda: fb.isclose(X, X, rtol=-0.4), RuntimeError),
+    "eye's sizes": (lambda: fb.eye(0, -3, device="cpu"), RuntimeError),
+    "huber_loss's delta": (lambda: F.huber_loss(X, X, delta=0), RuntimeError),
+    "triplet_margin_loss's margin": (lambda: F.triplet_margin_loss(X, X, X, margin=-1.0), ValueError),
+    "unbind of no dims": (lambda: fb.unbind(cpu(1.0), 0), IndexError),
+    "multi_margin_loss's reduction": (lambda: F.multi_margin_loss(X, cpu(0), reduction="abc"), ValueError),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    compute, kind = REFUSED[name]
+    with pytest.raises(kind):
+        compute()
+
+
+def test_gelsy_gives_no_residuals():
+    a = fb.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], device="cpu")
+    assert fb.linalg.lstsq(a, a, driver="gelsy").residuals.shape == (0,)
+    assert fb.linalg.lstsq(a, a, driver="gelsd").residuals.shape == (2,)
+
+
+def test_max_norm_shortens_the_rows_that_are_used():
+    table = cpu([[3.0, 4.0], [6.0, 8.0], [0.3, 0.4]])
+    rows = F.embedding(cpu([0, 2]), table, max_norm=1.0)
+    np.testing.assert_allclose(rows.numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-5)
+    np.testing.assert_allclose(table.numpy(), [[0.6, 0.8], [6.0, 8.0], [0.3, 0.4]], rtol=1e-5)
+
+
+def test_gradients_by_frequency():
+    table = fb.ones(2, 1, device="cpu").requires_grad_()
+    grads = F.embedding(cpu([0, 0, 0, 1]), table, scale_grad_by_freq=True).sum().backward()
+    np.testing.assert_allclose(grads[table].numpy(), [[1.0], [1.0]])
