@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import numpy as np  # noqa: E402
+from helpers import opinfo  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
@@ -156,7 +157,20 @@ def coverage() -> str:
         command=COMMAND, count=len(table), graded=graded, internal=len(ROWS) - len(table),
         beyond=sum(name not in burn for name in table),
     )  # fmt: skip
-    return "\n".join([head, *lines, "", BURN, *burn_lines(), ""])
+    return "\n".join([head, *lines, "", *opinfo_lines(), BURN, *burn_lines(), ""])
+
+
+def opinfo_lines() -> list[str]:
+    """What of PyTorch's database of operations differs here, and why."""
+    table = opinfo.table()
+    rows = [
+        f"| {OPINFO_KINDS[kind]} | {why} | {', '.join(f'`{name}`' for name in sorted(names))} |"
+        for kind, why, names in table.reasons
+    ]
+    head = OPINFO.format(
+        count=table.operations, passed=table.operations - len(table.names), differ=len(table.names)
+    )
+    return [head, *rows, ""]
 
 
 def burn_lines() -> list[str]:
@@ -192,6 +206,22 @@ differences.
 
 | operation | in | gradient | dtypes | runs | torch | NumPy | Burn |
 |---|---|---|---|---|---|---|---|"""
+OPINFO_KINDS = {
+    "ABSENT": "not here", "RAISED": "refused here", "ACCEPTED": "refused by PyTorch alone",
+    "CLASS": "another exception", "WRONG": "another value",
+}  # fmt: skip
+OPINFO = """\
+## PyTorch's database of operations
+
+PyTorch tests itself by a database of {count} operations with sample inputs and wrong calls (`op_db` of
+2.13). `tests/ops/test_opinfo.py` runs them on ours in float32, int64, bool and complex64: values, dtypes,
+shapes, gradients, methods, writes in place, strided inputs, and what has to raise. {passed} agree in all of
+that; {differ} differ as follows. Three rules hold everywhere and are in no row: what PyTorch gives in
+float64 is float32 where a device has no float64, a number may stand in the place of a tensor, and there is
+one layout of memory (`memory_format` and `layout` change nothing).
+
+| what differs | why | operations |
+|---|---|---|"""
 BURN = """\
 ## For Burn's users
 

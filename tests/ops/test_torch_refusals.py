@@ -40,6 +40,9 @@ REFUSED = {
     "eye's sizes": (lambda: fb.eye(0, -3, device="cpu"), RuntimeError),
     "huber_loss's delta": (lambda: F.huber_loss(X, X, delta=0), RuntimeError),
     "triplet_margin_loss's margin": (lambda: F.triplet_margin_loss(X, X, X, margin=-1.0), ValueError),
+    "t of 3 dims": (lambda: fb.t(fb.ones(1, 1, 1, device="cpu")), RuntimeError),
+    "roll of no dims": (lambda: fb.roll(cpu(1.0), 0, 0), IndexError),
+    "renorm of a vector": (lambda: fb.renorm(X, 1, 0, 1.0), RuntimeError),
     "unbind of no dims": (lambda: fb.unbind(cpu(1.0), 0), IndexError),
     "multi_margin_loss's reduction": (lambda: F.multi_margin_loss(X, cpu(0), reduction="abc"), ValueError),
 }

@@ -6,6 +6,7 @@ from ..core.declare import composed, kernel
 from ..core.node import describe
 from ..core.op import Family
 from ..core.shape import Window, normal_dim, normal_dims, sizes_of
+from ..errors import ValueError
 
 
 def _dtype(d, **_):

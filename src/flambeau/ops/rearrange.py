@@ -95,6 +95,8 @@ class Rearrange(Family):
         shifts, dims = _dims(shifts), _dims(dims)
         if len(shifts) != len(dims):
             raise ValueError(f"{len(shifts)} shifts for {len(dims)} dims: give one for each")
+        if dims and not self.ndim:
+            raise IndexError(f"dims={tuple(dims)}: a 0-d tensor has no dim: leave dims out")
         x = self
         for shift, dim in zip(shifts, dims, strict=True):
             d = normal_dim(dim, x.ndim)

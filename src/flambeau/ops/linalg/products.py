@@ -170,6 +170,8 @@ class Linalg(Family):
         """
         if not p > 0 or not maxnorm >= 0:
             raise ValueError(f"p={p} is not above 0, or maxnorm={maxnorm} below 0: give others")
+        if self.ndim < 2:
+            raise ValueError(f"takes at least 2 dims, not {self.ndim}: scale by linalg.vector_norm")
         d = normal_dim(dim, self.ndim)
         x, dtype = in_float32(self)
         size = linalg_vector_norm(x, p, tuple(e for e in range(self.ndim) if e != d), True)
