@@ -177,7 +177,7 @@ def test_normal_numbers_of_a_dtype(host):
         assert x.dtype is dtype and abs(x.mean().item() - 2) < 0.2
     with pytest.raises(TypeError) as e:
         fb.normal(0.0, 1.0, (3,), dtype=fb.int32)
-    rule = "dtype=flambeau.int32 has no fractions: give a float dtype"
+    rule = "dtype=int32 has no fractions: give a float dtype"
     assert str(e.value).endswith(rule)
 
 
