@@ -18,6 +18,19 @@ def seeded():
     fb.manual_seed(11)
 
 
+@pytest.mark.parametrize("size", [3, np.int64(3), fb.tensor(3, device="cpu"), [3], (np.int64(3),)])
+def test_an_integer_of_any_kind_is_a_sample_shape(size):
+    for drawn in (
+        d.Normal(t(0.0), t(1.0)).sample(size),
+        d.Categorical(t(0.5, 0.5)).sample(size).unsqueeze(-1),
+        d.Multinomial(2, t(1.0)).sample(size),
+        d.LKJCholesky(2, t(1.0)).sample(size)[..., 0, :1, 0],
+    ):
+        assert drawn.shape == (3, 1)
+    with pytest.raises(TypeError, match="sample_shape must be an integer, not 1.5"):
+        d.Normal(t(0.0), t(1.0)).sample(1.5)
+
+
 BY_CDF = {
     "Normal": lambda: d.Normal(t(0.5), t(2.0)),
     "Laplace": lambda: d.Laplace(t(0.5), t(2.0)),

@@ -9,7 +9,7 @@ from ..ops.random import exponential_bits, gumbel_bits, open_bits
 from ..tensor import Tensor
 from . import constraints
 from .constraints import dependent_property
-from .distribution import Distribution, ExponentialFamily, one_of, tensors_of
+from .distribution import Distribution, ExponentialFamily, lead, one_of, tensors_of
 from .gamma import log_gamma_draw
 
 real, positive, unit = constraints.real, constraints.positive, constraints.unit_interval
@@ -296,7 +296,7 @@ class _Classes(Distribution):
 
     def _drawn(self, sample_shape: Any):
         """Indices, by the largest of log-probability and Gumbel noise."""
-        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        n = lead(sample_shape)
         shape = (*n, *self.batch_shape, self._num_events)
         logs = self._logits if "logits" in self._params else self._probs.log()
         return (logs + gumbel_bits(shape, logs.device)).argmax(-1)
@@ -446,7 +446,7 @@ class Multinomial(Distribution):
         return self.total_count * self.probs * (1 - self.probs)
 
     def _draw(self, sample_shape: Any):
-        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        n = lead(sample_shape)
         places = self._categorical.sample((self.total_count, *n))
         return COMPOSED["one_hot"](places, self.event_shape[0]).sum(0).to(self.probs.dtype)
 

@@ -6,6 +6,7 @@ from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.shape import broadcast
+from ..core.sizes import integers
 from ..runtime.state import thread
 from ..tensor import Tensor, tensor
 from . import constraints
@@ -20,6 +21,12 @@ def tensors_of(given: dict[str, Any]) -> dict[str, Tensor]:
         t = value if isinstance(value, Tensor) else tensor(value, device=device)
         made[name] = t if t.dtype.is_float else t.float()
     return made
+
+
+def lead(sample_shape: Any) -> tuple[int, ...]:
+    """The dims before those of a batch; an integer is one dim. TypeError where one is no integer."""
+    sizes = integers(sample_shape, "sample_shape")
+    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
 
 class Distribution:
@@ -122,8 +129,7 @@ class Distribution:
         """What else an expanded copy needs: distributions made of others."""
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
-        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-        return (*n, *self.batch_shape, *self.event_shape)
+        return (*lead(sample_shape), *self.batch_shape, *self.event_shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, through which no gradient flows. -> [*sample_shape, *batch_shape, *event_shape]"""

@@ -9,7 +9,7 @@ from ..core.shape import broadcast
 from ..ops.random import normal_bits
 from ..tensor import Tensor, tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, one_of, tensors_of
+from .distribution import Distribution, ExponentialFamily, lead, one_of, tensors_of
 from .gamma import Beta, log_gamma_draw
 
 cholesky, triangular = COMPOSED["linalg_cholesky"], COMPOSED["linalg_solve_triangular"]
@@ -298,7 +298,7 @@ class LKJCholesky(Distribution):
 
     def _draw(self, sample_shape: Any):
         """The onion: rows of a random length, in a random direction."""
-        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        n = lead(sample_shape)
         p, device = self.dim, self.concentration.device
         step = Tensor.arange(p - 1, dtype=dt.int32, device=device).float()
         a, b = 0.5 * (step + 1), self.concentration.unsqueeze(-1) + 0.5 * (p - 2) - 0.5 * step
