@@ -12,7 +12,7 @@ from ..core.files import LEFT
 from ..core.node import Node, next_serial
 from ..device import get_device
 from ..device.seam import Device
-from ..errors import FlambeauError
+from ..errors import WRONG_CALL, FlambeauError
 from ..io.safetensors import save_file, write_bytes
 from ..kernels.ir import Shader
 from ..runtime import run
@@ -118,7 +118,8 @@ def _sketched(fn, specs, batches: list[int], device: Device, weights: Weights):
                 made.append(sketch(graph, kind, weights))
         except (FlambeauError, ValueError, TypeError, IndexError) as e:
             at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
-            known = type(e) if type(e) in (ValueError, TypeError, IndexError) else FlambeauError
+            kinds = [kind for python, kind in WRONG_CALL.items() if isinstance(e, python)]
+            known = kinds[0] if kinds else FlambeauError
             raise known(f"save_program({at}): {str(e).removeprefix('save_program: ')}") from e
     assert first is not None
     return first[0], sketches
