@@ -40,6 +40,9 @@ RUNS = {
 }  # fmt: skip
 QUIET = {"elementwise", "movement", "source", "leaf", "composite", "gather"}  # need no kernel of their own
 
+# functions that take an op's arguments in several ways, and then call it
+CALLERS = {functions.where: OPS["where"], fb.Tensor.where: OPS["where"]}
+
 
 def spaces() -> dict[str, dict[str, Any]]:
     """Each namespace's operations by name."""
@@ -49,6 +52,7 @@ def spaces() -> dict[str, dict[str, Any]]:
         for name in vars(family)
         if not name.startswith("_")
     }
+    tensor["where"] = fb.Tensor.where
     return {
         "fb": {name: getattr(functions, name) for name in functions.__all__},
         "Tensor": tensor,
@@ -70,7 +74,8 @@ def public() -> dict[str, tuple[Any, dict[str, list[str]]]]:
     """Table name: (entry, its names in each namespace) of every public operation."""
     found: dict[str, tuple[Any, dict[str, list[str]]]] = {}
     for space, members in spaces().items():
-        for name, entry in members.items():
+        for name, function in members.items():
+            entry = CALLERS.get(function, function)
             own = name_of(entry)
             if own:
                 found.setdefault(own, (entry, {}))[1].setdefault(space, []).append(name)
