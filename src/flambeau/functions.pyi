@@ -836,9 +836,10 @@ def bucketize(
     Raises ValueError where boundaries have not 1 dim."""
 
 def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
-    """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]
+    """Every choice of one element of each vector, the last fastest; of one vector itself.
+    [a], [b] -> [a * b, 2]
 
-    Raises ValueError where one has more than 1 dim."""
+    Raises ValueError where one has not 1 dim."""
 
 def cast(input: Tensor, to: DType | type[Any] | str) -> Tensor:
     """The same values in another dtype; floats become integers towards 0. [...] -> [...]
@@ -2652,7 +2653,8 @@ def remainder(input: Tensor | _float | HostScalar, other: Tensor | _float | Host
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
     """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-    ValueError where p is not above 0, or maxnorm is below 0; IndexError where there is no such dim."""
+    ValueError where p is not above 0, maxnorm is below 0, or the tensor has fewer than two dims;
+    IndexError where there is no such dim."""
 
 def repeat(input: Tensor, *repeats: _int | Sequence[_int]) -> Tensor:
     """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]

@@ -255,7 +255,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
     [n, k], [k, m], ... -> [n, m]
 
-    Raises ValueError where there is no tensor, or one between the ends has not 2 dims."""
+    Raises ValueError where there are fewer than two tensors, or one between the ends has not 2 dims."""
 
 def norm(
     A: Tensor,

@@ -1580,7 +1580,8 @@ class Tensor:
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-        ValueError where p is not above 0, or maxnorm is below 0; IndexError where there is no such dim."""
+        ValueError where p is not above 0, maxnorm is below 0, or the tensor has fewer than two dims;
+        IndexError where there is no such dim."""
     def det(self) -> Tensor:
         """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 

@@ -242,6 +242,14 @@ def test_norms_of_long_rows_beside_a_large_mean(n, kernels):
         np.testing.assert_allclose(slopes, rest / spread, atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [3, 16384])
+def test_norms_whose_variance_overflows_are_nan(n, kernels):
+    """As in PyTorch: the root of an infinite variance would make all values 0."""
+    x = fb.tensor(np.resize(np.float32([1e30, -1e30, 3e30]), (1, 2, n)), device=kernels)
+    for y in (F.layer_norm(x, (n,)), F.group_norm(x, 2), F.instance_norm(x)):
+        assert np.isnan(y.numpy()).all()
+
+
 def test_covariances_beside_a_large_mean(kernels):
     rng = np.random.default_rng(4)
     data = (rng.normal(size=(3, 5000)) + 1e6).astype("f4")

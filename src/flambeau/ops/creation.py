@@ -233,7 +233,10 @@ def meshgrid(*tensors, indexing: str = "ij"):
 
 @composed
 def cartesian_prod(*tensors):
-    """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]"""
+    """Every choice of one element of each vector, the last fastest; of one vector itself.
+    [a], [b] -> [a * b, 2]"""
+    if any(t.ndim != 1 for t in tensors):
+        raise ValueError("takes vectors: flatten them")
     if len(tensors) == 1:
         return tensors[0]
     return _op.COMPOSED["stack"]([t.reshape(-1) for t in meshgrid(*tensors)], -1)

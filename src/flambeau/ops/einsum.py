@@ -265,6 +265,8 @@ def chain_matmul(*matrices):
 def linalg_multi_dot(tensors):
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
     [n, k], [k, m], ... -> [n, m]"""
+    if len(tensors) < 2:
+        raise ValueError(f"takes two tensors or more, not {len(tensors)}: give others")
     return _chain(list(tensors))
 
 

@@ -216,9 +216,11 @@ class Movement(Family):
     @composed
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
         """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+        a, b = normal_dim(start_dim, self.ndim), normal_dim(end_dim, self.ndim)
         if self.ndim == 0:
             return self.reshape(1)
-        a, b = normal_dim(start_dim, self.ndim), normal_dim(end_dim, self.ndim)
+        if a > b:
+            raise ValueError(f"start_dim {start_dim} comes after end_dim {end_dim}: swap them")
         return self.reshape(*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :])
 
     @composed

@@ -311,13 +311,14 @@ def _variance(x, *, dims, share):
 
 def standardized(x, dims, eps: float):
     """x less its mean, over the root of its variance and eps. Beside a large mean its rounding is no small
-    part of what is left: of long rows, whose sums are the least exact, that is taken out as well."""
+    part of what is left: of long rows, whose sums are the least exact, that is taken out as well. A variance
+    that overflows gives NaN, as in PyTorch: by an infinite one all values would be 0."""
     away = x - x.mean(dims, keepdim=True)
     var = (away * away).mean(dims, keepdim=True)
     if prod(x.shape[d] for d in dims) >= LONG:
         lost = away.detach().mean(dims, keepdim=True)
         away, var = away - lost, (var - lost * lost).relu()
-    return away * (var + eps).rsqrt()
+    return away * var.isinf().where(float("nan"), (var + eps).rsqrt())
 
 
 @composite(grad=lambda g, y, x: [(y == 0).where(0.0, g) / ((y == 0).where(1.0, y) * 2)])
@@ -363,6 +364,7 @@ def _first(x, dim, keepdim, extreme):
 
 
 def _with_index(x, dim, keepdim, extreme):
+    dim = integers(dim, "dim", may_be_several=False)
     index = _first(x, dim, True, extreme)
     values = picked(x, dim, index) if x.ndim else x
     d = (normal_dim(dim, x.ndim),)

@@ -252,11 +252,12 @@ class Special(Family):
     @composed
     def polygamma(self, n: Any = None):
         """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
-        x, n = (self, n) if hasattr(self, "node") else (n, self)  # as polygamma(n, x) first
+        if not hasattr(self, "node") or (hasattr(n, "node") and not self.ndim and self.dtype.kind in "iu"):
+            self, n = n, self  # of polygamma(n, x), whose n may be a 0-d tensor
         n = integers(n, "n", may_be_several=False)
         if n is None or n < 0:
             raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
-        x, dtype = in_float32(x)
+        x, dtype = in_float32(self)
         return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)
 
     @composed

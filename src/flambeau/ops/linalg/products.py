@@ -166,7 +166,8 @@ class Linalg(Family):
     def renorm(self, p: float, dim: int, maxnorm: float):
         """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-        ValueError where p is not above 0, or maxnorm is below 0; IndexError where there is no such dim.
+        ValueError where p is not above 0, maxnorm is below 0, or the tensor has fewer than two dims;
+        IndexError where there is no such dim.
         """
         if not p > 0 or not maxnorm >= 0:
             raise ValueError(f"p={p} is not above 0, or maxnorm={maxnorm} below 0: give others")

@@ -92,6 +92,7 @@ class Histogram(Family):
         """
         if bins < 1:
             raise ValueError(f"bins={bins} is not above 0")
+        min, max = _number(min), _number(max)
         if max < min:
             raise ValueError(f"max={max} is below min={min}")
         x = as_float(self.detach()).reshape(-1)
@@ -195,6 +196,11 @@ def counts(x, bins: int):
     return x.reshape(-1)._count(bins) if bins else type(x).zeros(0, dtype=dt.int32, device=x.device)
 
 
+def _number(end) -> float:
+    """An end of a range, which one read takes where it is a tensor of one number."""
+    return end.item() if hasattr(end, "node") else end
+
+
 def _range(x, low, high, wide: float):
     """The ends of a range, those of the elements where both are equal; moved by `wide` where those are."""
     if not (isfinite(low) and isfinite(high)):
@@ -215,9 +221,9 @@ def _edges(x, bins: Any, given):
     bins = integers(bins, "bins", may_be_several=False)
     if bins < 1:
         raise ValueError(f"bins={bins} is not above 0")
-    if given is not None and given[1] < given[0]:
-        raise ValueError(f"range={tuple(given)} ends before it begins")
-    low, high = given or (0, 0 if x.shape[0] else 1)
+    low, high = map(_number, given or (0, 0 if x.shape[0] else 1))
+    if high < low:
+        raise ValueError(f"range={(low, high)} ends before it begins")
     low, high = _range(x, low, high, 0.5)
     step = type(x).arange(bins + 1, dtype=dt.int32, device=x.device).float()
     return (step == bins).where(high, low + step * ((high - low) / bins))
