@@ -65,6 +65,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     assert fields["Requires-Python"] == ">=3.11"
     assert set(fields.get_all("Provides-Extra")) == {
         "arrays",
+        "clients",
         "data",
         "dawn",
         "dev",
