@@ -1996,7 +1996,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float | HostScalar
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The elements where mask is true replaced by those of source in order.
 
-    A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]"""
+    A source that is too short raises IndexError at the next read, an empty one ValueError.
+    [...], [...], [m] -> [...]"""
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]

@@ -952,7 +952,8 @@ class Tensor:
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """The elements where mask is true replaced by those of source in order.
 
-        A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]"""
+        A source that is too short raises IndexError at the next read, an empty one ValueError.
+        [...], [...], [m] -> [...]"""
     def __getitem__(self, key: Any) -> Tensor:
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 

@@ -63,6 +63,7 @@ NAMES = (
     "histc",
     "quantile",
     "repeat_interleave",
+    "masked_scatter",
 )
 TEXTS = {  # of what is no index: {size} is the largest value that may be, and one
     "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
@@ -90,6 +91,7 @@ VALUES = {  # of values that are out of their range
     "histc": "histogram: the range of the elements is not finite: give another",
     "quantile": "quantile: an element of q is below 0, above 1 or NaN: give shares",
     "repeat_interleave": "repeat_interleave: one of repeats is negative: give counts from 0",
+    "masked_scatter": "masked_scatter: an element of mask is true, but source is empty: give one as long",
     "poisson": "poisson: a rate is negative or NaN: give rates from 0",
 }
 ADVICE = "call it inside debug.check_indices() to see the line"

@@ -12,7 +12,7 @@ from ...core.op import Family
 from ...core.shape import broadcast, normal_dim
 from ..elementwise import choose
 from .getitem import cut, parse, pick
-from .indices import as_index, as_places, nd_places, placed, slices
+from .indices import as_index, as_places, nd_places, placed, slices, valid
 
 NN = ("one_hot",)
 
@@ -113,11 +113,14 @@ class Indexing(Family):
     def masked_scatter(self, mask, source):
         """The elements where mask is true replaced by those of source in order.
 
-        A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]
+        A source that is too short raises IndexError at the next read, an empty one ValueError.
+        [...], [...], [m] -> [...]
         """
         x, mask = _broadcast(self, mask)
-        if source.dtype is not x.dtype or not source.numel():
-            raise TypeError(f"source must be of {x.dtype.short} and not empty: cast one of them")
+        if source.dtype is not x.dtype:
+            raise TypeError(f"source must be of {x.dtype.short}: cast one of them")
+        if not source.numel():
+            return valid(x, mask, "masked_scatter")
         # before the first of them there is none yet: held inside, for the gradient's sake
         place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
         place = placed(place, source.numel(), "inside", "source")
