@@ -30,7 +30,7 @@ from .bindings import Placeholder
 from .check import difference, signature, undo
 from .guards import DRAWS, Watch
 from .observers import Listener
-from .program import Program, parts_of
+from .program import Moves, Program, parts_of
 from .recorder import ASSIGNED, Recorder, held
 
 PROGRAMS_KEPT = 16  # of one function, by arguments
@@ -114,7 +114,7 @@ class Recordings:
         if out is not NONE:
             device.keep_pace()
             return out
-        if program is not None:  # it reads its argument after it assigned to that, perhaps
+        if program is not None:  # it reads its argument after it assigned to that, perhaps, or is in use
             return self.fn(*args, **kw)
         if not _recording.acquire(blocking=False):  # two at a time would take what the other makes for theirs
             if not _recording.acquire(timeout=PATIENCE):  # it may wait for this very call
@@ -128,8 +128,9 @@ class Recordings:
 
     def _replayed(self, program: Program, arguments: "Arguments") -> Any:
         """The result of a program that serves, checked first where that is due; NONE where it assigns to an
-        argument. The caller holds the device's lock."""
-        if program.assigns_to(arguments.tensors):
+        argument, or where a signal's handler calls it inside of its replay. The caller holds the device's
+        lock."""
+        if program.is_playing or program.assigns_to(arguments.tensors):
             return NONE
         program.calls += 1
         if program.calls >= program.due:
@@ -419,9 +420,19 @@ class Call:
 
     def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Outcome:
         parts, news = (self.outputs, self.rebuild), [ref(t.node) for t, _ in self.recorder.before]
-        program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
-        program.signature = told
-        out = program.play(self.arguments.nodes, [])
+        buffers = [(n, n.buffer) for n in (*self.inputs, *self.roots)]
+        try:
+            program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
+            program.signature = told
+            out = program.play(self.arguments.nodes, Moves())
+        except BaseException:  # nothing is computed: the call changes nothing
+            for n, buffer in buffers:
+                n.buffer = buffer
+            undo(self.recorder)
+            raise
+        del buffers
+        for n in self.roots:
+            run.release(n)
         states = {id(s.tensor) for s in program.states}
         for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
             if isinstance(mine.node.buffer, Placeholder):  # whoever holds the node holds the value

@@ -56,14 +56,47 @@ class Draws:
             for source, blocks in noted.blocks.items()
         ]
 
-    def renew(self) -> None:
-        """Take the next numbers of each generator, also those that the call draws and does not use."""
+    def renew(self, taken: list[tuple[Any, int, int]]) -> None:
+        """Take the next numbers of each generator, also those that the call draws and does not use, and add
+        to `taken` the generator, where they begin and end."""
         for source, blocks, draws in self.of:
             if not blocks:
                 continue
             first = source.take(4 * blocks)
+            taken.append((source, first.block, first.block + blocks))
             for draw, begin in draws:
                 draw.words = first.at_block(first.block + begin)
+
+
+class Moves:
+    """What a replay changes of nodes and tensors once its commands are submitted. A replay that fails before
+    changes nothing."""
+
+    __slots__ = ("drawn", "left", "stays", "words")
+
+    def __init__(self) -> None:
+        self.drawn: list[tuple[Any, int, int]] = []  # a generator, begin, end
+        self.words: list[int] = []  # copies that come before the commands
+        self.left: dict[Node, Any] = {}  # old nodes that others hold: the buffers that they get
+        self.stays: list[tuple[Tensor, Any, Any]] = []  # with places and doubts
+
+    def undraw(self) -> None:
+        """Give generators back the numbers that nothing is computed of, where nobody has drawn since."""
+        for source, begin, end in self.drawn:
+            seed, offset = source.get_state()
+            if offset == end:
+                source.set_state((seed, begin))
+
+    def buffer_of(self, n: Node) -> Any:
+        """Where a node's value is after the copies."""
+        return self.left.get(n, n.buffer) if self.left else n.buffer
+
+    def leave(self, old: Node | None, place: Any, pool: Pool) -> None:
+        """Copy the value that others hold to a buffer of its own."""
+        if old is not None and self.buffer_of(old) is place:
+            self.left[old] = buffer = pool.take(place.nbytes)
+            buffer.doubt = place.doubt
+            self.words += copied(place, buffer)
 
 
 class Program:
@@ -82,6 +115,7 @@ class Program:
         self.device, self.watch, self.pool = pool.device, watch, pool
         outputs, self.rebuild = parts
         self.calls = 1  # those that it served, and that which was recorded
+        self.is_playing = False  # a signal's handler may call the function meanwhile
         self.due: float = 0  # the call that is checked next
         self.signature: dict[str, Any] = {}
         self.drawn, before = recorder.drawn, recorder.before
@@ -99,21 +133,22 @@ class Program:
         self.holds = {place.handle for _, place, _ in self.states}  # what the commands write
         for old, buffer in restored:
             old.buffer = buffer
-        for n in roots:
-            run.release(n)
         for t, place, _ in self.states:
             self._stay(t, place)
 
     def spare(self, before: list[ref[Node]]) -> None:
         """After the first play: leave the states' new values to whoever holds the nodes that they had."""
+        left: list[tuple[Node, Any]] = []
         words: list[int] = []
         for (_, place, _), old in zip(self.states, before, strict=True):
             if (node := old()) is not None:
-                node.buffer = self.device.pool.take(place.nbytes)
-                node.buffer.doubt = place.doubt
-                words += copied(place, node.buffer)
+                left.append((node, self.device.pool.take(place.nbytes)))
+                left[-1][1].doubt = place.doubt
+                words += copied(place, left[-1][1])
         if words:
             submit(self.device, (), words)
+        for node, buffer in left:
+            node.buffer = buffer
 
     def __del__(self):
         if getattr(self, "uniform", 0):
@@ -136,15 +171,17 @@ class Program:
         restored: list[tuple[Node, Any]] = []
         words: list[int] = []
         for t, old in before:
-            place = old.buffer
-            if old in asked or place.shared:
-                restored.append((old, place))
-                old.buffer = self.device.pool.take(old.nbytes)
-                old.buffer.doubt = place.doubt
-                words += copied(place, old.buffer)
-            self.states.append(State(t, old.buffer, kind_of(t.node)))
+            place = value = old.buffer
+            if old in asked or value.shared:
+                restored.append((old, value))
+                place = self.device.pool.take(old.nbytes)
+                place.doubt = value.doubt
+                words += copied(value, place)
+            self.states.append(State(t, place, kind_of(t.node)))
         if words:
             submit(self.device, (), words)
+        for (_, old), (_, place, _) in zip(before, self.states, strict=True):
+            old.buffer = place
         return restored
 
     def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Placeholder]:
@@ -242,40 +279,40 @@ class Program:
         """Whether one of the arguments is a tensor that the call assigns to."""
         return bool(self.assigned) and not self.assigned.isdisjoint(map(id, given))
 
-    def _settle_states(self) -> list[int]:
+    def _settle_states(self, moves: Moves) -> None:
         """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
         its node."""
-        words: list[int] = []
+        pool = self.device.pool
         for t, place, _ in self.states:
             if t.node.buffer is None:
                 run.realize(t)
-            buffer: Any = t.node.buffer
+            buffer: Any = moves.buffer_of(t.node)
             if buffer is not place:
-                self._leave(place.last(), place, words)
-                words += copied(buffer, place)
-                place.doubt = buffer.doubt
-                self._stay(t, place)
+                moves.leave(place.last(), place, pool)
+                moves.words += copied(buffer, place)
+                moves.stays.append((t, place, buffer.doubt))
             elif getrefcount(t.node) > HELD:
-                self._leave(t.node, place, words)
-                self._stay(t, place)
-        return words
+                moves.leave(t.node, place, pool)
+                moves.stays.append((t, place, place.doubt))
 
-    def _leave(self, old: Node | None, place: Any, words: list[int]) -> None:
-        """Move the value that others hold to a buffer of its own."""
-        if old is not None and old.buffer is place:
-            old.buffer, old.replaced = self.device.pool.take(place.nbytes), True
-            old.buffer.doubt = place.doubt
-            words += copied(place, old.buffer)
+    def _move(self, moves: Moves) -> None:
+        """Nodes and tensors as they are once the copies are submitted."""
+        moves.drawn = []
+        for old, buffer in moves.left.items():
+            old.buffer, old.replaced = buffer, True
+        for t, place, doubt in moves.stays:
+            place.doubt = doubt
+            self._stay(t, place)
 
     def _stay(self, t: Tensor, place: Any) -> None:
         """The tensor's value is in its place from now on."""
         t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
         place.last = ref(t.node)
 
-    def play(self, given: list[Node], before: list[int]) -> Any:
+    def play(self, given: list[Node], moves: Moves) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""
         device, placeholders = self.device, [0] * self.count
-        held = self._take_in(given, placeholders, before)
+        held = self._take_in(given, placeholders, moves)
         out, after = self._results_of(placeholders)
         if not self.is_compiled:
             self._await_kernels()
@@ -284,13 +321,15 @@ class Program:
         filled = tuple(placeholders)
         if self.carry:
             after += fill(self.carry, filled)
-        _, last = self.submits[-1]
-        for works, one in self.submits:
-            parts = one.prepared(device, filled)
-            if before:
-                parts, before = [before, *parts], []
-            if after and one is last:
-                parts = [*parts, after]
+        # what may fail is looked up before the first is submitted: half of a replay leaves no state
+        submits = [(works, one.prepared(device, filled)) for works, one in self.submits]
+        if after:
+            works, parts = submits[-1]
+            submits[-1] = works, [*parts, after]
+        (works, parts), *rest = submits
+        submit(device, works, *([moves.words, *parts] if moves.words else parts))
+        self._move(moves)
+        for works, parts in rest:
             submit(device, works, *parts)
         del held
         if device.faults:
@@ -312,6 +351,13 @@ class Program:
                 self.device.compiled(command.pipeline)
         self.is_compiled = True
 
+    def _put_numbers(self) -> None:
+        """Put the host's numbers, as they are now, into Params."""
+        for (source, part, wgsl), places in self.patches:
+            bits = word_of(part_of(source, part), wgsl)
+            for at in places:
+                self.params[at] = bits
+
     def _send_params(self) -> None:
         now = self.params.tobytes()
         if now != self.sent:
@@ -320,19 +366,19 @@ class Program:
                 self.device.write(self.uniform, now)
             self.sent = now
 
-    def _take_in(self, given: list[Node], filled: list[int], words: list[int]) -> list[Any]:
+    def _take_in(self, given: list[Node], filled: list[int], moves: Moves) -> list[Any]:
         """Fill the arguments' placeholders, with copies where the commands must not read what is given;
         returns the copies."""
         copies = []
         for i, n in enumerate(given):
-            placeholder, buffer = self.inputs[i], n.buffer
+            placeholder, buffer = self.inputs[i], moves.buffer_of(n)
             if buffer.handle in self.holds:
                 bound = placeholder.place or self.device.pool.take(placeholder.nbytes)
             else:
                 bound = placeholder.taken(buffer)
             if bound is not buffer:
                 copies.append(bound)
-                words += copied(buffer, bound)
+                moves.words += copied(buffer, bound)
             filled[i] = bound.handle
         return copies
 
@@ -353,14 +399,19 @@ class Program:
     def replay(self, given: list[Node]) -> Any:
         """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
         and state are this replay's."""
+        moves = Moves()
         with uninterrupted():
-            self.draws.renew()
-            words = self._settle_states()
-            for (source, part, wgsl), places in self.patches:
-                bits = word_of(part_of(source, part), wgsl)
-                for at in places:
-                    self.params[at] = bits
-            made = self.play(given, words)
+            self.is_playing = True
+            try:
+                self.draws.renew(moves.drawn)
+                self._settle_states(moves)
+                self._put_numbers()
+                made = self.play(given, moves)
+            except BaseException:
+                moves.undraw()
+                raise
+            finally:
+                self.is_playing = False
             for t, _, _ in self.states:
                 if t.link is not None:
                     spread(t, t.node)
