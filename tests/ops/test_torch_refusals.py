@@ -26,6 +26,11 @@ VALUES = {
     "polygamma of 0-d tensors": (lambda: fb.polygamma(cpu(1), cpu(1.0)), np.pi**2 / 6),
     "polygamma as a method": (lambda: cpu([1.0]).polygamma(cpu(1)), [np.pi**2 / 6]),
     "masked_scatter of nothing": (lambda: X.masked_scatter(X > 9, cpu([])), [1.0, 2.0, 4.0]),
+    "norms of empty matrices": (
+        lambda: fb.stack([fb.linalg.norm(fb.zeros(0, 0, device="cpu"), ord) for ord in (1, 2, float("inf"))]),
+        [0.0, 0.0, 0.0],
+    ),
+    "batch_norm of nothing": (lambda: F.batch_norm(cpu([]), cpu([]), cpu([])), []),
     "conj_physical_": (lambda: cpu([1 + 2j]).conj_physical_(), [1 - 2j]),
     "one class, no batch": (lambda: F.multi_margin_loss(cpu(3.0), cpu(0)), 0.0),
     "one label, no batch": (lambda: F.multilabel_margin_loss(cpu(3.0), cpu(0)), 0.0),

@@ -126,6 +126,8 @@ def batch_norm(
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("outside training running_mean and running_var are needed: give them")
+        if input.ndim < 2 and not input.numel():
+            return input.clone()
         return affine_norm(input, running_mean, running_var, weight, bias, eps)
     if input.ndim < 2 and not input.numel():
         return input.clone()

@@ -71,6 +71,11 @@ def _sizes_of(x, dtype):
     return wide.abs() if wide.dtype.is_complex else wide, dtype.real
 
 
+def _largest(sizes, dim, keepdim: bool = False):
+    """The largest of sizes, none of which is negative: 0 of none, as PyTorch's norms of matrices have it."""
+    return (sizes.amax if sizes.shape[dim] else sizes.sum)(dim, keepdim=keepdim)
+
+
 def matrix_dims(x, dim):
     dims = tuple(normal_dim(d, x.ndim) for d in dim)
     if len(dims) != 2 or dims[0] == dims[1]:
@@ -88,13 +93,13 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=
     if ord in (1, -1, float("inf"), float("-inf")):
         along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = x.abs().sum(along, keepdim=True)
-        found = (sums.amax if ord > 0 else sums.amin)(over, keepdim=True)
+        found = (_largest if ord > 0 else type(sums).amin)(sums, over, keepdim=True)
         return _kept(found, (rows, columns), keepdim).to(result.real)
     if ord not in ("nuc", 2, -2):
         raise ValueError(f"ord={ord!r} is no norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)
     values = linalg_svdvals(x.permute(*order))
-    found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    found = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
     shape = (1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
     return (found.reshape(*shape) if keepdim else found).to(result.real)
 
