@@ -156,7 +156,12 @@ export class Executor {
     this.unsettled++;
     promise.catch((error) => this.troubles.push(error)).then(() => {
       this.unsettled--;
-      while (!this.unsettled && this.line.length) this.line.shift()();
+      while (!this.unsettled && this.line.length)
+        try {
+          this.line.shift()();
+        } catch (error) { // nobody calls it: the next read tells, and what waits behind it goes on
+          this.troubles.push(error);
+        }
     });
   }
 
@@ -386,19 +391,36 @@ export class Executor {
   }
 
   run(words, watch) {
-    const ends = [];
+    let ends = [];
     try {
-      this.guarded(() => {
-        const steps = this.resolve(words, ends);
-        if (!steps.length) return;
-        const encoder = this.device.createCommandEncoder();
-        play(encoder, steps);
-        this.queue.submit([encoder.finish()]);
-      }, watch);
-      if (this.bad.size) this.spread(words, null);
+      this.tried(words, watch, ends);
     } catch (error) {
+      ends = this.endsOf(words); // also what stands behind the command that failed
       this.spread(words, error);
+    } finally {
+      this.end(ends);
     }
+  }
+
+  tried(words, watch, ends) {
+    this.guarded(() => {
+      const steps = this.resolve(words, ends);
+      if (!steps.length) return;
+      const encoder = this.device.createCommandEncoder();
+      play(encoder, steps);
+      this.queue.submit([encoder.finish()]);
+    }, watch);
+    if (this.bad.size) this.spread(words, null);
+  }
+
+  endsOf(words) {
+    const ends = [];
+    for (let i = 0; i < words.length; i += sizeOf(words, i))
+      if (words[i] > REPLAY) ends.push([words[i + NUMBER], words[i]]);
+    return ends;
+  }
+
+  end(ends) {
     for (const [number, which] of ends)
       if (which === FREE) this.free(number);
       else if (which === FORGET) this.prepared.delete(number);

@@ -238,11 +238,10 @@ class WebDevice(Caches):
         submit."""
         if len(parts) == 1 and not self._ends and isinstance(parts[0], Prepared):
             return self._told(self._replay, parts[0].number)
-        words = _joined(parts)
-        if self._ends:
-            ends, self._ends = self._ends, []
-            words += ends
+        words, ends = _joined(parts), len(self._ends)
+        words += self._ends[:ends]
         self._told(self._submit, self._words(words))
+        del self._ends[:ends]  # sent; those that came meanwhile are not
 
     def keep_pace(self) -> None:
         """Nothing: a page can't wait here."""

@@ -1,0 +1,108 @@
+"""web/executor.js by itself, in Node: what a command that fails leaves behind."""
+
+import json
+import subprocess
+
+import pytest
+
+from flambeau.core.files import web_file
+from flambeau.device import web
+from flambeau.errors import DeviceError
+from flambeau.site import node
+
+# A device that does nothing; `refusals` are the messages of kernels that do not compile, in order.
+START = """
+import { Executor, dispatch, FREE, FORGET, COPY, REPLAY, STORAGE, UNIFORM } from "./executor.mjs";
+const refusals = [], live = new Set();
+const anything = () => new Proxy(function () {}, {
+  get: (_, name) => name === "then" ? undefined : anything(), apply: () => anything(),
+});
+const device = {
+  limits: { maxStorageBufferBindingSize: 1 << 30, maxBufferSize: 1 << 30 },
+  features: new Set(), lost: new Promise(() => {}), queue: anything(), pushErrorScope() {},
+  popErrorScope: async () => null, createShaderModule: anything(), createBindGroupLayout: anything(),
+  createPipelineLayout: anything(), createBindGroup: anything(), createCommandEncoder: anything(),
+  createComputePipelineAsync: async () => {
+    if (refusals.length) throw new Error(refusals.shift());
+    return {};
+  },
+  createBuffer({ size }) {
+    const buffer = { size, destroy: () => live.delete(buffer), mapAsync: async () => {}, unmap() {},
+                     getMappedRange: (_, n) => new ArrayBuffer(n) };
+    live.add(buffer);
+    return buffer;
+  },
+};
+const executor = new Executor(device, { description: "none" });
+const words = (...list) => Uint32Array.from(list.flat());
+const settled = () => new Promise((done) => setTimeout(done, 10));
+const params = executor.alloc(2048, UNIFORM), [a, b, c] = [0, 1, 2].map(() => executor.alloc(256, STORAGE));
+const read = (handle) =>
+  executor.read(words([handle, 4])).then((bytes) => bytes.length, (error) => error.message);
+"""
+
+
+def run(tmp_path, code):
+    text = web_file("executor.js").read_text(encoding="utf-8")
+    (tmp_path / "executor.mjs").write_text(text, encoding="utf-8")
+    (tmp_path / "test.mjs").write_text(START + code, encoding="utf-8")
+    command = [node.program("node"), str(tmp_path / "test.mjs")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_what_a_failed_submit_frees_is_freed(tmp_path):
+    """The kernel does not compile; what is behind it in the list has ended all the same."""
+    code = """
+refusals.push("it is wrong");
+const pipeline = executor.pipeline("text", "bad", 1), kept = executor.prepare(words([COPY, a, b, 4]));
+const before = live.size;
+executor.submit(words(dispatch(pipeline, params, 0, [1, 1, 1], [a, b]), [FREE, c, FORGET, kept]));
+await settled();
+const freed = before - live.size;
+console.log(JSON.stringify([freed, executor.buffers.has(c), executor.prepared.size, await read(b)]));
+"""
+    assert run(tmp_path, code) == [1, False, 0, "bad: it is wrong"]
+
+
+def test_what_frees_twice_frees_once(tmp_path):
+    code = """
+for (const _ of [0, 1]) executor.submit(words([FREE, c]));
+console.log(JSON.stringify([executor.buffers.size, await read(a)]));
+"""
+    assert run(tmp_path, code) == [3, 4]
+
+
+def test_what_throws_in_line_does_not_stop_it(tmp_path):
+    """Prepared commands that are not there: a read raises that, and those after it read."""
+    code = """
+executor.pipeline("text", "good", 1);
+executor.submit(words([REPLAY, 77, FREE, c]));
+const reads = [a, a, a].map(read);
+await settled();
+const last = (await Promise.all(reads)).at(-1);
+console.log(JSON.stringify([executor.line.length, executor.buffers.has(c), last]));
+"""
+    waiting, has, last = run(tmp_path, code)
+    assert (waiting, has, last) == (0, False, 4)
+
+
+def test_python_sends_again_what_was_not_sent():
+    class Refused(Exception):
+        name, message = "DeviceLost", "gone"
+
+    def refuse(words):
+        device._ends.append(web.FREE)  # a buffer dies meanwhile
+        device._ends.append(8)
+        raise Refused
+
+    sent = []
+    device = object.__new__(web.WebDevice)
+    vars(device).update(_ends=[web.FREE, 7], _error=Refused, _submit=refuse, _words=list)
+    with pytest.raises(DeviceError):
+        device.submit([])
+    device._submit = sent.append
+    device.submit([1], [2])
+    device.submit([3])
+    assert sent == [[1, 2, web.FREE, 7, web.FREE, 8], [3]]
