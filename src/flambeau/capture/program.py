@@ -20,7 +20,7 @@ from ..device.pool import Pool
 from ..fusion.buffers import lifetimes
 from ..ops.random import Noted
 from ..runtime import memory, run
-from ..runtime.pipeline import part_of, patch_params, submits_of, word_of
+from ..runtime.pipeline import Compiled, part_of, patch_params, submits_of, word_of
 from ..runtime.writes import spread
 from ..tensor import Tensor
 from .bindings import Placeholder, Submit
@@ -203,7 +203,22 @@ class Program:
         places = frozenset(i for i, n in enumerate(order) if id(n) in dying)
         with stage("key"):
             key = run.graph_key(roots, order, places)
-        compiled = run.plan_for(self.device, roots, order, key, places)
+        compiled = run.plan_for(self.device, roots, order, key, places).own(self.device)
+        try:
+            self._fill(compiled, order, inputs, roots, outputs, places)
+        finally:
+            compiled.is_running = False
+
+    def _fill(
+        self,
+        compiled: Compiled,
+        order: list[Node],
+        inputs: list[Node],
+        roots: list[Node],
+        outputs: list[Tensor],
+        places: frozenset[int],
+    ) -> None:
+        """Take what a plan's commands need, as a program of one's own."""
         results = self._results(compiled.plan, roots, outputs)
         buffers = memory.allocate_planned(compiled, order, self.pool, results)
         memory.give(roots, compiled.plan.roots, buffers)

@@ -94,7 +94,9 @@ class NativeDevice(Caches):
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
-        self._making = threading.Lock()  # of what several compiling threads share
+        self._making = (
+            threading.RLock()
+        )  # of what several compiling threads share; a signal's handler may be one
         self._pipelines: list[tuple[Future, Any, int, bool]] = []
         self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
@@ -155,7 +157,8 @@ class NativeDevice(Caches):
         """Give the memory back to the driver, with the bind groups that name it."""
         for key in self._users.pop(handle, ()):
             self._unbind(key)
-        self._buffers.pop(handle).destroy()
+        if (buffer := self._buffers.pop(handle, None)) is not None:  # an interrupted call may be made again
+            buffer.destroy()
 
     def size_of(self, handle: int) -> int:
         """The bytes of a buffer."""
@@ -226,7 +229,9 @@ class NativeDevice(Caches):
                 self.faults = self.alloc(BYTES, BYTES)
             layout, whole = self._layout(inputs, outputs + checks)
             pending = self._compiling.executor.submit(self._compile, job, module, whole)
-            self._pipelines.append((pending, layout, outputs, checks))
+            self._pipelines += (
+                (pending, layout, outputs, checks),
+            )  # no call in which a handler adds another
             return len(self._pipelines) - 1
 
     def _compile(self, job: Job, module: Any, layout: Any) -> Any:

@@ -32,7 +32,11 @@ class Allocation:
         self.last: Any = None  # of a recorded state's: a weak reference to the node that it is the value of
 
     def __del__(self):
-        self.pool.ended.append((self.pool, self.size, self.handle))
+        try:
+            pool = self.pool
+        except AttributeError:  # a Ctrl-C came before it had any
+            return
+        pool.ended.append((pool, self.size, self.handle))
 
 
 class Pool:
@@ -43,6 +47,9 @@ class Pool:
     Whoever takes holds the device's lock until what was taken is written or submitted: then buffers are
     named by commands in the order in which they are taken. What dies is put in line by any thread, at any
     moment (the garbage collector asks nobody), and comes back at the next `take`.
+
+    A signal's handler runs between two calls, may take or raise, and finds each handle in one place: free, in
+    line, or of an Allocation. So a handle moves by statements that call nothing.
     """
 
     def __init__(self, device: Gpu, root: "Pool | None" = None, exact: bool = False):
@@ -52,8 +59,8 @@ class Pool:
         self.ended: deque[tuple[Pool | None, int, int]] = deque() if root is None else root.ended
         self.allocations = self.peak = self._live = self._reserved = 0
         self.closed = False
+        self.idle = 0  # bytes in use that a run holds for its next kernels: they count for no peak
         self.budget: int | None = None  # the most that may be reserved
-        self.pinned: set[int] | None = None  # given back, but named in commands that are being put together
 
     def take(self, nbytes: int) -> Allocation:
         """A buffer of at least nbytes; its contents are whatever was there."""
@@ -64,24 +71,28 @@ class Pool:
             size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST
         else:
             size = size_class(nbytes)
-        kept = self.free.get(size)
-        handle = kept.pop() if kept else self._allocate(size, nbytes)
-        count._live += size
-        if count._live > count.peak:
-            count.peak = count._live
-        return Allocation(self, handle, nbytes, size)
+        taken, kept = Allocation(self, 0, nbytes, size), self.free.get(size)
+        if kept:
+            taken.handle = kept[-1]
+            del kept[-1]
+            count._live += size
+        else:
+            self._allocate(taken)
+        if count._live - count.idle > count.peak:
+            count.peak = count._live - count.idle
+        return taken
 
-    def _allocate(self, size: int, nbytes: int) -> int:
-        root = self.root
+    def _allocate(self, taken: Allocation) -> None:
+        root, size, nbytes = self.root, taken.size, taken.nbytes
         if root.budget is not None and root._reserved + size > root.budget:
             root.trim()
             if root._reserved + size > root.budget:
                 used = f"{root._reserved:,} bytes are in use of a budget of {root.budget:,}"
                 raise OutOfMemory(f"alloc({nbytes:,} bytes): {used}: use a smaller batch, or a larger budget")
-        handle = self.device.alloc(size, nbytes)
+        taken.handle = self.device.alloc(size, nbytes)
         root.allocations += 1
         root._reserved += size
-        return handle
+        root._live += size
 
     def end(self, handle: int) -> None:
         """Put a buffer of no pool in line, to be freed."""
@@ -91,20 +102,25 @@ class Pool:
         """Take back what died; the caller holds the device's lock."""
         ended = self.ended
         while ended:
-            pool, size, handle = ended.popleft()
-            if pool is None:
-                self.device.free(handle)
+            entry = ended[0]
+            pool, size, handle = entry
+            if pool is None or not handle:
+                if pool is None:
+                    self.device.free(handle)
+                elif pool.closed:
+                    pool._trim()
+                if ended and ended[0] is entry:  # a signal's handler may have done the same
+                    del ended[0]
                 continue
-            if handle:
-                self._live -= size
-                if size in pool.free:
-                    pool.free[size].append(handle)
-                else:
-                    pool.free[size] = [handle]
-                if pool.pinned is not None:
-                    pool.pinned.add(handle)
+            self._live -= size
             if pool.closed:  # of a recording's, the garbage collector may end the pool before its buffers
-                pool._trim()
+                self._reserved -= size
+                ended += ((None, 0, handle),)
+            elif size in pool.free:
+                pool.free[size] += (handle,)
+            else:
+                pool.free[size] = [handle]
+            del ended[0]
 
     @property
     def live(self) -> int:
@@ -124,19 +140,19 @@ class Pool:
         """Free every buffer that waits to be used again; returns the bytes freed."""
         with self.device.lock:
             self.root.collect()
-            return self._trim()
+            freed = self._trim()
+            self.root.collect()
+            return freed
 
     def _trim(self) -> int:
-        freed, pinned = 0, self.pinned or ()
+        """Put every free buffer in line, to be freed; the bytes."""
+        root, ended, freed = self.root, self.ended, 0
         for size, handles in list(self.free.items()):
-            for _ in range(len(handles)):
-                handle = handles.pop()
-                if handle in pinned:
-                    handles.insert(0, handle)
-                else:
-                    self.device.free(handle)
-                    freed += size
-        self.root._reserved -= freed
+            while handles:
+                ended += ((None, 0, handles[-1]),)
+                del handles[-1]
+                root._reserved -= size
+                freed += size
         return freed
 
     def __del__(self):

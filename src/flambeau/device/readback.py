@@ -28,12 +28,13 @@ class Stagings:
 
     def take(self, total: int) -> Any:
         while self.ended:
-            self.ended.popleft().destroy()
-        fits = [b for b in self.free if b.size >= total]
-        if fits:
+            with suppress(IndexError):  # a signal's handler was quicker
+                self.ended.popleft().destroy()
+        while fits := [b for b in self.free if b.size >= total]:
             staging = min(fits, key=lambda b: b.size)
-            self.free.remove(staging)
-            return staging
+            with suppress(ValueError):  # a signal's handler reads meanwhile, and has taken it
+                self.free.remove(staging)
+                return staging
         size = 1 << max(total - 1, 4095).bit_length()
         return self.device._wgpu.create_buffer(
             size=max(total, min(size, self.device.max_binding)), usage=STAGING
@@ -44,8 +45,9 @@ class Stagings:
         self.free.append(buffer)
         if len(self.free) > KEPT:
             smallest = min(self.free, key=lambda b: b.size)
-            self.free.remove(smallest)
-            smallest.destroy()
+            with suppress(ValueError):  # a signal's handler has taken it
+                self.free.remove(smallest)
+                smallest.destroy()
 
 
 def staged(n: int) -> int:

@@ -5,40 +5,66 @@ from typing import Any
 
 from ..core.node import Node
 from ..core.printing import counted
+from ..device.pool import size_class
 from ..errors import OutOfMemory
 from ..fusion.buffers import assign, peak
 from .pipeline import Compiled
 
 
-def allocate_eagerly(compiled: Compiled, order: list[Node], pool: Any) -> dict[int, Any]:
-    """Take buffers from the pool kernel by kernel, each back after its last reader; name them in the
-    commands. The buffers of the plan's roots, among others."""
+def allocate_eagerly(compiled: Compiled, order: list[Node], pool: Any, held: list[Any]) -> dict[int, Any]:
+    """Take buffers from the pool kernel by kernel, for other values after their last reader; name them in the
+    commands. The buffers of the plan's roots, among others.
+
+    held: gets all that are taken, to be kept until the commands are submitted. Nobody else may have them
+    before, not even a signal's handler.
+    """
     plan = compiled.plan
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
-    pool.pinned = set()
+    idle: dict[int, list[Any]] = {}
+    before = pool.idle
     try:
-        _take_in_turn(plan, pool, buffers, handles)
+        _take_in_turn(plan, pool, buffers, handles, idle, held)
     except OutOfMemory as e:
+        idle.clear()
+        held.clear()
         raise no_room(pool, plan, buffers, e) from None
     finally:
-        pool.pinned = None
+        pool.idle = before
     _name(compiled, handles)
     return buffers
 
 
-def _take_in_turn(plan: Any, pool: Any, buffers: dict[int, Any], handles: dict[int, int]) -> None:
-    """A buffer for what each kernel writes; those that no later one reads go back on the way."""
-    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
+def _take_in_turn(
+    plan: Any,
+    pool: Any,
+    buffers: dict[int, Any],
+    handles: dict[int, int],
+    idle: dict[int, list[Any]],
+    held: list[Any],
+) -> None:
+    """A buffer for what each kernel writes; those that no later one reads are idle, by their sizes, and the
+    next ones to be written."""
+    sizes, keep, last = dict(plan.stored), {*plan.roots, *plan.leaves}, plan.last_use
     for i, k in enumerate(plan.kernels):
         over = dict(k.over)
         for v in k.outputs:
-            if v not in buffers:  # it may be there: parts of one result
-                buffers[v] = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
-                handles[v] = buffers[v].handle
+            if v in buffers:  # parts of one result
+                continue
+            if v in over:
+                buffer = buffers.pop(over[v])
+            elif waiting := idle.get(size_class(sizes[v])):
+                buffer = waiting.pop()
+                buffer.nbytes = sizes[v]
+                pool.idle -= buffer.size
+            else:
+                held.append(buffer := pool.take(sizes[v]))
+            buffers[v], handles[v] = buffer, buffer.handle
         for v in k.inputs:
-            if last[v] == i and v not in keep:
-                buffers.pop(v, None)
+            if last[v] == i and v not in keep and v in buffers:
+                buffer = buffers.pop(v)
+                idle.setdefault(buffer.size, []).append(buffer)
+                pool.idle += buffer.size
 
 
 def allocate_planned(

@@ -63,11 +63,46 @@ class Compiled:
     checks: bool = False  # indices, whether they are inside
     cuts: Sequence[int] = ()  # the kernels that begin another submit
     ready: Again[tuple[int, ...], Any] = field(default_factory=Again)  # commands with their buffers
+    is_running: bool = False  # from when its words and Params are filled in until they are submitted
+
+    def own(self, device: Gpu) -> "Compiled":
+        """This, for one run; a copy where a signal's handler runs the same plan inside of a run. Who asks
+        says when it `is_running` no more."""
+        if not self.is_running:
+            self.is_running = True
+            return self
+        uniform = device.uniform(4 * len(self.params)) if self.uniform else 0
+        words = list(self.words)
+        for at in self.uniform_slots:
+            words[at] = uniform
+        return Borrowed(
+            self.plan,
+            words,
+            self.slots,
+            array("I", self.params),
+            self.patches,
+            uniform,
+            self.uniform_slots,
+            checks=self.checks,
+            cuts=self.cuts,
+            pool=device.pool,
+        )
 
     def again(self, device: Gpu, words: list[int]) -> Any:
         """Commands as they are, or prepared from the second time on: in a loop the same buffers come back."""
         key, most = tuple(words), READY_KEPT * (len(self.cuts) + 1)
         return self.ready.of(key, lambda: device.prepare(list(key)), most) or words
+
+
+@dataclass
+class Borrowed(Compiled):
+    """A plan for one run, with a buffer for its Params that ends with it."""
+
+    pool: Any = None
+
+    def __del__(self):
+        if self.uniform:
+            self.pool.end(self.uniform)
 
 
 def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:

@@ -201,10 +201,25 @@ def execute(
     send: Callable[[Gpu, Compiled], None] = send,
 ) -> None:
     """Give values their buffers, fill the commands in and submit them."""
-    # under a budget memory counts for more than the time to assign it
-    allocate = allocate_eagerly if device.pool.budget is None else allocate_planned
-    buffers = allocate(compiled, order, device.pool)
-    plan = compiled.plan
+    compiled = compiled.own(device)
+    try:
+        _execute(device, compiled, roots, order, send)
+    finally:
+        compiled.is_running = False
+
+
+def _execute(
+    device: Gpu,
+    compiled: Compiled,
+    roots: list[Node],
+    order: list[Node],
+    send: Callable[[Gpu, Compiled], None],
+) -> None:
+    pool, plan, held = device.pool, compiled.plan, []
+    if pool.budget is None:
+        buffers = allocate_eagerly(compiled, order, pool, held)
+    else:  # memory counts for more than the time to assign it
+        buffers = allocate_planned(compiled, order, pool)
     if plan.kernels:
         send_params(device, compiled, order)
         counters.submits += 1
