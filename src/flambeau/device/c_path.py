@@ -19,6 +19,7 @@ from ..core.commands import (
     flat,
 )
 from ..core.events import is_shared, stage
+from ..core.interrupts import uninterrupted
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
 NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit
@@ -441,15 +442,18 @@ class DawnPath(CPath):
     def settle(self, promise: Any) -> Any:
         """What a promise is of, waited for. Dawn's devices are for one thread at a time (a device that takes
         several locks each call: 1 to 3 us more a dispatch on an H200), so who waits while others submit looks
-        now and then, and who is alone waits with the lock."""
+        now and then, and who is alone waits with the lock.
+
+        The callbacks that Dawn calls there drop what they raise: a Ctrl-C waits until they are done.
+        """
         device = self.device
         device.check()
         naps = self.naps()
         while is_shared() and promise._state == "pending":
-            with device.lock:
+            with device.lock, uninterrupted():
                 device._wgpu._poll()
             next(naps)
-        with device.lock:
+        with device.lock, uninterrupted():
             return promise.sync_wait()
 
     def map(self, buffer: Any, total: int) -> "DawnMapping":
