@@ -89,7 +89,7 @@ class Moves:
 
     def buffer_of(self, n: Node) -> Any:
         """Where a node's value is after the copies."""
-        return self.left.get(n, n.buffer) if self.left else n.buffer
+        return self.left.get(n, n.buffer)
 
     def leave(self, old: Node | None, place: Any, pool: Pool) -> None:
         """Copy the value that others hold to a buffer of its own."""
@@ -297,11 +297,14 @@ class Program:
     def _settle_states(self, moves: Moves) -> None:
         """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
         its node."""
-        pool = self.device.pool
+        pool, left = self.device.pool, moves.left
         for t, place, _ in self.states:
-            if t.node.buffer is None:
+            buffer: Any = t.node.buffer
+            if buffer is place and not left and getrefcount(t.node) <= HELD:
+                continue
+            if buffer is None:
                 run.realize(t)
-            buffer: Any = moves.buffer_of(t.node)
+            buffer = moves.buffer_of(t.node)
             if buffer is not place:
                 moves.leave(place.last(), place, pool)
                 moves.words += copied(buffer, place)
@@ -343,7 +346,8 @@ class Program:
             submits[-1] = works, [*parts, after]
         (works, parts), *rest = submits
         submit(device, works, *([moves.words, *parts] if moves.words else parts))
-        self._move(moves)
+        if moves.stays or moves.drawn:
+            self._move(moves)
         for works, parts in rest:
             submit(device, works, *parts)
         del held
@@ -386,7 +390,7 @@ class Program:
         returns the copies."""
         copies = []
         for i, n in enumerate(given):
-            placeholder, buffer = self.inputs[i], moves.buffer_of(n)
+            placeholder, buffer = self.inputs[i], n.buffer if not moves.left else moves.buffer_of(n)
             if buffer.handle in self.holds:
                 bound = placeholder.place or self.device.pool.take(placeholder.nbytes)
             else:
@@ -420,7 +424,8 @@ class Program:
             try:
                 self.draws.renew(moves.drawn)
                 self._settle_states(moves)
-                self._put_numbers()
+                if self.patches:
+                    self._put_numbers()
                 made = self.play(given, moves)
             except BaseException:
                 moves.undraw()
