@@ -76,7 +76,9 @@ class ExactPool(Pool):
 
     def take(self, nbytes: int) -> Allocation:
         size = max(-(-nbytes // 16) * 16, 16)
-        return Allocation(self, self._allocate(size, nbytes), nbytes, size)
+        taken = Allocation(self, 0, nbytes, size)
+        self._allocate(taken)
+        return taken
 
 
 class WatchedDevice(native.NativeDevice):

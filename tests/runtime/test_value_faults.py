@@ -41,6 +41,7 @@ CASES = {
     "repeat_interleave": (
         lambda x: x.repeat_interleave(x, output_size=3), "i4", [1, 0, 2], [-1, 2, 2], [1, 1, -1]
     ),
+    "masked_scatter": (lambda x: (x * 0).masked_scatter(x > 0, x[:0]), "f4", [0, 0, 0], [0, 1, 0]),
     "cov fweights": (lambda x: rows(x).cov(fweights=x), "i4", [1, 0, 2], [1, -1, 2]),
     "cov aweights": (lambda x: rows(x).cov(aweights=x), "f4", [1, 0.5, 2], [1, -1, 2], [NAN, 1, 1]),
     "cov sum": (lambda x: rows(x).cov(aweights=x), "f4", [1, 0.5, 2], [0, 0, 0]),

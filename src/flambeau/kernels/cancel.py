@@ -16,8 +16,6 @@ def exact(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     `(x + y) - x` and `(x - y) + y` for 0 or y, NVIDIA's driver some of these; no driver was seen to do it
     where the sign is turned by its bit. Other sums and differences stay as they are.
     """
-    if not any([s.name in EXACT for s in steps]):
-        return tuple(steps)
     below: dict[str, frozenset[str]] = {}  # the steps that a value is made of, itself too
     elements: dict[str, frozenset[tuple]] = {}  # the elements among these, each as what reads it
     changed: set[str] = set()

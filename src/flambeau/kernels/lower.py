@@ -12,7 +12,7 @@ from ..core.events import is_heard, tell
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
-from .cancel import exact
+from .cancel import EXACT, exact
 from .ir import Bindings, PaddingTest, Quantities, Stored, WgslFunction, WgslIndex, WgslStep, name_index
 from .vectorize import can_widen, reading
 
@@ -413,7 +413,9 @@ class Trace:
         """The function of some of the steps: coordinates get their names, quantities their places in
         Params."""
         steps = list(steps)
-        lines = exact([self.emit_step(i, naming) for i in steps])
+        lines = tuple([self.emit_step(i, naming) for i in steps])
+        if any([s.name in EXACT for s in lines]):
+            lines = exact(lines)
         if is_heard("emitted"):
             tell("emitted", lines, [self.steps[i].node for i in steps])
         width = 1 if naming.inner is None else 4
