@@ -22,9 +22,10 @@ from helpers import opinfo  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
-from flambeau import config, debug, distributions, export, functions, hub, io, learner, models, ops  # noqa: E402
+from flambeau import config, debug, distributions, export, functions, hub, io, learner, models  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
+from flambeau.ops.table import Table  # noqa: E402
 from flambeau.vision import transforms  # noqa: E402
 
 COMMAND = "python scripts/write_docs.py"
@@ -46,12 +47,7 @@ CALLERS = {functions.where: OPS["where"], fb.Tensor.where: OPS["where"]}
 
 def spaces() -> dict[str, dict[str, Any]]:
     """Each namespace's operations by name."""
-    tensor = {
-        name: getattr(fb.Tensor, name)
-        for family in ops.FAMILIES
-        for name in vars(family)
-        if not name.startswith("_")
-    }
+    tensor = {name: getattr(fb.Tensor, name) for name in dir(Table) if not name.startswith("_")}
     tensor["where"] = fb.Tensor.where
     return {
         "fb": {name: getattr(functions, name) for name in functions.__all__},
@@ -287,10 +283,8 @@ def called(entry: Any) -> Any:
 
 def signature(entry: Any, first: str = "input") -> str:
     """The arguments of a function or class, without annotations; a method's self as `first`, "" for none."""
-    if isinstance(entry, Op) and entry.prepare is None:
-        return f"({', '.join(entry.operand_names)})"
     try:
-        found = inspect.signature(entry.prepare if isinstance(entry, Op) else called(entry))
+        found = inspect.signature(called(entry))
     except ValueError:  # exceptions take what theirs do
         return "(*args)"
     plain = [

@@ -8,9 +8,13 @@ import sys
 
 from helpers.paths import ROOT
 
-# file of a block: the line that it is put before. Theirs is the order of the page.
+# file of a block: the start of the line that it is put before, or the line that it is put behind. Theirs is
+# the order of the page.
 PLACES = {
-    "src/flambeau/ops/elementwise.py": "    square = ",
+    "src/flambeau/ops/elementwise.py": '@compare("isnan"',
+    "src/flambeau/ops/table.py": "    from .elementwise import (",
+    "src/flambeau/functions.py": "from .ops.elementwise import (",
+    "src/flambeau/functions.py#": "__all__ = [\n",
     "wgsl/lib/elementwise.wgsl": "{% macro square(",
     "src/flambeau/fusion/integers.py": '    "square": ',
     "tests/rows/elementwise.py": '    "square": ',
@@ -48,12 +52,14 @@ def test_an_elementwise_op_by_the_letter(tmp_path):
     found = blocks()
     assert len(found) == len(PLACES)
     for (said, line), (place, before) in zip(found, PLACES.items(), strict=True):
+        place = place.removesuffix("#")
         assert place.endswith(said)
         file = tmp_path / place
         text = file.read_text(encoding="utf-8")
         assert text.count(before) == 1
         indent = before[: len(before) - len(before.lstrip())]
-        file.write_text(text.replace(before, f"{indent}{line}\n{before}"), encoding="utf-8")
+        added = f"{before}{line}\n" if before.endswith("\n") else f"{indent}{line}\n{before}"
+        file.write_text(text.replace(before, added), encoding="utf-8")
     paths = [str(tmp_path / name) for name in ("src", "tests")]
     done = subprocess.run(
         [sys.executable, "-c", TRIED],

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from . import ops
 from .core.docstrings import explained
 from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
@@ -12,44 +11,106 @@ from .core.host import to_list
 from .core.op import COMPOSED, OPS, Op, result_of
 from .device import get_device
 from .errors import TypeError, ValueError
+
+# fmt: off
+# isort: off
+from .ops.activation import celu, hardshrink, prelu, rrelu, selu, threshold
+from .ops.bits import view
+from .ops.complex import (
+    adjoint, angle, complex, conj, conj_physical, imag, is_conj, is_neg, isreal, polar, real, resolve_conj,
+    resolve_neg, sgn, view_as_complex, view_as_real,
+)
+from .ops.contract import addbmm, addmm, addmv, addr, baddbmm, bmm, dot, ger, matmul, mm, mv, outer, vdot
+from .ops.conv.adaptive import adaptive_avg_pool1d, adaptive_max_pool1d
+from .ops.conv.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from .ops.conv.grid_sample import deform_conv2d
+from .ops.conv.pool import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
 from .ops.creation import (
-    arange,
-    cartesian_prod,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    meshgrid,
-    ones,
-    ones_like,
-    tril_indices,
-    triu_indices,
-    vander,
-    zeros,
-    zeros_like,
+    arange, cartesian_prod, diag, diag_embed, diagflat, diagonal, empty, empty_like, eye, full, full_like,
+    linspace, logspace, meshgrid, new_empty, new_full, new_ones, new_zeros, ones, ones_like, trace,
+    tril_indices, triu_indices, vander, zeros, zeros_like,
 )
 from .ops.distribution import (
-    bernoulli,
-    cauchy,
-    exponential,
-    geometric,
-    gumbel,
-    laplace,
-    log_normal,
-    multinomial,
-    normal,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    uniform,
+    bernoulli, cauchy, exponential, geometric, gumbel, laplace, log_normal, multinomial, normal, rand,
+    rand_like, randint, randint_like, randn, randn_like, randperm, uniform,
 )
+from .ops.einsum import bilinear, cdist, chain_matmul, cross, einsum, inner, tensordot
+from .ops.elementwise import (
+    abs, absolute, acos, acosh, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh,
+    atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
+    bitwise_xor, cast, ceil, copysign, cos, cosh, div, divide, eq, erf, exp, exp2, expm1, exponent, fix,
+    floor, floor_divide, fmod, gcd, ge, greater, greater_equal, gt, hypot, isfinite, isinf, isnan, ldexp, le,
+    less, less_equal, log, log10, log1p, log2, logaddexp, logical_and, logical_not, logical_or, logical_xor,
+    lt, maximum, minimum, mul, multiply, ne, neg, negative, nextafter, not_equal, pow, reciprocal, relu,
+    remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, sqrt, square, sub, subtract, tan, tanh,
+    true_divide, trunc,
+)
+from .ops.fft.signal import (
+    bartlett_window, blackman_window, hamming_window, hann_window, istft, kaiser_window, stft,
+)
+from .ops.forms import (
+    as_strided, as_strided_scatter, dim_order, is_inference, is_set_to, narrow_copy, new, new_empty_strided,
+    split_with_sizes, storage_offset, stride, unsafe_split_with_sizes,
+)
+from .ops.index.index import (
+    gather, gather_nd, index_select, masked_scatter, masked_select, take, take_along_dim,
+)
+from .ops.index.scatter import (
+    diagonal_scatter, index_add, index_copy, index_fill, index_put, index_reduce, put, scatter, scatter_add,
+    scatter_nd, scatter_reduce, select_scatter, slice_assign, slice_scatter,
+)
+from .ops.index.select import argwhere, count_nonzero, nonzero, nonzero_static, unique, unique_consecutive
+from .ops.join import (
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cat, cat as concat, cat as concatenate,
+    chunk, column_stack, dsplit, dstack, hsplit, hstack, kron, split, stack, tensor_split, unbind,
+    unsafe_chunk, unsafe_split, vsplit, vstack, vstack as row_stack,
+)
+from .ops.linalg.decompose import cholesky, cholesky_inverse, cholesky_solve, geqrf, ormqr, svd
+from .ops.linalg.lobpcg import lobpcg
+from .ops.linalg.lu import (
+    linalg_det as det, linalg_inv as inverse, linalg_slogdet as slogdet, logdet, lu_solve, lu_unpack,
+)
+from .ops.linalg.norms import pinverse
+from .ops.linalg.products import dist, matrix_exp, matrix_power, norm, qr, renorm
+from .ops.masks import masked_fill, tril, triu
+from .ops.movement import (
+    detach, expand, flatten, flip, narrow, permute, reshape, squeeze, swapaxes, t, transpose, unflatten,
+    unsqueeze,
+)
+from .ops.norm import (
+    channel_shuffle, cosine_similarity, group_norm, layer_norm, pairwise_distance, pixel_shuffle,
+    pixel_unshuffle, rms_norm,
+)
+from .ops.numeric import (
+    addcdiv, addcmul, allclose, clamp, clamp_max, clamp_min, clip, deg2rad, equal, float_power, fmax, fmin,
+    frac, frexp, heaviside, isclose, isneginf, isposinf, lcm, lerp, logaddexp2, nan_to_num, positive, rad2deg,
+    rsub,
+)
+from .ops.quantized import quantize, quantized_linear
+from .ops.random import alpha_dropout, dropout, feature_alpha_dropout, random_bits
+from .ops.rearrange import (
+    broadcast_to, clone, expand_as, fliplr, flipud, moveaxis, movedim, pad, ravel, repeat, repeat_interleave,
+    reshape_as, roll, rot90, select, sum_to_size, swapdims, tensor_unfold, tile, unfold, view_as,
+)
+from .ops.reduce import (
+    all, amax, amin, aminmax, any, argmax, argmin, logsumexp, max, mean, min, nanmean, nansum, prod, std,
+    std_mean, sum, var, var_mean,
+)
+from .ops.rejection import binomial, poisson
+from .ops.softmax import log_softmax, softmax
+from .ops.sort.histogram import bincount, histc, histogram, histogramdd
+from .ops.sort.quantile import median, mode, nanmedian, nanquantile, quantile
+from .ops.sort.scan import (
+    cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapezoid as trapz,
+)
+from .ops.sort.sort import argsort, bucketize, isin, kthvalue, msort, searchsorted, sort, topk
+from .ops.special import (
+    digamma, entr, erfc, erfcx, erfinv, i0, i0e, i1, i1e, igamma, igammac, lgamma, log_ndtr, logit, mvlgamma,
+    ndtr, ndtri, polygamma, sinc, xlog1py, xlogy, zeta,
+)
+from .ops.statistics import combinations, corrcoef, cov, gradient, pdist, unravel_index
+# isort: on
+# fmt: on
 from .runtime import readback, run
 from .runtime.exchange import shared
 from .tensor import Tensor, tensor
@@ -211,78 +272,60 @@ def memory(device: Any = None) -> dict[str, int]:
     return {n: getattr(pool, n) if pool else 0 for n in names}
 
 
-def _table() -> dict[str, Any]:
-    """Every public entry of the families but what is in place, and the composed functions that are no
-    methods."""
-    found: dict[str, Any] = {}
-    for family in ops.FAMILIES:
-        for name, entry in vars(family).items():
-            if (
-                not name.startswith("_")
-                and not name.endswith("_")
-                and (isinstance(entry, Op) or callable(entry))
-            ):
-                found[name] = entry
-    return found | {name: COMPOSED[name] for name in (*ops.names("FUNCTIONS"), *FROM_NN)}
-
-
-concat = concatenate = COMPOSED["cat"]
-row_stack, trapz = COMPOSED["vstack"], COMPOSED["trapezoid"]
-# functions of nn.functional that PyTorch has in the package as well, with the same arguments
-FROM_NN = (
-    "adaptive_avg_pool1d",
-    "adaptive_max_pool1d",
-    "alpha_dropout",
-    "avg_pool1d",
-    "celu",
-    "channel_shuffle",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "cosine_similarity",
-    "dropout",
-    "feature_alpha_dropout",
-    "group_norm",
-    "hardshrink",
-    "layer_norm",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "pairwise_distance",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "prelu",
-    "rms_norm",
-    "rrelu",
-    "selu",
-    "threshold",
-)
-globals().update({k: v for k, v in _table().items() if k not in globals()})
-__all__ = sorted(
-    {
-        "as_tensor",
-        "concat",
-        "concatenate",
-        "from_dlpack",
-        "from_numpy",
-        "is_complex",
-        "is_floating_point",
-        "is_nonzero",
-        "is_same_size",
-        "is_signed",
-        "is_tensor",
-        "memory",
-        "numel",
-        "read",
-        "realize",
-        "result_type",
-        "row_stack",
-        "synchronize",
-        "trapz",
-        "where",
-        *_table(),
-    }
-)
+# fmt: off
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm",
+    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all", "allclose", "alpha_dropout", "amax",
+    "amin", "aminmax", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_scatter",
+    "as_tensor", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d",
+    "avg_pool1d", "baddbmm", "bartlett_window", "bernoulli", "bilinear", "bincount", "binomial",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "blackman_window", "block_diag", "bmm", "broadcast_tensors", "broadcast_to", "bucketize",
+    "cartesian_prod", "cast", "cat", "cauchy", "cdist", "ceil", "celu", "chain_matmul", "channel_shuffle",
+    "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
+    "clone", "column_stack", "combinations", "complex", "concat", "concatenate", "conj", "conj_physical",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign",
+    "corrcoef", "cos", "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cummax", "cummin",
+    "cumprod", "cumsum", "cumulative_trapezoid", "deform_conv2d", "deg2rad", "det", "detach", "diag",
+    "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "diff", "digamma", "dim_order", "dist", "div",
+    "divide", "dot", "dropout", "dsplit", "dstack", "einsum", "empty", "empty_like", "entr", "eq", "equal",
+    "erf", "erfc", "erfcx", "erfinv", "exp", "exp2", "expand", "expand_as", "expm1", "exponent",
+    "exponential", "eye", "feature_alpha_dropout", "fix", "flatten", "flip", "fliplr", "flipud",
+    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "from_dlpack",
+    "from_numpy", "full", "full_like", "gather", "gather_nd", "gcd", "ge", "geometric", "geqrf", "ger",
+    "gradient", "greater", "greater_equal", "group_norm", "gt", "gumbel", "hamming_window", "hann_window",
+    "hardshrink", "heaviside", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0", "i0e",
+    "i1", "i1e", "igamma", "igammac", "imag", "index_add", "index_copy", "index_fill", "index_put",
+    "index_reduce", "index_select", "inner", "inverse", "is_complex", "is_conj", "is_floating_point",
+    "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_set_to", "is_signed", "is_tensor", "isclose",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "kaiser_window", "kron",
+    "kthvalue", "laplace", "layer_norm", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma",
+    "linspace", "lobpcg", "log", "log10", "log1p", "log2", "log_ndtr", "log_normal", "log_softmax",
+    "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "logspace", "logsumexp", "lt", "lu_solve", "lu_unpack", "masked_fill",
+    "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d",
+    "max_pool2d", "max_pool3d", "maximum", "mean", "median", "memory", "meshgrid", "min", "minimum", "mm",
+    "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan_to_num",
+    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ndtr", "ndtri", "ne", "neg",
+    "negative", "new", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "nextafter",
+    "nonzero", "nonzero_static", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "ormqr",
+    "outer", "pad", "pairwise_distance", "pdist", "permute", "pinverse", "pixel_shuffle", "pixel_unshuffle",
+    "poisson", "polar", "polygamma", "positive", "pow", "prelu", "prod", "put", "qr", "quantile", "quantize",
+    "quantized_linear", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "random_bits", "randperm", "ravel", "read", "real", "realize", "reciprocal", "relu", "remainder",
+    "renorm", "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg",
+    "result_type", "rms_norm", "roll", "rot90", "round", "row_stack", "rrelu", "rsqrt", "rsub", "scatter",
+    "scatter_add", "scatter_nd", "scatter_reduce", "searchsorted", "select", "select_scatter", "selu", "sgn",
+    "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_assign", "slice_scatter", "slogdet",
+    "softmax", "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean",
+    "stft", "storage_offset", "stride", "sub", "subtract", "sum", "sum_to_size", "svd", "swapaxes",
+    "swapdims", "synchronize", "t", "take", "take_along_dim", "tan", "tanh", "tensor_split", "tensor_unfold",
+    "tensordot", "threshold", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril",
+    "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "unbind", "unflatten", "unfold",
+    "uniform", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
+    "unsafe_split_with_sizes", "unsqueeze", "vander", "var", "var_mean", "vdot", "view", "view_as",
+    "view_as_complex", "view_as_real", "vsplit", "vstack", "where", "xlog1py", "xlogy", "zeros", "zeros_like",
+    "zeta",
+]
+# fmt: on

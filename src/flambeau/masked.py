@@ -75,7 +75,7 @@ def _kept(input: Tensor, mask: Tensor | None, other: Any) -> Tensor:
     """The input, with another value where the mask leaves an element out."""
     if mask is None:
         return input
-    value = other(input.dtype) if callable(other) else other
+    value: Any = other(input.dtype) if callable(other) else other
     return F.where(_mask(input, mask), input, F.full_like(input, value))
 
 

@@ -4,12 +4,12 @@ from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
 
-from . import ops
 from .core.docstrings import explained
 from .core.op import COMPOSED
 from .core.spelling import without_effect
 from .tensor import Tensor
 
+PREFIX = "signal_windows_"
 OLDER = {
     "bartlett": COMPOSED["bartlett_window"],
     "blackman": COMPOSED["blackman_window"],
@@ -48,6 +48,6 @@ def kaiser(
 windows = SimpleNamespace(
     kaiser=kaiser,
     **{name: _by_symmetry(f) for name, f in OLDER.items()},
-    **ops.named("signal_windows_"),
+    **{n.removeprefix(PREFIX): f for n, f in COMPOSED.items() if n.startswith(PREFIX)},
 )
 __all__ = ["windows"]

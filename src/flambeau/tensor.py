@@ -4,9 +4,8 @@ import operator
 from collections.abc import Callable, Iterator
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
-from . import ops
 from .autodiff.backward import Gradients, backward
 from .autodiff.hooks import register
 from .codegen.render import render
@@ -26,6 +25,7 @@ from .errors import TypeError, ValueError
 from .fusion.planner import plan
 from .ops import source as _source
 from .ops.elementwise import covered
+from .ops.table import Table
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
@@ -123,7 +123,7 @@ class HostFormula(HostScalar):
         raise AttributeError(f"HostScalar.value={value}: it is a formula of others: set those")
 
 
-class Tensor(Protocols, Exchange, ops.Table):
+class Tensor(Protocols, Exchange, Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does.
 
     Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in the default float.
@@ -578,3 +578,6 @@ def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> T
 
 missing_from(Tensor)
 _op.bind(Tensor)
+
+
+TensorLike: TypeAlias = Tensor | float | complex | HostScalar  # what stands beside a tensor and is broadcast

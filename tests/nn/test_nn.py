@@ -371,9 +371,8 @@ ERRORS = [
         "ConvTranspose1d(output_size=[12]): sizes of [10] to [11] can be had from [5]: give one of these",
     ),
     (lambda: nn.Dropout(1.5), "Dropout(1.5): p is not in 0 to 1: give a probability"),
-    (lambda: nn.MaxPool2d(), "MaxPool2d(): missing a required argument: 'kernel_size': it takes (kernel_size,"
-     " stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)"),
-    (lambda: nn.ReLU(alpha=1), "ReLU(alpha=1): got an unexpected keyword argument 'alpha': it takes ()"),
+    (lambda: nn.MaxPool2d(), "MaxPool2d.__init__() missing 1 required positional argument: 'kernel_size'"),
+    (lambda: nn.ReLU(alpha=1), "ReLU.__init__() got an unexpected keyword argument 'alpha'"),
     (lambda: nn.Sequential(fb.relu), "Sequential({}): takes modules: give an nn.Module, as nn.ReLU()"),
     (
         lambda: nn.ModuleList([nn.ReLU()])(fb.zeros(2)),

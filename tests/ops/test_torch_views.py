@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.ops.inplace import METHODS
+from flambeau.ops.inplace import InPlace
 
 FIXED = 150  # programs of every run; as many again are drawn by its seed
+
+SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")
+NAMED = [n for n, m in vars(InPlace).items() if hasattr(m, "__wrapped__") and n not in SHAPED]
+METHODS = {n: n.replace("__i", "__") if n[0] == "_" else n.removesuffix("_") for n in NAMED}
 
 
 def shape_of(r, n):

@@ -111,7 +111,8 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     """Products of elements, summed over axes of both."""
-    return functions.tensordot(*alike(x1, x2), axes)
+    a, b = alike(x1, x2)
+    return functions.tensordot(a, b, axes)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:

@@ -1,8 +1,10 @@
 """How ops are declared: kernels, compositions of other ops, and those that stand for several."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import wraps
-from inspect import unwrap
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
@@ -15,21 +17,53 @@ from .out import IN_PLACE, in_place, into, place_of_inplace
 from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
-def kernel(kind: str, **rules):
-    """Declare an op with attributes: the decorated function normalises arguments to (inputs, attrs)."""
-    return lambda prepare: Op(kind, prepare=prepare, doc=_doc(prepare), **rules)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kernel(kind: str, **rules: Any) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
+    """Declare an op with attributes: the decorated function turns its arguments into (inputs, attrs)."""
+
+    def declare(prepare: Callable[P, Any]) -> Callable[P, Tensor]:
+        op = Op(kind, prepare=prepare, doc=_doc(prepare), **rules)
+        return cast("Callable[P, Tensor]", op.enter(prepare.__name__))
+
+    return declare
+
+
+def formula(**rules: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare an elementwise op: the parameters of the decorated function, which has no body, are the
+    operands."""
+
+    def declare(f: Callable[P, R]) -> Callable[P, R]:
+        names = f.__code__.co_varnames[: f.__code__.co_argcount - len(f.__defaults__ or ())]
+        op = Op("elementwise", definition=f, operand_names=names, doc=_doc(f), **rules)
+        return cast("Callable[P, R]", op.enter(f.__name__))
+
+    return declare
 
 
 def _doc(f: Callable) -> str:
     return told(f.__doc__, f.__name__, names_of(f), calls_of(f))
 
 
-def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
+@overload
+def composed(f: Callable[P, R]) -> Callable[P, R]: ...
+@overload
+def composed(*, dtypes: str) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def composed(f: Callable | None = None, dtypes: str = "") -> Any:
     """Declare an op made of ops: listed by name, its errors named after the outermost call. With `dtypes`,
     the kinds that its first tensor may have, it refuses others; without, its parts do."""
     if f is None:
-        return lambda f: composed(f, dtypes)
+        return lambda f: _composed(f, dtypes)
+    return _composed(f, dtypes)
+
+
+def _composed(f: Any, dtypes: str) -> Any:
+    is_view = f.__name__ in VIEWS | GIVEN
 
     @wraps(f)
     def call(*args, **kw):
@@ -37,8 +71,7 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
             return called(made_of, f.__name__, args, kw)
         return made_of(args, kw)
 
-    code = unwrap(f).__code__
-    last = place_of_inplace(f.__name__, code.co_varnames[: code.co_argcount])
+    last = place_of_inplace(f)
 
     def made_of(args: tuple, kw: dict):
         try:
@@ -63,7 +96,6 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
         # a tensor of its own, although it was made of views alone, or is what was given
         return made if made.link is None and not (args and made is args[0]) else _op.Tensor(made.node)
 
-    is_view = f.__name__ in VIEWS | GIVEN
     call.__doc__ = _doc(f)
     call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)
@@ -84,14 +116,14 @@ def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> 
     return node
 
 
-def composite(grad: Callable, holomorphic: bool = True) -> Callable:
+def composite(grad: Callable, holomorphic: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare an op computed by the ops in its body but with a gradient of its own.
 
     The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) and
     `holomorphic` what it says of complex inputs, as in Op.
     """
 
-    def declare(f: Callable) -> Callable:
+    def declare(f: Any) -> Any:
         known = {"doc": f.__doc__ or "", "name": f.__name__, "holomorphic": holomorphic}
         op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, **known)
 

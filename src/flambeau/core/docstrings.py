@@ -540,9 +540,8 @@ def names_of(f: Callable) -> tuple[str, ...]:
 def calls_of(f: Callable) -> tuple[str, ...]:
     """Which functions of CHECKS a function's body calls: one of its module, or of a module that it names."""
     f = unwrap(f)
-    code = getattr(f, "__code__", None)
-    names = [n for n in code.co_names if n in CHECKING] if code is not None else []
-    if not names:
+    code: Any = getattr(f, "__code__", None)
+    if code is None or not (names := [n for n in code.co_names if n in CHECKING]):
         return ()
     space: dict[str, Any] = f.__globals__
     modules = [space[n] for n in code.co_names if ismodule(space.get(n))]

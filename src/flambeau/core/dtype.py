@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import suggest
 
@@ -360,3 +360,6 @@ def iinfo(dtype: Any) -> IntInfo:
     if info is None:
         raise TypeError(f"iinfo({as_dtype(dtype).name}): takes an integer dtype: use finfo for floats")
     return info
+
+
+DTypeLike: TypeAlias = DType | type[Any] | str  # what names a dtype

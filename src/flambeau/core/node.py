@@ -10,6 +10,9 @@ from .dtype import DType
 from .shape import Shape
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from ..tensor import Tensor
     from .op import Op
 
 NONE = -1 << 62  # depth of what is made of no other node: it may wait for ever
@@ -149,6 +152,11 @@ def place_of_number(node: Node, place: int, seen: dict[tuple, int]) -> int:
     if type(value) is float and not value:
         value = str(value)  # 0.0 and -0.0 are equal, but not the same
     return seen.setdefault((node.dtype.short, value), place)
+
+
+def is_tensor(value: Any) -> "TypeIs[Tensor]":
+    """Whether something is a tensor, which this layer does not import."""
+    return hasattr(value, "node")
 
 
 def describe(value: Any) -> str:

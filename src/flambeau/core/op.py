@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from inspect import Parameter, Signature
 from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import dtype as dt
 from . import events
@@ -15,11 +15,10 @@ from .autocast import NONE, called, lower, plain
 from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, NOWHERE, in_place, into, place_of_inplace
-from .shape import Shape, broadcast
+from .shape import broadcast
 from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
-BY_PLACE = Parameter.POSITIONAL_OR_KEYWORD
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
 
@@ -73,7 +72,7 @@ class Launch:
     instead: "tuple[int, Launch] | None" = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Op:
     """One operation, declared once.
 
@@ -104,6 +103,7 @@ class Op:
     cost: int = 1
     order: str = ""
     prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
+    definition: Callable | None = None  # of an op without a signature form: what help shows
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
     launch: Callable | None = None
     part: str = ""
@@ -115,29 +115,29 @@ class Op:
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
     last: int = NOWHERE  # the place of `inplace` in a call, of an op that takes it
-    name: str = ""  # an entry of a family gets the one that it is assigned to
+    name: str = ""
 
     def __set_name__(self, owner, name: str):
-        if self.name:  # a second name (__add__ = add) does not rename
-            return
-        OPS[name] = self
-        known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name}
-        if self.prepare is None:
-            known["doc"] = self._with_shapes()
-            known["last"] = place_of_inplace(name, self.operand_names)
-            known["__signature__"] = Signature([Parameter(n, BY_PLACE) for n in self.operand_names])
-        else:
-            known["__module__"] = self.prepare.__module__
-            known["__wrapped__"] = getattr(self.prepare, "__wrapped__", self.prepare)
-        known["__doc__"] = known.get("doc", self.doc)
-        vars(self).update(known)
+        if not self.name:  # a second name (__add__ = add) does not rename
+            self.enter(name)
 
-    def _with_shapes(self) -> str:
-        """What an elementwise op's row says, with the shapes that all of them have."""
-        if self.kind != "elementwise" or not self.doc or "->" in self.doc:
-            return self.doc
-        shapes = ", ".join("[...]" for _ in self.operand_names)
-        return f"{self.doc.removesuffix('.')}. {shapes} -> [...]"
+    def enter(self, name: str) -> "Op":
+        """Put the op in the table under its name; returns the op."""
+        OPS[name] = self
+        known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name, "__doc__": self.doc}
+        definition = self.prepare or self.definition
+        if definition is not None:
+            known["last"] = place_of_inplace(definition)
+            known["__module__"] = definition.__module__
+            known["__wrapped__"] = getattr(definition, "__wrapped__", definition)
+        else:
+            places = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in self.operand_names]
+            known["__signature__"] = Signature(places)
+        vars(self).update(known)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
 
     def __get__(self, tensor, owner=None) -> Any:
         if tensor is None:
@@ -193,28 +193,7 @@ class Op:
 
 
 class Family:
-    """What a family of ops may count on, told to the type checker: it is mixed into Tensor with all the
-    others."""
-
-    if TYPE_CHECKING:
-        shape: Shape
-        ndim: int
-        dtype: dt.DType
-        device: Any
-        arange: Any
-        full: Any
-        zeros: Any
-        __add__: Any
-        __sub__: Any
-        __mul__: Any
-        __truediv__: Any
-        __eq__: Any
-        __ne__: Any
-        __lt__: Any
-        __gt__: Any
-        __hash__: Any
-
-        def __getattr__(self, name: str) -> Any: ...
+    """Properties, operators and primitives of a family's ops, mixed into Tensor with those of the others."""
 
 
 def lift(inputs) -> list[Node]:

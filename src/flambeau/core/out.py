@@ -1,6 +1,7 @@
 """PyTorch's `out=` and `inplace=`: the result of an operation into a tensor that is there."""
 
 from collections.abc import Callable
+from inspect import unwrap
 from typing import Any
 
 from ..errors import TypeError, ValueError
@@ -15,10 +16,11 @@ _NAMES = (
 IN_PLACE = frozenset(_NAMES.split())
 
 
-def place_of_inplace(name: str, names: tuple[str, ...]) -> int:
-    """Where a call has `inplace` by its place: behind all other arguments, as in PyTorch. A place that no
-    call has for ops that take none."""
-    return len(names) if name in IN_PLACE else NOWHERE
+def place_of_inplace(f: Callable[..., Any]) -> int:
+    """Where a call of an op has `inplace` by its place; a place that no call has for ops that take none."""
+    code = unwrap(f).__code__
+    names = code.co_varnames[: code.co_argcount]
+    return names.index("inplace") if "inplace" in names else NOWHERE
 
 
 def in_place(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:

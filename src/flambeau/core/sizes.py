@@ -13,26 +13,22 @@ from typing import Any, NamedTuple
 
 from .node import describe
 
-# arguments without annotation that are integers, or several of them, whichever op takes them
-SEVERAL = {
-    *("dilation", "dim", "dims", "groups", "indices_or_sections", "kernel_size", "normalized_shape"),
-    *("output_padding", "output_size", "out_size", "pad", "padding", "s", "shape", "shifts"),
-    *("size", "sizes", "split_size", "stride"),
-}
-# (op, argument): those of one op
-OF_ONE = {
-    ("avg_pool2d", "divisor_override"),
-    ("avg_pool3d", "divisor_override"),
-    ("movedim", "destination"),
-    ("movedim", "source"),
-    ("repeat", "repeats"),
-}
-# those that are not integers alone: numbers, view's dtype, and `unbiased` in the place of a variance's dim
+# annotations of arguments that are integers, and of those that are one or several
+ONE = {"int", "int | None"}
+_SEVERAL = (
+    "int | Sequence[int]",
+    "Sequence[int]",
+    "int | Sequence[int] | str",
+    "int | Sequence[int] | Tensor",
+    "int | Sequence[Sequence[int]]",
+)
+SEVERAL = {f"{kind}{end}" for kind in _SEVERAL for end in ("", " | None")}
+# (op, argument): what is annotated so but may be something else
 OTHERS = {
+    *[(op, "dim") for op in ("std", "std_mean", "var", "var_mean")],  # `unbiased` in its place
     ("cov", "correction"),
     ("multi_margin_loss", "p"),
-    ("view", "shape"),
-    *[(op, name) for op in ("std", "std_mean", "var", "var_mean") for name in ("correction", "dim")],
+    ("view", "shape"),  # or a dtype
 }
 # integers by their name, whose place may have another tensor, or sizes
 BY_NAME = {("max", "dim"), ("min", "dim"), ("randint", "high")}
@@ -55,24 +51,16 @@ def integers_of(f: Callable) -> Integers:
     code, types = f.__code__, f.__annotations__
     count = code.co_argcount + code.co_kwonlyargcount
     several = code.co_varnames[count] if code.co_flags & HAS_ARGUMENTS else ""
-    names: dict[str, bool] = {}
-    for name in code.co_varnames[:count]:
-        if name in types:
-            if types[name] in (int, int | None) and not _is_other(f.__name__, name):
-                names[name] = False
-        elif _are_integers(f.__name__, name):
-            names[name] = True
+    kinds = {name: str(types.get(name)) for name in code.co_varnames[: count + bool(several)]}
+    kinds |= {name: "" for name in kinds if (f.__name__, name) in OTHERS}
+    kinds |= {name: "int" for name in kinds if (f.__name__, name) in BY_NAME}
+    names = {
+        name: kinds[name] in SEVERAL for name in code.co_varnames[:count] if kinds[name] in ONE | SEVERAL
+    }
     by_place = enumerate(code.co_varnames[: code.co_argcount])
     places = tuple((i, n) for i, n in by_place if n in names and (f.__name__, n) not in BY_NAME)
-    return Integers(places, names, several if _are_integers(f.__name__, several) else "", code.co_argcount)
-
-
-def _are_integers(op: str, name: str) -> bool:
-    return (name in SEVERAL or (op, name) in OF_ONE) and not _is_other(op, name)
-
-
-def _is_other(op: str, name: str) -> bool:
-    return (op, name) in OTHERS or "_polynomial_" in op  # their degrees are numbers, too
+    are_integers = kinds.get(several) in ONE | SEVERAL
+    return Integers(places, names, several if are_integers else "", code.co_argcount)
 
 
 def with_integers(f: Callable, args: tuple, kw: dict) -> tuple[tuple, dict]:
@@ -108,7 +96,7 @@ def integers(value: Any, name: str, may_be_several: bool = True) -> Any:
             return _each(value.tolist() if hasattr(value, "tolist") else value, name)
     if not _is_bool(value):
         try:
-            return index(value)
+            return index(value)  # type: ignore[arg-type]
         except TypeError:
             pass
     raise TypeError(f"{name} must be an integer, not {describe(value)}: use int(...)")

@@ -18,7 +18,7 @@ SPELLINGS = {
     "sections": "indices_or_sections",
     "size": "shape",
     "split_size_or_sections": "split_size",
-    "tensor": "self",
+    "tensor": "input",
     "train": "training",
     "x": "input",
 }

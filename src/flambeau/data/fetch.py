@@ -78,6 +78,7 @@ class ByTurn:
     def turns(self) -> Iterator[Any]:
         """The batches of the worker that this is called in."""
         info, seed = get_worker_info(), self.seed or _unseeded
+        assert info is not None  # turns are a worker's
         seed(0)
         items, is_share = share_begun(self.dataset, partial(seed, None))
         parts = self.parts(items)

@@ -1,5 +1,6 @@
 """Fractional max pooling (Graham, 2014): windows of one size whose places are drawn."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,7 +11,6 @@ from ..core.shape import contiguous_strides
 from ..errors import ValueError
 from ..ops.conv.conv import pair
 from ..ops.distribution import rand
-from ..ops.index.indices import as_places
 from ..ops.join import cat
 from ..tensor import Tensor
 from .module import Module
@@ -68,34 +68,79 @@ def _pooled(x: Tensor, nd: int, kernel_size: Size, sizes: tuple, samples: Tensor
     flat = x.flatten(-nd)
     taken = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
     at = at.gather(-1, taken.argmax(-1, keepdim=True)).flatten(len(lead))
-    return flat.gather(-1, at).reshape(*lead, *out), as_places(at).reshape(*lead, *out)
+    return flat.gather(-1, at).reshape(*lead, *out), at.reshape(*lead, *out)
 
 
-def _function(nd: int, with_indices: bool) -> Any:
-    def pool(
-        input: Tensor,
-        kernel_size: Size,
-        output_size: Size | None = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> Any:
-        made = _pooled(input, nd, kernel_size, (output_size, output_ratio), _random_samples)
-        return made if return_indices or with_indices else made[0]
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of windows whose places are drawn: output_size of them, or output_ratio of the
+    input's size. [n, c, h, w] -> [n, c, oh, ow]
 
-    name = f"fractional_max_pool{nd}d" + "_with_indices" * with_indices
-    pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = (
-        "Largest element of windows whose places are drawn: output_size of them, or output_ratio of the"
-        " input's size. kernel_size: of a window. return_indices: also where in the flattened dims each"
-        " stands (int64)."
-        " _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit."
-        " [n, c, *size] -> [n, c, *out]"
-    )
-    return pool
+    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int32).
+    _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
+    """
+    values, indices = _pooled(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
+    return (values, indices) if return_indices else values
 
 
-fractional_max_pools = [_function(nd, with_indices) for nd in (2, 3) for with_indices in (False, True)]
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(values, indices) of fractional_max_pool2d: the largest element of windows whose places are
+    drawn. [n, c, h, w] -> [n, c, oh, ow]
+
+    kernel_size: of a window. output_size, output_ratio: how many windows, or their share of the input's size.
+    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError where
+    windows do not fit.
+    """
+    return _pooled(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of windows whose places are drawn: output_size of them, or output_ratio of the
+    input's size. [n, c, d, h, w] -> [n, c, od, oh, ow]
+
+    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int32).
+    _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
+    """
+    values, indices = _pooled(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(values, indices) of fractional_max_pool3d: the largest element of windows whose places are
+    drawn. [n, c, d, h, w] -> [n, c, od, oh, ow]
+
+    kernel_size: of a window. output_size, output_ratio: how many windows, or their share of the input's size.
+    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError where
+    windows do not fit.
+    """
+    return _pooled(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
 
 
 class _FractionalMaxPool(Module):

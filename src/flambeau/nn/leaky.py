@@ -8,6 +8,7 @@ from ..tensor import Tensor
 from .init import constant_
 from .module import Module
 from .parameter import Parameter
+from .variants import rrelu_
 
 
 @explained
@@ -18,7 +19,7 @@ class RReLU(Module):
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
     def forward(self, x: Tensor) -> Tensor:
-        return activation.rrelu(x, self.lower, self.upper, self.training, inplace=self.inplace)
+        return (rrelu_ if self.inplace else activation.rrelu)(x, self.lower, self.upper, self.training)
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}"

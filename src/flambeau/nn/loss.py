@@ -1,30 +1,500 @@
-"""Losses, a row each."""
+"""Losses."""
+
+from collections.abc import Callable, Sequence
 
 from ..ops import ctc, loss
-from .layer import layer
+from ..tensor import Tensor
+from .function_layer import FunctionLayer
 
-BCELoss = layer("BCELoss", loss.binary_cross_entropy, inputs=2)
-BCEWithLogitsLoss = layer("BCEWithLogitsLoss", loss.binary_cross_entropy_with_logits, inputs=2)
-CosineEmbeddingLoss = layer("CosineEmbeddingLoss", loss.cosine_embedding_loss, inputs=3)
-CTCLoss = layer("CTCLoss", ctc.ctc_loss, inputs=4)
-CrossEntropyLoss = layer("CrossEntropyLoss", loss.cross_entropy, inputs=2)
-GaussianNLLLoss = layer("GaussianNLLLoss", loss.gaussian_nll_loss, inputs=3)
-HingeEmbeddingLoss = layer("HingeEmbeddingLoss", loss.hinge_embedding_loss, inputs=2)
-HuberLoss = layer("HuberLoss", loss.huber_loss, inputs=2)
-KLDivLoss = layer("KLDivLoss", loss.kl_div, inputs=2)
-L1Loss = layer("L1Loss", loss.l1_loss, inputs=2)
-MarginRankingLoss = layer("MarginRankingLoss", loss.margin_ranking_loss, inputs=3)
-MSELoss = layer("MSELoss", loss.mse_loss, inputs=2)
-MultiLabelMarginLoss = layer("MultiLabelMarginLoss", loss.multilabel_margin_loss, inputs=2)
-MultiLabelSoftMarginLoss = layer("MultiLabelSoftMarginLoss", loss.multilabel_soft_margin_loss, inputs=2)
-MultiMarginLoss = layer("MultiMarginLoss", loss.multi_margin_loss, inputs=2)
-NLLLoss = layer("NLLLoss", loss.nll_loss, inputs=2)
-NLLLoss2d = layer("NLLLoss2d", loss.nll_loss, inputs=2)
-RNNTLoss = layer("RNNTLoss", ctc.rnnt_loss, inputs=4)
-PoissonNLLLoss = layer("PoissonNLLLoss", loss.poisson_nll_loss, inputs=2)
-SmoothL1Loss = layer("SmoothL1Loss", loss.smooth_l1_loss, inputs=2)
-SoftMarginLoss = layer("SoftMarginLoss", loss.soft_margin_loss, inputs=2)
-TripletMarginLoss = layer("TripletMarginLoss", loss.triplet_margin_loss, inputs=3)
-TripletMarginWithDistanceLoss = layer(
-    "TripletMarginWithDistanceLoss", loss.triplet_margin_with_distance_loss, inputs=3
-)
+
+class BCELoss(FunctionLayer):
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+
+    ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+
+    target: what is wanted
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class BCEWithLogitsLoss(FunctionLayer):
+    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    pos_weight: a factor for the positive targets of each class
+    Raises ValueError where the target has another shape; where reduction is unknown.
+    """
+
+    weight: Tensor | None
+
+    pos_weight: Tensor | None
+
+    def __init__(
+        self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
+    ):
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.binary_cross_entropy_with_logits(
+            input, target, weight=self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
+
+
+class CosineEmbeddingLoss(FunctionLayer):
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+
+    input1: the first tensor
+    input2: the second tensor
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
+        self.margin, self.reduction = margin, reduction
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return loss.cosine_embedding_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
+
+
+class CTCLoss(FunctionLayer):
+    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
+
+    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The
+    loss
+    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+
+    log_probs: logarithms of probabilities. [steps, n, classes]
+    input_lengths: how many steps each sequence has
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
+
+    def forward(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        return ctc.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            blank=self.blank,
+            reduction=self.reduction,
+            zero_infinity=self.zero_infinity,
+        )
+
+
+class CrossEntropyLoss(FunctionLayer):
+    """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
+    probabilities [n, classes, ...] -> []
+
+    label_smoothing: the share of the target that is spread over all classes.
+    ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target
+    of
+    another dtype; IndexError, at the next read, for a class that is none.
+
+    ignore_index: a class that counts for nothing
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ):
+        self.ignore_index, self.reduction, self.label_smoothing = ignore_index, reduction, label_smoothing
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class GaussianNLLLoss(FunctionLayer):
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
+    of input's shape, or without its last dim; a dim of it may be 1. -> []
+
+    ValueError for another shape or reduction, or a negative var; of elements at the next read.
+    """
+
+    def __init__(self, full: bool = False, eps: float = 1e-06, reduction: str = "mean"):
+        self.full, self.eps, self.reduction = full, eps, reduction
+
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
+        return loss.gaussian_nll_loss(
+            input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class HingeEmbeddingLoss(FunctionLayer):
+    """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
+    [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
+        self.margin, self.reduction = margin, reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+
+
+class HuberLoss(FunctionLayer):
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None):
+        self.reduction, self.delta = reduction, delta
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.huber_loss(input, target, reduction=self.reduction, delta=self.delta, weight=self.weight)
+
+
+class KLDivLoss(FunctionLayer):
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+    [n, ...], [n, ...] -> [], or [n, ...] for "none".
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    log_target: the target is logarithms too
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(self, reduction: str = "mean", log_target: bool = False):
+        self.reduction, self.log_target = reduction, log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class L1Loss(FunctionLayer):
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, reduction: str = "mean", weight: Tensor | None = None):
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.l1_loss(input, target, reduction=self.reduction, weight=self.weight)
+
+
+class MarginRankingLoss(FunctionLayer):
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
+        self.margin, self.reduction = margin, reduction
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return loss.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class MSELoss(FunctionLayer):
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, reduction: str = "mean", weight: Tensor | None = None):
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.mse_loss(input, target, reduction=self.reduction, weight=self.weight)
+
+
+class MultiLabelMarginLoss(FunctionLayer):
+    """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
+
+    Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes differ, or the target is not of integers.
+    """
+
+    def __init__(self, reduction: str = "mean"):
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(FunctionLayer):
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class MultiMarginLoss(FunctionLayer):
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where p is neither 1 nor 2.
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
+    ):
+        self.p, self.margin, self.reduction = p, margin, reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
+
+
+class NLLLoss(FunctionLayer):
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
+        self.ignore_index, self.reduction = ignore_index, reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.nll_loss(
+            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
+
+
+class NLLLoss2d(FunctionLayer):
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
+        self.ignore_index, self.reduction = ignore_index, reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.nll_loss(
+            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
+
+
+class RNNTLoss(FunctionLayer):
+    """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
+
+    logits are of each frame and each number of labels that were said before; log-probabilities give the
+    same
+    loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+
+    logit_lengths: how many frames each sequence has, from 1
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
+    """
+
+    def __init__(self, blank: int = -1, reduction: str = "mean"):
+        self.blank, self.reduction = blank, reduction
+
+    def forward(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        return ctc.rnnt_loss(
+            logits, targets, logit_lengths, target_lengths, blank=self.blank, reduction=self.reduction
+        )
+
+
+class PoissonNLLLoss(FunctionLayer):
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+
+    log_input: the input is the logarithm of the rate
+    eps: a small number that keeps divisions from 0
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = "mean"
+    ):
+        self.log_input, self.full, self.eps, self.reduction = log_input, full, eps, reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.poisson_nll_loss(
+            input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class SmoothL1Loss(FunctionLayer):
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where beta is below 0.
+    """
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0):
+        self.reduction, self.beta = reduction, beta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class SoftMarginLoss(FunctionLayer):
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(self, reduction: str = "mean"):
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return loss.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class TripletMarginLoss(FunctionLayer):
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
+
+    p: which norm the distance is
+    eps: a small number that keeps divisions from 0
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-06,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        self.margin, self.p, self.eps, self.swap, self.reduction = margin, p, eps, swap, reduction
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return loss.triplet_margin_loss(
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class TripletMarginWithDistanceLoss(FunctionLayer):
+    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []
+
+    anchor: the rows that others are compared with
+    positive: rows that should be near
+    negative: rows that should be far
+    distance_function: of two tensors of rows; the Euclidean distance where there is none
+    margin: how much farther the negative should be
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        self.distance_function, self.margin, self.swap, self.reduction = (
+            distance_function,
+            margin,
+            swap,
+            reduction,
+        )
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return loss.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )

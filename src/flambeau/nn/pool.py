@@ -1,28 +1,743 @@
-"""Layers without parameters over windows and places: pools, unpooling, folding and resizing, a row each."""
+"""Layers without parameters over windows and places: pools, unpooling, folding and resizing."""
+
+from collections.abc import Sequence
+from typing import Any
 
 from ..ops.conv import adaptive, conv, pool, resize
-from .layer import layer
+from ..tensor import Tensor
+from .function_layer import FunctionLayer
 
-AdaptiveAvgPool1d = layer("AdaptiveAvgPool1d", adaptive.adaptive_avg_pool1d)
-AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", adaptive.adaptive_avg_pool2d)
-AdaptiveAvgPool3d = layer("AdaptiveAvgPool3d", adaptive.adaptive_avg_pool3d)
-AdaptiveMaxPool1d = layer("AdaptiveMaxPool1d", adaptive.adaptive_max_pool1d)
-AdaptiveMaxPool2d = layer("AdaptiveMaxPool2d", adaptive.adaptive_max_pool2d)
-AdaptiveMaxPool3d = layer("AdaptiveMaxPool3d", adaptive.adaptive_max_pool3d)
-AvgPool1d = layer("AvgPool1d", pool.avg_pool1d)
-AvgPool2d = layer("AvgPool2d", pool.avg_pool2d)
-AvgPool3d = layer("AvgPool3d", pool.avg_pool3d)
-Fold = layer("Fold", conv.col2im)
-LPPool1d = layer("LPPool1d", pool.lp_pool1d)
-LPPool2d = layer("LPPool2d", pool.lp_pool2d)
-LPPool3d = layer("LPPool3d", pool.lp_pool3d)
-MaxPool1d = layer("MaxPool1d", pool.max_pool1d, last=("ceil_mode",))
-MaxPool2d = layer("MaxPool2d", pool.max_pool2d, last=("ceil_mode",))
-MaxPool3d = layer("MaxPool3d", pool.max_pool3d, last=("ceil_mode",))
-MaxUnpool1d = layer("MaxUnpool1d", pool.max_unpool1d, inputs=2, called=("output_size",))
-MaxUnpool2d = layer("MaxUnpool2d", pool.max_unpool2d, inputs=2, called=("output_size",))
-MaxUnpool3d = layer("MaxUnpool3d", pool.max_unpool3d, inputs=2, called=("output_size",))
-Unfold = layer("Unfold", conv.im2col)
-Upsample = layer("Upsample", resize.interpolate)
-UpsamplingBilinear2d = layer("UpsamplingBilinear2d", resize.interpolate, mode="bilinear", align_corners=True)
-UpsamplingNearest2d = layer("UpsamplingNearest2d", resize.interpolate)
+
+class AdaptiveAvgPool1d(FunctionLayer):
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
+    *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit.
+    """
+
+    def __init__(self, output_size: int | Sequence[int]):
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return adaptive.adaptive_avg_pool1d(input, output_size=self.output_size)
+
+
+class AdaptiveAvgPool2d(FunctionLayer):
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
+    *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit.
+    """
+
+    def __init__(self, output_size: int | Sequence[int]):
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return adaptive.adaptive_avg_pool2d(input, output_size=self.output_size)
+
+
+class AdaptiveAvgPool3d(FunctionLayer):
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
+    *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit.
+    """
+
+    def __init__(self, output_size: int | Sequence[int]):
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return adaptive.adaptive_avg_pool3d(input, output_size=self.output_size)
+
+
+class AdaptiveMaxPool1d(FunctionLayer):
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where
+    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit.
+    """
+
+    def __init__(self, output_size: int | Sequence[int], return_indices: bool = False):
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return adaptive.adaptive_max_pool1d(
+            input, output_size=self.output_size, return_indices=self.return_indices
+        )
+
+
+class AdaptiveMaxPool2d(FunctionLayer):
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where
+    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit.
+    """
+
+    def __init__(self, output_size: int | Sequence[int], return_indices: bool = False):
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return adaptive.adaptive_max_pool2d(
+            input, output_size=self.output_size, return_indices=self.return_indices
+        )
+
+
+class AdaptiveMaxPool3d(FunctionLayer):
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where
+    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+    Raises ValueError where dims are missing, or output_size does not fit.
+    """
+
+    def __init__(self, output_size: int | Sequence[int], return_indices: bool = False):
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return adaptive.adaptive_max_pool3d(
+            input, output_size=self.output_size, return_indices=self.return_indices
+        )
+
+
+class AvgPool1d(FunctionLayer):
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+
+    kernel_size: the window's size, one number or one for each dim
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
+        self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad = (
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pool.avg_pool1d(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
+
+
+class AvgPool2d(FunctionLayer):
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    divisor_override: what sums are divided by, in place of how many elements a window has
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        ) = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pool.avg_pool2d(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+            divisor_override=self.divisor_override,
+        )
+
+
+class AvgPool3d(FunctionLayer):
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    divisor_override: what sums are divided by, in place of how many elements a window has
+    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        ) = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pool.avg_pool3d(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+            divisor_override=self.divisor_override,
+        )
+
+
+class Fold(FunctionLayer):
+    """Columns added back where im2col took them: nn.functional.fold.
+
+    [n, c * kh * kw, positions] -> [n, c, *output_size]
+
+    output_size: height and width of the result
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where the last two dims are not the windows of output_size.
+    """
+
+    def __init__(
+        self,
+        output_size: int | Sequence[int],
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ):
+        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = (
+            output_size,
+            kernel_size,
+            dilation,
+            padding,
+            stride,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return conv.col2im(
+            input,
+            output_size=self.output_size,
+            kernel_size=self.kernel_size,
+            dilation=self.dilation,
+            padding=self.padding,
+            stride=self.stride,
+        )
+
+
+class LPPool1d(FunctionLayer):
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
+    kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
+    windows do not fit, or divisor_override is 0.
+    """
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        ceil_mode: bool = False,
+    ):
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = (
+            norm_type,
+            kernel_size,
+            stride,
+            ceil_mode,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pool.lp_pool1d(
+            input,
+            norm_type=self.norm_type,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class LPPool2d(FunctionLayer):
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
+    kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
+    windows do not fit, or divisor_override is 0.
+    """
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        ceil_mode: bool = False,
+    ):
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = (
+            norm_type,
+            kernel_size,
+            stride,
+            ceil_mode,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pool.lp_pool2d(
+            input,
+            norm_type=self.norm_type,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class LPPool3d(FunctionLayer):
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
+    kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
+    windows do not fit, or divisor_override is 0.
+    """
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        ceil_mode: bool = False,
+    ):
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = (
+            norm_type,
+            kernel_size,
+            stride,
+            ceil_mode,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pool.lp_pool3d(
+            input,
+            norm_type=self.norm_type,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class MaxPool1d(FunctionLayer):
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in
+    the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode = (
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            return_indices,
+            ceil_mode,
+        )
+
+    def forward(self, input: Tensor) -> Any:
+        return pool.max_pool1d(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            return_indices=self.return_indices,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class MaxPool2d(FunctionLayer):
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in
+    the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode = (
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            return_indices,
+            ceil_mode,
+        )
+
+    def forward(self, input: Tensor) -> Any:
+        return pool.max_pool2d(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            return_indices=self.return_indices,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class MaxPool3d(FunctionLayer):
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in
+    the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too
+    Raises ValueError where dims are missing, or padding is more than half of the kernel.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode = (
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            return_indices,
+            ceil_mode,
+        )
+
+    def forward(self, input: Tensor) -> Any:
+        return pool.max_pool3d(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            return_indices=self.return_indices,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class MaxUnpool1d(FunctionLayer):
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the
+    last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool1d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 2 or 3 dims, or indices another shape.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+    ):
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
+    ) -> Tensor:
+        return pool.max_unpool1d(
+            input,
+            indices,
+            output_size=output_size,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+        )
+
+
+class MaxUnpool2d(FunctionLayer):
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the
+    last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool2d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 3 or 4 dims, or indices another shape.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+    ):
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
+    ) -> Tensor:
+        return pool.max_unpool2d(
+            input,
+            indices,
+            output_size=output_size,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+        )
+
+
+class MaxUnpool3d(FunctionLayer):
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the
+    last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool3d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 4 or 5 dims, or indices another shape.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+    ):
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
+    ) -> Tensor:
+        return pool.max_unpool3d(
+            input,
+            indices,
+            output_size=output_size,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+        )
+
+
+class Unfold(FunctionLayer):
+    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]
+
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where the input has too few or too many dims; where there is neither one number nor
+    one for each dim.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ):
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return conv.im2col(
+            input,
+            kernel_size=self.kernel_size,
+            dilation=self.dilation,
+            padding=self.padding,
+            stride=self.stride,
+        )
+
+
+class Upsample(FunctionLayer):
+    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+
+    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
+        lanczos3
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and
+    bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
+    none.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+        antialias: bool = False,
+    ):
+        (
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+            self.antialias,
+        ) = size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+
+    def forward(self, input: Tensor) -> Tensor:
+        return resize.interpolate(
+            input,
+            size=self.size,
+            scale_factor=self.scale_factor,
+            mode=self.mode,
+            align_corners=self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+            antialias=self.antialias,
+        )
+
+
+class UpsamplingBilinear2d(FunctionLayer):
+    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+
+    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
+        lanczos3
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and
+    bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
+    none.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "bilinear",
+        align_corners: bool | None = True,
+        recompute_scale_factor: bool | None = None,
+        antialias: bool = False,
+    ):
+        (
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+            self.antialias,
+        ) = size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+
+    def forward(self, input: Tensor) -> Tensor:
+        return resize.interpolate(
+            input,
+            size=self.size,
+            scale_factor=self.scale_factor,
+            mode=self.mode,
+            align_corners=self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+            antialias=self.antialias,
+        )
+
+
+class UpsamplingNearest2d(FunctionLayer):
+    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+
+    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
+        lanczos3
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and
+    bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
+    none.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+        antialias: bool = False,
+    ):
+        (
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+            self.antialias,
+        ) = size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+
+    def forward(self, input: Tensor) -> Tensor:
+        return resize.interpolate(
+            input,
+            size=self.size,
+            scale_factor=self.scale_factor,
+            mode=self.mode,
+            align_corners=self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+            antialias=self.antialias,
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from math import inf, sqrt
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 from ..core.docstrings import explained
 from ..core.node import describe
@@ -269,7 +269,7 @@ class RNNBase(RecurrentModule):
         back = self.reverse or suffix.endswith("reverse")
         turn = (lambda t: t.flip(0)) if steps is None else steps.turn
         weight, bias, own, own_bias, project = (
-            getattr(self, name + suffix, None)
+            cast("Any", getattr(self, name + suffix, None))
             for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")
         )
         given = linear(turn(x) if back else x, weight, bias)

@@ -3,7 +3,7 @@
 from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import ValueError
-from ..ops.softmax import Softmax
+from ..ops.softmax import softmax
 from ..tensor import Tensor
 from .module import Module
 
@@ -35,4 +35,4 @@ class Softmax2d(Module):
         if x.ndim not in (3, 4):
             rule = "takes 3 or 4 dims, channels before height and width: use Softmax(dim)"
             raise ValueError(f"Softmax2d({describe(x)}): {rule}")
-        return Softmax.softmax(x, -3)
+        return softmax(x, -3)

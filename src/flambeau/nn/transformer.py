@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..core.docstrings import explained
 from ..core.op import COMPOSED
 from ..errors import TypeError, ValueError
-from ..ops.elementwise import Elementwise
+from ..ops.elementwise import relu
 from ..tensor import Tensor
 from . import init
 from .attention import MultiheadAttention
@@ -18,7 +18,7 @@ from .linear import Linear
 from .module import Module
 from .norm import LayerNorm
 
-ACTIVATIONS = {"relu": Elementwise.relu, "gelu": COMPOSED["gelu"]}
+ACTIVATIONS = {"relu": relu, "gelu": COMPOSED["gelu"]}
 
 
 def _activation(given: Any) -> Callable[[Tensor], Tensor]:

@@ -2,61 +2,73 @@
 
 from collections.abc import Callable, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, ParamSpec
 
 from ..core.docstrings import told
-from ..core.op import COMPOSED
+from ..ops.activation import celu, elu, hardtanh, leaky_relu, rrelu, selu, threshold
 from ..ops.conv.adaptive import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ..ops.conv.conv import conv1d
 from ..ops.conv.pool import max_pool1d, max_pool2d, max_pool3d
 from ..ops.conv.resize import interpolate
-from ..ops.elementwise import Elementwise
+from ..ops.elementwise import relu
 from ..ops.inplace import write
 from ..ops.norm import channel_shuffle
 from ..tensor import Tensor
-from .attention import multi_head_attention_forward
-from .fractional import fractional_max_pools
-from .large_vocabulary import linear_cross_entropy
 
 Sizes = int | Sequence[int] | None
 Factors = float | Sequence[float] | None
-IN_PLACE = ("celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold")
-INDEXED = (max_pool1d, max_pool2d, max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d)
+P = ParamSpec("P")
 
 
-def _in_place(base: str) -> Callable[..., Tensor]:
+def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
     """The function that gives its input the value of another."""
-    f = Elementwise.relu if base == "relu" else COMPOSED[base]
+    base = f.__name__
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Tensor:
         input._check_write()
-        return write(input, f(input, *args, **kw), f"{base}_", base)
+        return write(input, f(input, *args, **kw), f"{base}_", base)  # type: ignore[call-arg]
 
-    call.__name__ = call.__qualname__ = f"{base}_"
-    call.__doc__ = (
-        f"Gives the tensor the value of {base}(...), and returns it; TypeError where it can't hold it."
+    return _named(
+        call,
+        f"{base}_",
+        f"Gives the tensor the value of {base}(...), and returns it; TypeError where it can't hold it.",
+        f,
     )
-    if base in COMPOSED:  # relu, an op, has no argument beside its input
-        _take_arguments(call, f)
-    return call
 
 
-def _indexed(pool: Callable[..., Any]) -> Callable[..., Any]:
+def _with_indices(pool: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor]]:
     """A pool that gives (values, indices)."""
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Any:
         return pool(input, *args, **{**kw, "return_indices": True})
 
-    call.__name__ = call.__qualname__ = f"{pool.__name__}_with_indices"
-    call.__doc__ = f"{pool.__name__} with return_indices=True: (values, indices)."
-    _take_arguments(call, pool)
+    name = pool.__name__
+    return _named(call, f"{name}_with_indices", f"{name} with return_indices=True: (values, indices).", pool)
+
+
+def _named(call: Any, name: str, doc: str, f: Callable[..., Any]) -> Any:
+    """A function with a name and docstring of its own, and the signature of another."""
+    call.__name__ = call.__qualname__ = name
+    call.__signature__ = rules = signature(f)
+    call.__doc__ = told(f"{doc} {f.__doc__}", f.__name__, tuple(rules.parameters))
     return call
 
 
-def _take_arguments(call: Any, f: Callable[..., Any]) -> None:
-    """Give a function the signature of another, and its docstring what that one's says."""
-    call.__signature__ = signature(f)
-    call.__doc__ = told(f"{call.__doc__} {f.__doc__}", f.__name__, tuple(call.__signature__.parameters))
+celu_ = _in_place(celu)
+elu_ = _in_place(elu)
+hardtanh_ = _in_place(hardtanh)
+leaky_relu_ = _in_place(leaky_relu)
+relu_ = _in_place(relu)
+rrelu_ = _in_place(rrelu)
+selu_ = _in_place(selu)
+threshold_ = _in_place(threshold)
+max_pool1d_with_indices = _with_indices(max_pool1d)
+max_pool2d_with_indices = _with_indices(max_pool2d)
+max_pool3d_with_indices = _with_indices(max_pool3d)
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)
+native_channel_shuffle = channel_shuffle
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int = 0) -> Tensor:
@@ -77,11 +89,3 @@ def upsample_nearest(input: Tensor, size: Sizes = None, scale_factor: Factors = 
     """interpolate(mode="nearest") to size, or by scale_factor; ValueError where neither or both are given.
     [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode="nearest")
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {f"{base}_": _in_place(base) for base in IN_PLACE}
-FUNCTIONS |= {f"{pool.__name__}_with_indices": _indexed(pool) for pool in INDEXED}
-FUNCTIONS |= {f.__name__: f for f in (conv_tbc, linear_cross_entropy, multi_head_attention_forward)}
-FUNCTIONS |= {f.__name__: f for f in (upsample_bilinear, upsample_nearest)}
-FUNCTIONS |= {f.__name__: f for f in fractional_max_pools}
-FUNCTIONS["native_channel_shuffle"] = channel_shuffle

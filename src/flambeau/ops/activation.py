@@ -1,6 +1,9 @@
 """Activations: each a line or a few of other ops."""
 
+from __future__ import annotations
+
 from math import inf, pi, sqrt
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite
@@ -9,45 +12,20 @@ from .elementwise import fitted
 from .random import gumbel_bits, uniform_bits
 from .reduce import in_float32
 
-NN = (
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "logsigmoid",
-    "mish",
-    "prelu",
-    "quiet_softmax",
-    "relu6",
-    "rrelu",
-    "selu",
-    "shrink",
-    "silu",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "swiglu",
-    "tanhshrink",
-    "threshold",
-    "thresholded_relu",
-)
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
+    from ..ops.random import Generator
+    from ..tensor import Tensor
 
 
 @composed
-def silu(input):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x). [...] -> [...]"""
     return input * input.sigmoid()
 
 
 @composed
-def gelu(input, approximate: str = "none"):
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
     [...] -> [...]"""
     if approximate not in ("none", "tanh"):
@@ -59,7 +37,7 @@ def gelu(input, approximate: str = "none"):
 
 
 @composed
-def softplus(input, beta: float = 1.0, threshold: float = 20.0):
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree. [...] -> [...]"""
     x, dtype = in_float32(input)
     scaled = x * beta
@@ -68,14 +46,14 @@ def softplus(input, beta: float = 1.0, threshold: float = 20.0):
 
 
 @composed
-def logsigmoid(input):
+def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), safe for large negative x. [...] -> [...]"""
     below = input < 0  # of both terms: abs has no second slope at 0
     return below.where(input, 0.0) - below.where(input, -input).exp().log1p()
 
 
 @composed
-def leaky_relu(input, negative_slope: float = 0.01):
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x, or x * negative_slope where x < 0. [...] -> [...]"""
     return (input > 0).where(input, input * negative_slope)
 
@@ -87,18 +65,18 @@ def _elu_grad(g, y, x, alpha, slope):
 
 
 @composite(grad=_elu_grad)
-def _elu(x, *, alpha, slope):
+def _elu(x: Tensor, *, alpha: Any, slope: Any) -> Tensor:
     return (x > 0).where(x, (x * slope).expm1() * alpha)
 
 
 @composed
-def elu(input, alpha: float = 1.0):
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x < 0. [...] -> [...]"""
     return _elu(input, alpha=alpha, slope=1.0)
 
 
 @composed
-def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]"""
     if min_val > max_val:
         raise ValueError(f"min_val={min_val} is above max_val={max_val}: exchange them")
@@ -112,49 +90,49 @@ def _held(input, min_val: float, max_val: float):
 
 
 @composed
-def relu6(input):
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x held inside [0, 6]."""
     return _held(input, 0, 6)
 
 
 @composed
-def hardsigmoid(input):
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """(x + 3) / 6 held inside [0, 1]."""
     return _held(input + 3, 0, 6) * (1 / 6)
 
 
 @composed
-def hardswish(input):
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * hardsigmoid(x). [...] -> [...]"""
     return input * hardsigmoid(input)
 
 
 @composed
-def mish(input):
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)). [...] -> [...]"""
     return input * softplus(input).tanh()
 
 
 @composed
-def softsign(input):
+def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|). [...] -> [...]"""
     return input / (input.abs() + 1)
 
 
 @composed
-def celu(input, alpha: float = 1.0):
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
     return _elu(input, alpha=alpha, slope=1 / alpha)
 
 
 @composed
-def selu(input):
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
     return _elu(input, alpha=1.6732632423543772, slope=1.0) * 1.0507009873554805
 
 
 @composed
-def prelu(input, weight):
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
     if weight.numel() != 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
         raise ValueError("weight must have one value, or as many as input has at dim 1: reshape it")
@@ -164,7 +142,9 @@ def prelu(input, weight):
 
 
 @composed
-def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False):
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
     """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
     [...] -> [...]
 
@@ -180,25 +160,25 @@ def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = Fa
 
 
 @composed
-def tanhshrink(input):
+def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x). [...] -> [...]"""
     return input - input.tanh()
 
 
 @composed
-def hardshrink(input, lambd: float = 0.5):
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""
     return ((input < -lambd) | (input > lambd) | input.isnan()).where(input, 0.0)
 
 
 @composed
-def softshrink(input, lambd: float = 0.5):
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]"""
     return shrink(input, lambd, lambd)
 
 
 @composed
-def shrink(input, lambd: float = 0.5, bias: float = 0.0):
+def shrink(input: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
     """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]"""
     if lambd < 0:
         raise ValueError(f"lambd={lambd} is below 0: give a number from 0")
@@ -207,25 +187,25 @@ def shrink(input, lambd: float = 0.5, bias: float = 0.0):
 
 
 @composed
-def threshold(input, threshold: float, value: float):
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x, or `value` where x <= threshold. [...] -> [...]"""
     return (input <= threshold).where(fitted(value, input.dtype), input)
 
 
 @composed
-def thresholded_relu(input, alpha: float = 1.0):
+def thresholded_relu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """x, or 0 where x <= alpha (ONNX's ThresholdedRelu). [...] -> [...]"""
     return (input <= alpha).where(0.0, input)
 
 
 @composed
-def softmin(input, dim: int = -1, dtype=None):
+def softmin(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
     """softmax of -x. [..., n, ...] -> [..., n, ...]"""
     return (-input).softmax(dim, dtype)
 
 
 @composed
-def quiet_softmax(input, dim: int = -1):
+def quiet_softmax(input: Tensor, dim: int = -1) -> Tensor:
     """exp(x) / (1 + sum(exp(x))): softmax that may choose nothing (Miller, 2023). [..., n, ...] -> same"""
     top = input.detach().amax(dim, keepdim=True).maximum(0)
     e = (input - top).exp()
@@ -241,14 +221,14 @@ def _halves(input, dim):
 
 
 @composed
-def glu(input, dim: int = -1):
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
     a, b = _halves(input, dim)
     return a * b.sigmoid()
 
 
 @composed
-def swiglu(input, dim: int = -1):
+def swiglu(input: Tensor, dim: int = -1) -> Tensor:
     """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]"""
     a, b = _halves(input, dim)
     return silu(a) * b
@@ -256,8 +236,14 @@ def swiglu(input, dim: int = -1):
 
 @composed
 def gumbel_softmax(
-    logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator=None
-):
+    logits: Tensor,
+    tau: float = 1.0,
+    hard: bool = False,
+    eps: float = 1e-10,
+    dim: int = -1,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
     [...] -> [...]
 

@@ -7,11 +7,16 @@ within 2e-8 in float64. In float32 within 5e-6 up to x = 50; beyond, waves lose 
 PyTorch's do.
 """
 
+from __future__ import annotations
+
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, composite
 from .reduce import in_float32
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 FITS: dict[str, tuple[float, ...]] = {  # coefficients of T0, T1, ... over the range in which each is used
     "j0_near": (
@@ -135,7 +140,7 @@ def _j0_grad(g: Any, y: Any, x: Any) -> list[Any]:
 
 
 @composite(grad=_j0_grad)
-def _j0(x: Any) -> Any:
+def _j0(x: Tensor) -> Any:
     return _first(0, x)
 
 
@@ -144,7 +149,7 @@ def _j1_grad(g: Any, y: Any, x: Any) -> list[Any]:
 
 
 @composite(grad=_j1_grad)
-def _j1(x: Any) -> Any:
+def _j1(x: Tensor) -> Any:
     return _first(1, x)
 
 
@@ -153,7 +158,7 @@ def _y0_grad(g: Any, y: Any, x: Any) -> list[Any]:
 
 
 @composite(grad=_y0_grad)
-def _y0(x: Any) -> Any:
+def _y0(x: Tensor) -> Any:
     return _second(0, x)
 
 
@@ -162,7 +167,7 @@ def _y1_grad(g: Any, y: Any, x: Any) -> list[Any]:
 
 
 @composite(grad=_y1_grad)
-def _y1(x: Any) -> Any:
+def _y1(x: Tensor) -> Any:
     return _second(1, x)
 
 
@@ -171,7 +176,7 @@ def _k0e_grad(g: Any, y: Any, x: Any) -> list[Any]:
 
 
 @composite(grad=_k0e_grad)
-def _k0e(x: Any) -> Any:
+def _k0e(x: Tensor) -> Any:
     return _modified(0, x)
 
 
@@ -180,7 +185,7 @@ def _k1e_grad(g: Any, y: Any, x: Any) -> list[Any]:
 
 
 @composite(grad=_k1e_grad)
-def _k1e(x: Any) -> Any:
+def _k1e(x: Tensor) -> Any:
     return _modified(1, x)
 
 
@@ -206,28 +211,64 @@ def _airy(x: Any) -> Any:
     return (x > AIRY_HIGH).where(above, (x < AIRY_LOW).where(below, near))
 
 
-def _declare(name: str, f: Any, meaning: str, scaled: bool = True) -> Any:
-    def bessel(input):
-        x, dtype = in_float32(input)
-        return (f(x) if scaled else f(x) * (-x).exp()).to(dtype)
-
-    bessel.__name__ = bessel.__qualname__ = name
-    bessel.__doc__ = f"{meaning}. [...] -> [...]"
-    return composed(bessel)
+@composed
+def airy_ai(input: Tensor) -> Tensor:
+    """Airy's function Ai. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_airy(x)).to(dtype)
 
 
-_Y, _K = "Bessel function of the second kind", "Modified Bessel function of the second kind"
-_AT = "-inf at 0, NaN below", "inf at 0, NaN below"
-ROWS: dict[str, tuple[Any, ...]] = {
-    "airy_ai": ("Airy's function Ai", _airy),
-    "bessel_j0": ("Bessel function of the first kind, order 0", _j0),
-    "bessel_j1": ("Bessel function of the first kind, order 1", _j1),
-    "bessel_y0": (f"{_Y}, order 0: {_AT[0]}", _y0),
-    "bessel_y1": (f"{_Y}, order 1: {_AT[0]}", _y1),
-    "modified_bessel_k0": (f"{_K}, order 0: {_AT[1]}", _k0e, False),
-    "modified_bessel_k1": (f"{_K}, order 1: {_AT[1]}", _k1e, False),
-    "scaled_modified_bessel_k0": (f"exp(x) times modified_bessel_k0: {_AT[1]}", _k0e),
-    "scaled_modified_bessel_k1": (f"exp(x) times modified_bessel_k1: {_AT[1]}", _k1e),
-}
-NAMED = {name: _declare(name, f, meaning, *rest) for name, (meaning, f, *rest) in ROWS.items()}
-SPECIAL = tuple(NAMED)
+@composed
+def bessel_j0(input: Tensor) -> Tensor:
+    """Bessel function of the first kind, order 0. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_j0(x)).to(dtype)
+
+
+@composed
+def bessel_j1(input: Tensor) -> Tensor:
+    """Bessel function of the first kind, order 1. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_j1(x)).to(dtype)
+
+
+@composed
+def bessel_y0(input: Tensor) -> Tensor:
+    """Bessel function of the second kind, order 0: -inf at 0, NaN below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_y0(x)).to(dtype)
+
+
+@composed
+def bessel_y1(input: Tensor) -> Tensor:
+    """Bessel function of the second kind, order 1: -inf at 0, NaN below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_y1(x)).to(dtype)
+
+
+@composed
+def modified_bessel_k0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind, order 0: inf at 0, NaN below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_k0e(x) * (-x).exp()).to(dtype)
+
+
+@composed
+def modified_bessel_k1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind, order 1: inf at 0, NaN below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_k1e(x) * (-x).exp()).to(dtype)
+
+
+@composed
+def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
+    """exp(input) times modified_bessel_k0: inf at 0, NaN below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_k0e(x)).to(dtype)
+
+
+@composed
+def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
+    """exp(input) times modified_bessel_k1: inf at 0, NaN below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return (_k1e(x)).to(dtype)

@@ -1,15 +1,22 @@
 """The bits of elements: floats as unsigned numbers and back, and a tensor seen as of another dtype."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import op as _ops
 from ..core.alias import ComposedMove, link
 from ..core.declare import composed
-from ..core.op import Family, Op, check_held
+from ..core.op import Op, check_held
 from ..core.shape import Shape
 from .join import stack
+
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
+    from ..tensor import Tensor
 
 UNSIGNED = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}  # by bytes
 HALF_BIAS, HALF_SMALLEST = 112, 2.0**-24  # of exponents, beside float32's; the smallest number that is not 0
@@ -50,20 +57,19 @@ FLOAT = _op(
 )
 
 
-class Bits(Family):
-    @composed
-    def view(self, *shape, dtype=None):
-        """The same elements in another shape, or the same bytes as elements of another dtype, of which the
-        last dim has more or fewer. [...] -> [*shape], or [..., n] -> [..., n * size / new size]
+@composed
+def view(input: Tensor, *shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
+    """The same elements in another shape, or the same bytes as elements of another dtype, of which the
+    last dim has more or fewer. [...] -> [*shape], or [..., n] -> [..., n * size / new size]
 
-        dtype: a dtype, in place of sizes; written through as other views. ValueError where the last dim is no
-        whole number of such elements, TypeError for float64 and complex128 on a GPU.
-        """
-        if len(shape) == 1 and isinstance(shape[0], dt.DType):
-            shape, dtype = (), shape[0]
-        if dtype is None:
-            return self.reshape(*shape)
-        return self if self.dtype is (wanted := dt.as_dtype(dtype)) else seen_as(self, wanted)
+    dtype: a dtype, in place of sizes; written through as other views. ValueError where the last dim is no
+    whole number of such elements, TypeError for float64 and complex128 on a GPU.
+    """
+    if len(shape) == 1 and isinstance(shape[0], dt.DType):
+        shape, dtype = (), shape[0]
+    if dtype is None:
+        return input.reshape(*shape)
+    return input if input.dtype is (wanted := dt.as_dtype(dtype)) else seen_as(input, wanted)
 
 
 def seen_as(x: Any, dtype: dt.DType) -> Any:

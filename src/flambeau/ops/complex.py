@@ -3,13 +3,19 @@
 A gradient of one is the slope by its real part and, times i, that by its imaginary part, as in PyTorch.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..core import dtype as dt
 from ..core.declare import composed, kernel
-from ..core.op import Family, describe
+from ..core.op import describe
 from ..core.shape import broadcast
 from .elementwise import elementwise
 
-FUNCTIONS = ("complex", "imag", "polar", "real")
+if TYPE_CHECKING:
+    from ..tensor import Tensor, TensorLike
+
 NOT_REAL = "takes complex numbers: make them with complex(real, imag), or cast with .to(complex64)"
 
 
@@ -41,121 +47,137 @@ def _view(takes, shape, dtype, xp, grad):
     return kernel("movement", shape=shape, dtype=dtype, dtypes=takes, xp=xp, grad=grad, holomorphic=False)
 
 
-class Complex(Family):
-    _join = elementwise(
-        lambda g, z, x, y: [g.real, g.imag],
-        _joined,
-        "x + i y",
-        lambda *d: dt.promote(*d).as_float.complex,
-        operands=lambda *d: dt.promote(*d).as_float,
-        holomorphic=False,
-    )
-    _conj = elementwise(
-        lambda g, y, x: [Complex._conj(g)], "conj", "x - i y", dtypes="c", refusal=NOT_REAL, holomorphic=False
-    )
+@elementwise(
+    lambda g, z, x, y: [g.real, g.imag],
+    _joined,
+    dtype=lambda *d: dt.promote(*d).as_float.complex,
+    operands=lambda *d: dt.promote(*d).as_float,
+    holomorphic=False,
+)
+def _join(input: Tensor, other: TensorLike) -> Tensor:
+    """input + i other. [...], [...] -> [...]"""
+    ...
 
-    @_view(
-        "c",
-        _two,
-        lambda d: d.real,
-        lambda xp, z: xp.stack([z.real, z.imag], axis=-1),
-        lambda g, y, z: [Complex.view_as_complex(g)],
-    )
-    def view_as_real(self):
-        """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""
-        if not self.dtype.is_complex:
-            raise TypeError(NOT_REAL)
-        return (self,), {}
 
-    @_view("f", _whole, lambda d: d.complex, _as_complex, lambda g, y, x: [Complex.view_as_real(g)])
-    def view_as_complex(self):
-        """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
+@elementwise(lambda g, y, x: [g.conj()], "conj", dtypes="c", refusal=NOT_REAL, holomorphic=False)
+def _conj(input: Tensor) -> Tensor:
+    """input - i y. [...] -> [...]"""
+    ...
 
-        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,
-        TypeError for integers.
-        """
-        if self.dtype.kind != "f":
-            raise TypeError("takes floats: cast with .float()")
-        if self.shape[-1:] != (2,):
-            raise ValueError("takes floats with a last dim of 2, the real and the imaginary part")
-        return (self if self.dtype.real is self.dtype.as_float else self.float(),), {}
 
-    @composed
-    def conj(self):
-        """The complex conjugates; of real numbers themselves. [...] -> [...]"""
-        return Complex._conj(self) if self.dtype.is_complex else self
+@_view(
+    "c",
+    _two,
+    lambda d: d.real,
+    lambda xp, z: xp.stack([z.real, z.imag], axis=-1),
+    lambda g, y, z: [g.view_as_complex()],
+)
+def view_as_real(input: Tensor):
+    """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""
+    if not input.dtype.is_complex:
+        raise TypeError(NOT_REAL)
+    return (input,), {}
 
-    conj_physical = conj
 
-    def resolve_conj(self):
-        """Itself: conjugates are computed, no bit is kept for later."""
-        return self
+@_view("f", _whole, lambda d: d.complex, _as_complex, lambda g, y, x: [g.view_as_real()])
+def view_as_complex(input: Tensor):
+    """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 
-    resolve_neg = resolve_conj
-
-    def is_conj(self) -> bool:
-        """False: conjugates are computed, no bit is kept for later."""
-        return False
-
-    is_neg = is_conj
-
-    @composed
-    def angle(self):
-        """The angle of each number in radians; of real ones 0 or pi, NaN of NaN. [...] -> [...]"""
-        if self.dtype.is_complex:
-            return imag(self).atan2(real(self))
-        x = self if self.dtype.is_float else self.float()
-        return x.isnan().where(x, (x < 0).where(3.141592653589793, x * 0.0))
-
-    @composed
-    def sgn(self):
-        """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
-        if not self.dtype.is_complex:
-            return self.sign()
-        size = self.abs()
-        return self / (size == 0).where(1.0, size)
-
-    @composed
-    def isreal(self):
-        """Whether the imaginary part is 0. [...] -> [...]"""
-        if self.dtype.is_complex:
-            return imag(self) == 0
-        return self.full(self.shape, True, device=self.device)
-
-    @composed
-    def adjoint(self):
-        """The last two dims exchanged, and conjugates; of a single number its conjugate. ValueError for a
-        vector. [..., n, m] -> [..., m, n]"""
-        if self.ndim == 1:
-            raise ValueError("takes a matrix or a batch of them: use .conj()")
-        return self.conj() if not self.ndim else self.conj().transpose(-2, -1)
+    float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,
+    TypeError for integers.
+    """
+    if input.dtype.kind != "f":
+        raise TypeError("takes floats: cast with .float()")
+    if input.shape[-1:] != (2,):
+        raise ValueError("takes floats with a last dim of 2, the real and the imaginary part")
+    return (input if input.dtype.real is input.dtype.as_float else input.float(),), {}
 
 
 @composed
-def complex(real, imag):
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugates; of real numbers themselves. [...] -> [...]"""
+    return _conj(input) if input.dtype.is_complex else input
+
+
+conj_physical = conj
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """Itself: conjugates are computed, no bit is kept for later."""
+    return input
+
+
+resolve_neg = resolve_conj
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed, no bit is kept for later."""
+    return False
+
+
+is_neg = is_conj
+
+
+@composed
+def angle(input: Tensor) -> Tensor:
+    """The angle of each number in radians; of real ones 0 or pi, NaN of NaN. [...] -> [...]"""
+    if input.dtype.is_complex:
+        return imag(input).atan2(real(input))
+    x = input if input.dtype.is_float else input.float()
+    return x.isnan().where(x, (x < 0).where(3.141592653589793, x * 0.0))
+
+
+@composed
+def sgn(input: Tensor) -> Tensor:
+    """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
+    if not input.dtype.is_complex:
+        return input.sign()
+    size = input.abs()
+    return input / (size == 0).where(1.0, size)
+
+
+@composed
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is 0. [...] -> [...]"""
+    if input.dtype.is_complex:
+        return imag(input) == 0
+    return input.full(input.shape, True, device=input.device)
+
+
+@composed
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dims exchanged, and conjugates; of a single number its conjugate. ValueError for a
+    vector. [..., n, m] -> [..., m, n]"""
+    if input.ndim == 1:
+        raise ValueError("takes a matrix or a batch of them: use .conj()")
+    return input.conj() if not input.ndim else input.conj().transpose(-2, -1)
+
+
+@composed
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]"""
     if any(t.dtype not in dt.FLOATS for t in (real, imag)) or real.dtype is not imag.dtype:
         rule = "both parts are floats of one dtype: cast them with .float()"
         raise ValueError(f"complex({describe(real)}, {describe(imag)}): {rule}")
     shape = broadcast(real.shape, imag.shape)
-    return Complex._join(real.expand(*shape), imag.expand(*shape))
+    return _join(real.expand(*shape), imag.expand(*shape))
 
 
 @composed
-def polar(abs, angle):
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers of sizes and angles in radians. [...], [...] -> [...]"""
-    return Complex._join(abs * angle.cos(), abs * angle.sin())
+    return _join(abs * angle.cos(), abs * angle.sin())
 
 
 @composed
-def real(input):
+def real(input: Tensor) -> Tensor:
     """The real parts, as a view; of real numbers themselves. [...] -> [...]"""
-    return Complex.view_as_real(input).select(-1, 0) if input.dtype.is_complex else input
+    return view_as_real(input).select(-1, 0) if input.dtype.is_complex else input
 
 
 @composed
-def imag(input):
+def imag(input: Tensor) -> Tensor:
     """The imaginary parts, as a view. TypeError for real numbers. [...] -> [...]"""
     if not input.dtype.is_complex:
         raise TypeError(NOT_REAL)
-    return Complex.view_as_real(input).select(-1, 1)
+    return view_as_real(input).select(-1, 1)

@@ -1,5 +1,9 @@
 """Contractions: products of two views summed over their last dims, and the matrix products that they are."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..core import dtype as dt
 from ..core import modes
 from ..core import op as _op
@@ -8,7 +12,8 @@ from ..core.op import Family, tensor_beside, viewed
 from ..core.shape import broadcast
 from .elementwise import scaled
 
-NN = ("linear",)
+if TYPE_CHECKING:
+    from ..tensor import HostScalar, Tensor
 
 
 def _shape(a, b, nk, **_):
@@ -70,107 +75,140 @@ def _as(x, dtype: dt.DType):
     return x if x.dtype is dtype else x.to(dtype)
 
 
+@composed
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+    other = other if isinstance(other, _op.Tensor) else tensor_beside(input, other)
+    if input.ndim == 0 or other.ndim == 0:
+        raise ValueError("both operands need at least 1 dim: use * for scalars")
+    a, b = same_rank(input, other)
+    a = a.unsqueeze(0) if input.ndim == 1 else a
+    b = b.unsqueeze(1) if other.ndim == 1 else b
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"inner sizes differ: {a.shape[-1]} and {b.shape[-2]}")
+    rank, (*lead, k, n) = max(a.ndim, b.ndim), b.shape
+    b = viewed(b, "permute", dims=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
+    ones = [(1,) * (rank - x.ndim) for x in (a, b)]
+    a = viewed(a, "reshape", shape=(*ones[0], *a.shape[:-1], 1, k))
+    b = viewed(b, "reshape", shape=(*ones[1], *lead, 1, n, k))
+    y = contract(a, b, 1, "matmul")
+    y = y.squeeze(-1) if other.ndim == 1 else y
+    return y.squeeze(-2 if other.ndim > 1 else -1) if input.ndim == 1 else y
+
+
+@composed
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Sum of products of two vectors. [n], [n] -> []"""
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise ValueError("both operands need 1 dim: use matmul")
+    return input.matmul(tensor)
+
+
+@composed
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]"""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ValueError("both operands need 1 dim: flatten them with .reshape(-1)")
+    return input.reshape(-1, 1) * vec2.reshape(1, -1)
+
+
+ger = outer
+
+
+@composed
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
+    return input.conj().dot(other)
+
+
+@composed
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+    return _exact(input, mat2, (2, 2))
+
+
+@composed
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """A matrix times a vector. [n, k], [k] -> [n]"""
+    return _exact(input, vec, (2, 1))
+
+
+@composed
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+    if input.ndim == mat2.ndim == 3 and input.shape[0] != mat2.shape[0]:
+        raise ValueError(f"batches differ: {input.shape[0]} and {mat2.shape[0]}")
+    return _exact(input, mat2, (3, 3))
+
+
+@composed
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float | HostScalar = 1, alpha: float | HostScalar = 1
+) -> Tensor:
+    """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+    return _plus(input, _exact(mat1, mat2, (2, 2)), beta, alpha)
+
+
+@composed
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: float | HostScalar = 1, alpha: float | HostScalar = 1
+) -> Tensor:
+    """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+    return _plus(input, _exact(mat, vec, (2, 1)), beta, alpha)
+
+
+@composed
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float | HostScalar = 1, alpha: float | HostScalar = 1
+) -> Tensor:
+    """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+    return _plus(input, vec1.outer(vec2), beta, alpha)
+
+
+@composed
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: float | HostScalar = 1,
+    alpha: float | HostScalar = 1,
+) -> Tensor:
+    """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+    if batch1.ndim != 3 or batch2.ndim != 3:
+        raise ValueError("both batches need 3 dims")
+    a, b = batch1.permute(1, 0, 2), batch2
+    if a.shape[1:] != b.shape[:2]:
+        raise ValueError(f"inner sizes differ: {list(a.shape[1:])} and {list(b.shape[:2])}")
+    k = a.shape[1] * a.shape[2]  # the batch is summed with the inner dim: one product of matrices
+    return _plus(input, a.reshape(a.shape[0], k).matmul(b.reshape(k, b.shape[2])), beta, alpha)
+
+
+@composed
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: float | HostScalar = 1,
+    alpha: float | HostScalar = 1,
+) -> Tensor:
+    """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+    return _plus(input, _exact(batch1, batch2, (3, 3)), beta, alpha)
+
+
 class Contract(Family):
     @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiuc")
-    def _contract(self, other, nk, label):
+    def _contract(self: Any, other, nk, label):
         """Sum of products over the last nk dims of two views of equal rank."""
         precision = modes.get_matmul_precision()
         allowed = {} if precision == "highest" else {"precision": precision}
         return (self, other), {"nk": nk, "label": label} | allowed
 
-    @composed
-    def matmul(self, other):
-        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
-        other = other if isinstance(other, _op.Tensor) else tensor_beside(self, other)
-        if self.ndim == 0 or other.ndim == 0:
-            raise ValueError("both operands need at least 1 dim: use * for scalars")
-        a, b = same_rank(self, other)
-        a = a.unsqueeze(0) if self.ndim == 1 else a
-        b = b.unsqueeze(1) if other.ndim == 1 else b
-        if a.shape[-1] != b.shape[-2]:
-            raise ValueError(f"inner sizes differ: {a.shape[-1]} and {b.shape[-2]}")
-        rank, (*lead, k, n) = max(a.ndim, b.ndim), b.shape
-        b = viewed(b, "permute", dims=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
-        ones = [(1,) * (rank - x.ndim) for x in (a, b)]
-        a = viewed(a, "reshape", shape=(*ones[0], *a.shape[:-1], 1, k))
-        b = viewed(b, "reshape", shape=(*ones[1], *lead, 1, n, k))
-        y = contract(a, b, 1, "matmul")
-        y = y.squeeze(-1) if other.ndim == 1 else y
-        return y.squeeze(-2 if other.ndim > 1 else -1) if self.ndim == 1 else y
-
     __matmul__ = matmul
 
-    def __rmatmul__(self, other):
+    def __rmatmul__(self: Any, other: Tensor) -> Tensor:
         return tensor_beside(self, other).matmul(self)
-
-    @composed
-    def dot(self, tensor):
-        """Sum of products of two vectors. [n], [n] -> []"""
-        if self.ndim != 1 or tensor.ndim != 1:
-            raise ValueError("both operands need 1 dim: use matmul")
-        return self.matmul(tensor)
-
-    @composed
-    def outer(self, vec2):
-        """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]"""
-        if self.ndim != 1 or vec2.ndim != 1:
-            raise ValueError("both operands need 1 dim: flatten them with .reshape(-1)")
-        return self.reshape(-1, 1) * vec2.reshape(1, -1)
-
-    ger = outer
-
-    @composed
-    def vdot(self, other):
-        """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
-        return self.conj().dot(other)
-
-    @composed
-    def mm(self, mat2):
-        """Product of two matrices. [n, k], [k, m] -> [n, m]"""
-        return _exact(self, mat2, (2, 2))
-
-    @composed
-    def mv(self, vec):
-        """A matrix times a vector. [n, k], [k] -> [n]"""
-        return _exact(self, vec, (2, 1))
-
-    @composed
-    def bmm(self, mat2):
-        """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
-        if self.ndim == mat2.ndim == 3 and self.shape[0] != mat2.shape[0]:
-            raise ValueError(f"batches differ: {self.shape[0]} and {mat2.shape[0]}")
-        return _exact(self, mat2, (3, 3))
-
-    @composed
-    def addmm(self, mat1, mat2, *, beta=1, alpha=1):
-        """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
-        return _plus(self, _exact(mat1, mat2, (2, 2)), beta, alpha)
-
-    @composed
-    def addmv(self, mat, vec, *, beta=1, alpha=1):
-        """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
-        return _plus(self, _exact(mat, vec, (2, 1)), beta, alpha)
-
-    @composed
-    def addr(self, vec1, vec2, *, beta=1, alpha=1):
-        """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
-        return _plus(self, vec1.outer(vec2), beta, alpha)
-
-    @composed
-    def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
-        """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
-        if batch1.ndim != 3 or batch2.ndim != 3:
-            raise ValueError("both batches need 3 dims")
-        a, b = batch1.permute(1, 0, 2), batch2
-        if a.shape[1:] != b.shape[:2]:
-            raise ValueError(f"inner sizes differ: {list(a.shape[1:])} and {list(b.shape[:2])}")
-        k = a.shape[1] * a.shape[2]  # the batch is summed with the inner dim: one product of matrices
-        return _plus(self, a.reshape(a.shape[0], k).matmul(b.reshape(k, b.shape[2])), beta, alpha)
-
-    @composed
-    def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
-        """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
-        return _plus(self, _exact(batch1, batch2, (3, 3)), beta, alpha)
 
 
 def _exact(a, b, ranks):
@@ -192,7 +230,7 @@ def _plus(x, product, beta, alpha):
 
 
 @composed
-def linear(input, weight, bias=None):
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
     y = input.matmul(weight.t())
     return y if bias is None else y + bias

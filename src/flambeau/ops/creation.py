@@ -1,6 +1,10 @@
 """Tensors made of an index alone: ramps, grids, diagonals and triangles; nothing is uploaded for them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import ceil, isfinite
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import op as _op
@@ -11,29 +15,19 @@ from ..core.shape import Shape, new_sizes, normal_dim, sizes_of
 from ..device import get_device
 from .elementwise import choose
 
-FUNCTIONS = (
-    "arange",
-    "cartesian_prod",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "logspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tril_indices",
-    "triu_indices",
-    "vander",
-    "zeros",
-    "zeros_like",
-)
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
+    from ..tensor import HostScalar, Tensor
 
 
 @composed
-def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False):
+def full(
+    size: int | Sequence[int],
+    fill_value: complex | HostScalar,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Every element the same number. (size, value) -> [*size]"""
     node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     check_held(node.dtype, get_device(device))
@@ -42,25 +36,42 @@ def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False)
 
 
 @composed
-def zeros(*size, dtype=None, device=None, requires_grad: bool = False):
+def zeros(
+    *size: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Zeros. (2, 3) -> [2, 3]"""
     return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
 @composed
-def ones(*size, dtype=None, device=None, requires_grad: bool = False):
+def ones(
+    *size: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Ones. (2, 3) -> [2, 3]"""
     return full(sizes_of(size), 1, dtype or dt.default_float(), device, requires_grad)
 
 
 @composed
-def empty(*size, dtype=None, device=None, requires_grad: bool = False):
+def empty(
+    *size: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
     return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
 def _like(name: str, value: int, doc: str):
-    def like(input, *, dtype=None, device=None, requires_grad: bool = False):
+    def like(
+        input: Tensor, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
         device = input.device if device is None else device
         return full(
             input.shape, value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
@@ -76,7 +87,14 @@ empty_like = _like("empty_like", 0, "Values not to be relied on, in the shape, d
 
 
 @composed
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False):
+def full_like(
+    input: Tensor,
+    fill_value: complex | HostScalar,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """One number in the shape, dtype and device of x. [...] -> [...]"""
     device = input.device if device is None else device
     return full(
@@ -105,7 +123,14 @@ def _check_range(start, end, step) -> None:
 
 
 @composed
-def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool = False):
+def arange(
+    start: float,
+    end: float | None = None,
+    step: float = 1,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
 
     ValueError where step is 0 or leads away from end, or a bound is not finite.
@@ -117,7 +142,7 @@ def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool
         raise ValueError(f"step={step} of int64 is 0: give a whole one")
     if not whole and _is_whole(dtype):
         return finished(_whole_arange(start, end, step, dt.as_dtype(dtype), device), None, requires_grad)
-    n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
+    n = int(max(0, -((start - end) // step) if whole else ceil((end - start) / step)))
     out = _iota(n, device)
     if not whole:
         out = out.to(_computed_in(dtype))
@@ -168,7 +193,15 @@ def _power(base: float, exponent: float) -> float:
 
 
 @composed
-def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, requires_grad: bool = False):
+def linspace(
+    start: float | HostScalar,
+    end: float,
+    steps: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
     if getattr(start, "ndim", 0) or getattr(end, "ndim", 0):
         raise ValueError("start and end are numbers or tensors of no dims: add dims to a line of numbers")
@@ -184,25 +217,32 @@ def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, r
 
 @composed
 def logspace(
-    start: float,
+    start: float | HostScalar,
     end: float,
     steps: int,
     base: float = 10.0,
     *,
-    dtype=None,
-    device=None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """base to the powers of linspace(start, end, steps). -> [steps]"""
     if _is_whole(dtype):
-        powers = _whole_line(start, end, steps, False) if steps != 1 else [float(start)]
+        powers = _whole_line(start, end, steps, False) if steps != 1 else [start * 1.0]
         return finished(_cut([_power(base, x) for x in powers], dtype, device), None, requires_grad)
     powers = linspace(start, end, steps, dtype=_computed_in(dtype), device=device)
     return finished(full((), float(base), powers.dtype, device).pow(powers), dtype, requires_grad)
 
 
 @composed
-def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False):
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Ones on the diagonal. n -> [n, n] (or [n, m])"""
     if n < 0 or (m or 0) < 0:
         raise ValueError(f"n={n} and m={m} are sizes: give numbers from 0")
@@ -211,28 +251,28 @@ def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad:
 
 
 @composed
-def meshgrid(*tensors, indexing: str = "ij"):
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]"""
-    tensors = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    vectors: Any = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
     if indexing not in ("ij", "xy"):
         raise ValueError(f"indexing={indexing!r} is unknown: use 'ij' or 'xy'")
-    if any(t.ndim > 1 for t in tensors):
+    if any(t.ndim > 1 for t in vectors):
         raise ValueError("takes vectors (or single numbers): flatten them")
-    n = len(tensors)
+    n = len(vectors)
     place = list(range(n))
     if indexing == "xy" and n > 1:
         place[:2] = [1, 0]
     sizes = [0] * n
-    for t, d in zip(tensors, place, strict=True):
+    for t, d in zip(vectors, place, strict=True):
         sizes[d] = t.numel()
     return tuple(
         t.reshape(*(-1 if e == d else 1 for e in range(n))).expand(*sizes)
-        for t, d in zip(tensors, place, strict=True)
+        for t, d in zip(vectors, place, strict=True)
     )
 
 
 @composed
-def cartesian_prod(*tensors):
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every choice of one element of each vector, the last fastest; of one vector itself.
     [a], [b] -> [a * b, 2]"""
     if any(t.ndim != 1 for t in tensors):
@@ -243,7 +283,7 @@ def cartesian_prod(*tensors):
 
 
 @composed
-def vander(x, N: int | None = None, increasing: bool = False):
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of x in columns, falling unless increasing. [n] -> [n, N]"""
     columns = x.shape[-1] if N is None else N
     powers = _iota(columns, x.device)
@@ -281,7 +321,9 @@ def _before(k, length: int):
 
 
 @composed
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None):
+def tril_indices(
+    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Tensor:
     """Rows and columns of a matrix's lower triangle, in reading order, int64. -> [2, n]"""
     return finished(
         _op.COMPOSED["stack"](_lower_places(row, col, offset, device)), dtype or dt.default_integer()
@@ -289,7 +331,9 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None
 
 
 @composed
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None):
+def triu_indices(
+    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Tensor:
     """Rows and columns of a matrix's upper triangle, in reading order, int64. -> [2, n]"""
     rows, columns = _lower_places(row, col, col - row - offset, device)  # turned half round
     turned = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]
@@ -309,78 +353,113 @@ def _diagonal_shape(shape: Shape, offset: int, dim1: int, dim2: int) -> Shape:
 DIAGONAL = ComposedMove("diagonal", _diagonal_shape)
 
 
+@composed
+def new_full(
+    input: Tensor,
+    size: int | Sequence[int],
+    fill_value: complex | HostScalar,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One number in a new shape, in this dtype and on this device. -> [*size]"""
+    device = input.device if device is None else device
+    return full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+@composed
+def new_zeros(
+    input: Tensor,
+    *size: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    return input.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@composed
+def new_ones(
+    input: Tensor,
+    *size: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    return input.new_full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@composed
+def new_empty(
+    input: Tensor,
+    *size: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    return input.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@composed
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+    if input.ndim < 2:
+        raise ValueError("takes at least 2 dims: reshape it")
+    d1, d2 = _two_dims(dim1, dim2, input.ndim)
+    rest = [d for d in range(input.ndim) if d not in (d1, d2)]
+    n, m = input.shape[d1], input.shape[d2]
+    x = input.permute(*rest, d1, d2).reshape(*(input.shape[d] for d in rest), n * m)
+    k = _length(n, m, offset)
+    start = offset if offset >= 0 else -offset * m
+    shown = x[..., start : start + (k - 1) * (m + 1) + 1 : m + 1] if k else x[..., :0]
+    made = _op.Tensor(shown.node)
+    link(input, made, DIAGONAL, {"offset": offset, "dim1": d1, "dim2": d2})
+    return made
+
+
+@composed
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+    n = input.shape[-1] + abs(offset)
+    ends = (0, abs(offset))
+    x = input.pad(ends).unsqueeze(-1) if offset >= 0 else input.pad(ends).unsqueeze(-2)
+    rows, columns = _iota(n, input.device).unsqueeze(-1), _iota(n, input.device)
+    y = choose(columns - rows == offset, x, False)
+    d1, d2 = _two_dims(dim1, dim2, y.ndim)
+    rest = iter(range(y.ndim - 2))
+    order = [y.ndim - 2 if d == d1 else y.ndim - 1 if d == d2 else next(rest) for d in range(y.ndim)]
+    return y.permute(*order)
+
+
+@composed
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+    if input.ndim not in (1, 2):
+        raise ValueError("takes 1 or 2 dims: use diagonal or diag_embed")
+    return input.diag_embed(diagonal) if input.ndim == 1 else input.diagonal(diagonal)
+
+
+@composed
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+    return input.reshape(-1).diag_embed(offset)
+
+
+@composed
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal. [n, m] -> []"""
+    if input.ndim != 2:
+        raise ValueError("takes 2 dims: use diagonal(...).sum(-1)")
+    return input.diagonal().sum()
+
+
 class Creation(Family):
     full, zeros = staticmethod(full), staticmethod(zeros)
     ones, arange = staticmethod(ones), staticmethod(arange)
-
-    @composed
-    def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: bool = False):
-        """One number in a new shape, in this dtype and on this device. -> [*size]"""
-        device = self.device if device is None else device
-        return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-
-    @composed
-    def new_zeros(self, *size, dtype=None, device=None, requires_grad: bool = False):
-        """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
-        return self.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
-
-    @composed
-    def new_ones(self, *size, dtype=None, device=None, requires_grad: bool = False):
-        """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
-        return self.new_full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
-
-    @composed
-    def new_empty(self, *size, dtype=None, device=None, requires_grad: bool = False):
-        """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
-        return self.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
-
-    @composed
-    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1):
-        """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
-        if self.ndim < 2:
-            raise ValueError("takes at least 2 dims: reshape it")
-        d1, d2 = _two_dims(dim1, dim2, self.ndim)
-        rest = [d for d in range(self.ndim) if d not in (d1, d2)]
-        n, m = self.shape[d1], self.shape[d2]
-        x = self.permute(*rest, d1, d2).reshape(*(self.shape[d] for d in rest), n * m)
-        k = _length(n, m, offset)
-        start = offset if offset >= 0 else -offset * m
-        shown = x[..., start : start + (k - 1) * (m + 1) + 1 : m + 1] if k else x[..., :0]
-        made = _op.Tensor(shown.node)
-        link(self, made, DIAGONAL, {"offset": offset, "dim1": d1, "dim2": d2})
-        return made
-
-    @composed
-    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1):
-        """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
-        n = self.shape[-1] + abs(offset)
-        ends = (0, abs(offset))
-        x = self.pad(ends).unsqueeze(-1) if offset >= 0 else self.pad(ends).unsqueeze(-2)
-        rows, columns = _iota(n, self.device).unsqueeze(-1), _iota(n, self.device)
-        y = choose(columns - rows == offset, x, False)
-        d1, d2 = _two_dims(dim1, dim2, y.ndim)
-        rest = iter(range(y.ndim - 2))
-        order = [y.ndim - 2 if d == d1 else y.ndim - 1 if d == d2 else next(rest) for d in range(y.ndim)]
-        return y.permute(*order)
-
-    @composed
-    def diag(self, diagonal: int = 0):
-        """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
-        if self.ndim not in (1, 2):
-            raise ValueError("takes 1 or 2 dims: use diagonal or diag_embed")
-        return self.diag_embed(diagonal) if self.ndim == 1 else self.diagonal(diagonal)
-
-    @composed
-    def diagflat(self, offset: int = 0):
-        """All elements as the diagonal of a matrix. [...] -> [n, n]"""
-        return self.reshape(-1).diag_embed(offset)
-
-    @composed
-    def trace(self):
-        """The sum of a matrix's diagonal. [n, m] -> []"""
-        if self.ndim != 2:
-            raise ValueError("takes 2 dims: use diagonal(...).sum(-1)")
-        return self.diagonal().sum()
 
 
 def _two_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:

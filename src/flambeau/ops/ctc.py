@@ -5,15 +5,23 @@ all items of the batch through time, another the linear walk that its gradient, 
 of. A transducer's lattice is walked by the same kernel, one diagonal in two steps.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core import dtype as dt
 from ..core.declare import composed, kernel
+from ..core.node import is_tensor
 from ..core.op import Family, Launch
 from .elementwise import as_float
 from .index.indices import placed
 from .join import stack
 from .reduce import in_float32
 
-NN = ("ctc_loss", "rnnt_loss")
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 GROUP = 64  # threads that share the states of an item
 LOWEST = -1e30  # the logarithm of no probability: finite, so that differences of two are
 
@@ -104,7 +112,7 @@ class Ctc(Family):
         xp=_alphas_reference,
         launch=_walk_launch("log", 1),
     )
-    def _ctc_alphas(self, jump):
+    def _ctc_alphas(self: Any, jump):
         """Logarithms of the probability to be in each state. [n, t, s], [n, s] -> [n, t, s]
 
         jump is 0 for states that may be reached from two before, else LOWEST.
@@ -119,7 +127,7 @@ class Ctc(Family):
         xp=_walk_reference,
         launch=_walk_launch("linear", 3),
     )
-    def _ctc_walk(self, own, before, two_before):
+    def _ctc_walk(self: Any, own, before, two_before):
         """y[t, s] = self[t, s] + the sum of weights k [t, s] * y[t - 1, s - k], all four [n, t, s]."""
         return tuple(as_float(t) for t in (self, own, before, two_before)), {}
 
@@ -130,7 +138,7 @@ def _lengths(given, n: int, beside, span: range, check: str):
     check: its name on the device, of which the last word is the argument's.
     """
     name = check.split()[-1]
-    if hasattr(given, "node"):
+    if is_tensor(given):
         found = given.reshape(-1)
     else:
         given = [given] if isinstance(given, int) else list(given)
@@ -139,12 +147,12 @@ def _lengths(given, n: int, beside, span: range, check: str):
         found = beside.new_tensor(given, dtype=dt.int32)
     if found.shape != (n,):
         raise ValueError(f"{name} needs {n} numbers, one for each item")
-    return placed(found, span.stop, "inside", check) if hasattr(given, "node") else found
+    return placed(found, span.stop, "inside", check) if is_tensor(given) else found
 
 
 def _spread_out(targets, lengths):
     """Targets one after another as rows. [sum of lengths] -> [n, longest]"""
-    lengths = lengths.tolist() if hasattr(lengths, "node") else list(lengths)
+    lengths = lengths.tolist() if is_tensor(lengths) else list(lengths)
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     if sum(lengths) != targets.shape[0]:
         raise ValueError(f"target_lengths add up to {sum(lengths)}, and there are {targets.shape[0]} targets")
@@ -191,14 +199,14 @@ def _negative_log(log_probs, targets, input_lengths, target_lengths, blank: int)
 
 @composed
 def ctc_loss(
-    log_probs,
-    targets,
-    input_lengths,
-    target_lengths,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-):
+) -> Tensor:
     """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
 
     Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
@@ -252,7 +260,14 @@ def _lattice(log_probs, labels, blank: int):
 
 
 @composed
-def rnnt_loss(logits, targets, logit_lengths, target_lengths, blank: int = -1, reduction: str = "mean"):
+def rnnt_loss(
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = -1,
+    reduction: str = "mean",
+) -> Tensor:
     """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
 
     logits are of each frame and each number of labels that were said before; log-probabilities give the same

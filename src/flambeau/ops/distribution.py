@@ -1,12 +1,16 @@
 """Random tensors: what is drawn from each distribution, made of the stream's bits by ops that fuse."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import frexp, log1p, log2, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.dtype import as_dtype
-from ..core.op import COMPOSED, Family, only_real
+from ..core.node import is_tensor
+from ..core.op import COMPOSED, only_real
 from ..core.shape import broadcast, new_sizes
 from ..core.sizes import integers
 from ..device import get_device
@@ -15,25 +19,10 @@ from .elementwise import covered
 from .index.indices import valid
 from .random import drawn_bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
-FUNCTIONS = (
-    "bernoulli",
-    "cauchy",
-    "exponential",
-    "geometric",
-    "gumbel",
-    "laplace",
-    "log_normal",
-    "multinomial",
-    "normal",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "uniform",
-)
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
+    from ..ops.random import Generator
+    from ..tensor import Tensor
 
 
 def digits_of(dtype) -> int:
@@ -56,7 +45,13 @@ def _drawn_floats(draw, dtype, requires_grad: bool):
 
 
 @composed
-def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = False):
+def rand(
+    *size: int | Sequence[int],
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Uniform in [0, 1), the same bits on every device; of complex numbers both parts. (2, 3) -> [2, 3]
 
     TypeError for a dtype that has no fractions.
@@ -70,7 +65,13 @@ def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = F
 
 
 @composed
-def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False):
+def randn(
+    *size: int | Sequence[int],
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Standard normal; devices differ by less than 1e-6; complex numbers have variance 1. (2, 3) -> [2, 3]
 
     TypeError for a dtype that has no fractions.
@@ -171,13 +172,13 @@ def below(value: float, dtype, or_equal: bool = False) -> float:
 def randint(
     low: int = 0,
     high: int | None = None,
-    size=(),
+    size: int | Sequence[int] = (),
     *,
-    generator=None,
-    dtype=None,
-    device=None,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """Integers in [low, high), int64, each equally often; randint(n, (2, 3)) and randint(n, size=(2, 3))
     start at 0. (low, high, (2, 3)) -> [2, 3]
 
@@ -192,14 +193,28 @@ def randint(
 
 
 @composed
-def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Uniform in [0, 1) in the shape and on the device of x. [...] -> [...]"""
     kw = _like(input, dtype or _float_of(input), device)
     return rand(input.shape, generator=generator, requires_grad=requires_grad, **kw)
 
 
 @composed
-def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Standard normal in the shape and on the device of x. [...] -> [...]"""
     kw = _like(input, dtype or _float_of(input), device)
     return randn(input.shape, generator=generator, requires_grad=requires_grad, **kw)
@@ -207,15 +222,15 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad:
 
 @composed
 def randint_like(
-    input,
+    input: Tensor,
     low: int = 0,
     high: int | None = None,
     *,
-    generator=None,
-    dtype=None,
-    device=None,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]
 
     ValueError where low is not below high, or the dtype does not hold them.
@@ -253,7 +268,14 @@ def uniform_between(low: float, high: float, shape, dtype, device, generator):
 
 
 @composed
-def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device=None):
+def uniform(
+    size: int | Sequence[int],
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
     """Uniform in [low, high). (2, 3) -> [2, 3]
 
     ValueError where low is above high, or either is not finite.
@@ -263,14 +285,22 @@ def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device
 
 def spread(std):
     """A standard deviation that may be one: numbers at once, elements of a tensor at the next read."""
-    if hasattr(std, "node"):
+    if is_tensor(std):
         return valid(std, (std < 0) | std.isnan(), "normal") if std.dtype.kind == "f" else std
     required(std >= 0, f"std={std} is negative or NaN: give one from 0")
     return std
 
 
 @composed
-def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device=None, dtype=None):
+def normal(
+    mean: Tensor | float = 0.0,
+    std: Any = 1.0,
+    size: int | Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
     broadcast, in the dtype of the first.
 
@@ -287,22 +317,22 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device
     if size is not None:
         raise TypeError("tensors have sizes: leave size out, or give numbers")
     drawn = normal_bits(broadcast(*(v.shape for v in parts)), parts[0].device, generator) * std + mean
-    dtype = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
-    if not dtype.is_float:
-        raise TypeError(f"dtype={dtype.name} has no fractions: give a float dtype")
-    return drawn.to(dtype)
+    wanted = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
+    if not wanted.is_float:
+        raise TypeError(f"dtype={wanted.name} has no fractions: give a float dtype")
+    return drawn.to(wanted)
 
 
 def chance(p):
     """A probability that may be one: a number at once, elements of a tensor at the next read."""
-    if hasattr(p, "node"):
+    if is_tensor(p):
         return valid(p, (p < 0) | (p > 1) | p.isnan(), "bernoulli") if p.dtype.kind == "f" else p
     required(0 <= p <= 1, f"p={p} is not in 0 to 1: give a probability")
     return p
 
 
 @composed
-def bernoulli(input, p: float | None = None, *, generator=None):
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]
 
     ValueError for what is no probability; of elements at the next read.
@@ -313,27 +343,50 @@ def bernoulli(input, p: float | None = None, *, generator=None):
 
 
 @composed
-def exponential(size, lambd: float = 1.0, *, generator=None, device=None):
+def exponential(
+    size: int | Sequence[int], lambd: float = 1.0, *, generator: Generator | None = None, device: Any = None
+) -> Tensor:
     """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError where lambd is not above 0."""
     required(lambd > 0, f"lambd={lambd} is not above 0: give a rate")
     return exponential_bits(new_sizes((size,)), get_device(device), generator) * (1 / lambd)
 
 
 @composed
-def gumbel(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
+def gumbel(
+    size: int | Sequence[int],
+    loc: float = 0.0,
+    scale: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
     """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
     return gumbel_bits(new_sizes((size,)), get_device(device), generator) * scale + loc
 
 
 @composed
-def laplace(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
+def laplace(
+    size: int | Sequence[int],
+    loc: float = 0.0,
+    scale: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
     """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
     u = open_bits(new_sizes((size,)), get_device(device), generator) - 0.5
     return (u.abs() * -2).log1p() * u.sign() * -scale + loc
 
 
 @composed
-def log_normal(size, mean: float = 1.0, std: float = 2.0, *, generator=None, device=None):
+def log_normal(
+    size: int | Sequence[int],
+    mean: float = 1.0,
+    std: float = 2.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
     """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError where std is not
     above 0."""
     required(std > 0, f"std={std} is not above 0: give one that is")
@@ -341,7 +394,14 @@ def log_normal(size, mean: float = 1.0, std: float = 2.0, *, generator=None, dev
 
 
 @composed
-def cauchy(size, median: float = 0.0, sigma: float = 1.0, *, generator=None, device=None):
+def cauchy(
+    size: int | Sequence[int],
+    median: float = 0.0,
+    sigma: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
 
     sigma: half of its width at half of its height. ValueError where it is not above 0.
@@ -352,7 +412,9 @@ def cauchy(size, median: float = 0.0, sigma: float = 1.0, *, generator=None, dev
 
 
 @composed
-def geometric(size, p: float, *, generator=None, device=None):
+def geometric(
+    size: int | Sequence[int], p: float, *, generator: Generator | None = None, device: Any = None
+) -> Tensor:
     """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
     ValueError where p is not inside 0 to 1."""
     required(0 < p < 1, f"p={p} is not inside 0 to 1: give a probability")
@@ -361,7 +423,9 @@ def geometric(size, p: float, *, generator=None, device=None):
 
 
 @composed
-def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None):
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
     without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
 
@@ -393,7 +457,14 @@ def _weights(input, need: int):
 
 
 @composed
-def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The integers below n in random order, int64: the order that sorts n random words. -> [n]"""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
@@ -402,7 +473,3 @@ def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: 
     required(n - 1 <= most, f"{dtype.name} holds whole numbers up to {most}, and not {n - 1}: give another")
     order = drawn_bits((n,), get_device(device), generator)._argsort(False)
     return finished(order, dtype, requires_grad)
-
-
-class Drawing(Family):
-    bernoulli, multinomial = bernoulli, multinomial

@@ -1,20 +1,24 @@
 """Sums of products named by letters: einsum, and the contractions that one can say with it."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import inf, prod
 from string import ascii_letters
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite
-from ..core.op import Family, only_real
+from ..core.op import only_real
 from ..core.shape import broadcast, normal_dim
 from .contract import contract, same_rank
 from .index.indices import slices
 from .reduce import in_float32
 
-FUNCTIONS = ("bilinear", "cdist", "chain_matmul", "einsum", "tensordot")
-NN = ("bilinear",)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 OPTIMAL = 8  # operands up to which every order is weighed: 3^8 pairs
 
 
@@ -186,7 +190,7 @@ def _sublists(args) -> tuple[str, tuple]:
 
 
 @composed
-def einsum(equation, *operands):
+def einsum(equation: str, *operands: Any) -> Tensor:
     """Sums of products by Einstein's convention: einsum("...ij,jk->...ik", a, b).
 
     Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
@@ -214,7 +218,7 @@ def einsum(equation, *operands):
 
 
 @composed
-def tensordot(a, b, dims=2):
+def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """Sum of products over the last dims of a and the first of b, or over the dims listed for each.
     [..., k], [k, ...] -> [..., ...]"""
     if isinstance(dims, int):
@@ -235,7 +239,7 @@ def tensordot(a, b, dims=2):
 
 
 @composed
-def bilinear(input1, input2, weight, bias=None):
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
     y = einsum("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias
@@ -256,13 +260,13 @@ def _chain(matrices):
 
 
 @composed
-def chain_matmul(*matrices):
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]"""
     return _chain(matrices)
 
 
 @composed
-def linalg_multi_dot(tensors):
+def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
     [n, k], [k, m], ... -> [n, m]"""
     if len(tensors) < 2:
@@ -279,7 +283,9 @@ def _euclid_by_matmul(a, b):
 
 
 @composed
-def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"):
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
     """Distances of all pairs in the p-norm; p = 2 of more than 25 rows goes by matmul.
 
     [..., n, d], [..., m, d] -> [..., n, m]
@@ -304,7 +310,7 @@ def _farthest_grad(g, y, x):
 
 
 @composite(grad=_farthest_grad)
-def _farthest(x):
+def _farthest(x: Tensor) -> Tensor:
     return x.abs().amax(-1, keepdim=True)
 
 
@@ -314,23 +320,23 @@ def of_rows(away, p: float):
     return _farthest(away).squeeze(-1) if p == inf else away.norm(p, -1)
 
 
-class Products(Family):
-    @composed
-    def inner(self, other):
-        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
-        return self * other if not self.ndim or not other.ndim else tensordot(self, other, ([-1], [-1]))
+@composed
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+    return input * other if not input.ndim or not other.ndim else tensordot(input, other, ([-1], [-1]))
 
-    @composed
-    def cross(self, other, dim: int | None = None):
-        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
-        shape = broadcast(self.shape, other.shape)
-        if dim is None:
-            dim = next((d for d, n in enumerate(shape) if n == 3), 0)
-        dim = normal_dim(dim, len(shape))
-        a, b = self.expand(*shape), other.expand(*shape)
-        if not shape or shape[dim] != 3:
-            raise ValueError(f"dim {dim} of {list(shape)} is not of size 3")
-        return _turned(a, dim, 1) * _turned(b, dim, 2) - _turned(a, dim, 2) * _turned(b, dim, 1)
+
+@composed
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+    shape = broadcast(input.shape, other.shape)
+    if dim is None:
+        dim = next((d for d, n in enumerate(shape) if n == 3), 0)
+    dim = normal_dim(dim, len(shape))
+    a, b = input.expand(*shape), other.expand(*shape)
+    if not shape or shape[dim] != 3:
+        raise ValueError(f"dim {dim} of {list(shape)} is not of size 3")
+    return _turned(a, dim, 1) * _turned(b, dim, 2) - _turned(a, dim, 2) * _turned(b, dim, 1)
 
 
 def _turned(x, dim, by):

@@ -1,11 +1,20 @@
 """Elementwise ops: one row each here, one macro of the same name in wgsl/lib/elementwise.wgsl."""
 
-from math import log, pi, sqrt
-from typing import Any
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..core import dtype as dt
-from ..core.declare import composite, kernel
-from ..core.op import UNORDERED, Family, Op, check_held
+from ..core.declare import composite, formula, kernel
+from ..core.node import is_tensor
+from ..core.op import UNORDERED, Family, check_held
+
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
+    from ..tensor import HostScalar, Tensor, TensorLike
 
 SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
 
@@ -39,32 +48,46 @@ def _reference(xp_rule):
 
 
 ANY = "fiubc"
-ONE, TWO = ("input",), ("input", "other")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, dtypes="fiub", names=(), **rules) -> Op:
-    """A row: gradient, reference, meaning, dtype of the result, the kinds that it takes, the operands' names;
+def elementwise(
+    grad: Callable[..., list[Any]] | None,
+    xp: Callable[..., Any] | str,
+    dtype: Callable[..., dt.DType] = dt.promote,
+    cost: int = 1,
+    dtypes: str = "fiub",
+    **rules: Any,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A row: gradient (g, y, *operands), reference, dtype of the result, price, the kinds that it takes;
     and of `Op` the operands' dtypes (where they differ from the result's), `refusal` and `holomorphic`."""
-    names = names or (ONE if grad and grad.__code__.co_argcount == 3 else TWO)  # grad: (g, y, *operands)
-    rules = {"dtype": dtype, "operands": dtype, "dtypes": dtypes, "operand_names": names} | rules
-    return Op("elementwise", xp=_reference(xp), grad=grad, doc=doc, cost=cost, **rules)
+    rules = {"operands": dtype} | rules
+    return formula(grad=grad, xp=_reference(xp), dtype=dtype, cost=cost, dtypes=dtypes, **rules)
 
 
-def analytic(grad, xp, doc, cost) -> Op:
+def analytic(
+    grad: Callable[..., list[Any]], xp: Callable[..., Any] | str, cost: int
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A function of floats and of complex numbers."""
-    return elementwise(grad, xp, doc, float_dtype, cost, dtypes=ANY)
+    return elementwise(grad, xp, float_dtype, cost, dtypes=ANY)
 
 
-def bitwise(xp, doc, dtypes="iub", names=TWO) -> Op:
-    return elementwise(None, xp, doc, dtypes=dtypes, names=names)
+def bitwise(xp: Callable[..., Any] | str, dtypes: str = "iub") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function of the bits of integers."""
+    return elementwise(None, xp, dtypes=dtypes)
 
 
-def compare(xp, doc, operands=dt.promote, names=TWO, dtypes=ANY) -> Op:
-    return elementwise(None, xp, doc, _bool, operands=operands, names=names, dtypes=dtypes)
+def compare(
+    xp: str, operands: Callable[..., dt.DType] = dt.promote, dtypes: str = ANY
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A test of each element, or of each pair."""
+    return elementwise(None, xp, _bool, operands=operands, dtypes=dtypes)
 
 
-def order(xp, doc) -> Op:
-    return elementwise(None, xp, doc, _bool, operands=_ordered, refusal=UNORDERED)
+def order(xp: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A comparison by size."""
+    return elementwise(None, xp, _bool, operands=_ordered, refusal=UNORDERED)
 
 
 def _power(xp, x, y):
@@ -129,7 +152,7 @@ def _shared(g, x, y, x_loses, y_loses):
 def fitted(value, dtype):
     """A number, or a tensor, as it is put among elements of a dtype: integers take whole parts and stay what
     they are, as in PyTorch."""
-    if hasattr(value, "node"):
+    if is_tensor(value):
         return value.to(dtype)
     if dtype.has_gradients or not isinstance(value, int | float):
         return value
@@ -152,7 +175,7 @@ def _steps_grad_of_two(g, z, x, y):
 
 
 @composite(grad=lambda g, y, value, *others: [None, *(_nothing(g, x) for x in others)])
-def _covered(value, *others):
+def _covered(value: Tensor, *others: Any) -> Tensor:
     """A value that others do not change, made where they were: gradients by them are 0, as PyTorch's."""
     return value
 
@@ -169,293 +192,569 @@ def _next_float(xp, x, y):
     return xp.nextafter(xp.astype(x, wide), xp.astype(y, wide))
 
 
-def as_float(x):
+def as_float(x: Any) -> Tensor:
     """x in float32; in its own dtype where that is float64 or complex."""
     wide = x.dtype.as_float
     return x if x.dtype is wide else x.to(wide)
 
 
+@analytic(lambda g, y, x: [g * y], "exp", cost=4)
+def exp(input: Tensor) -> Tensor:
+    """e to the power input. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * y * math.log(2)], "exp2", cost=4)
+def exp2(input: Tensor) -> Tensor:
+    """2 to the power input. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * (y + 1)], "expm1", cost=8)
+def expm1(input: Tensor) -> Tensor:
+    """exp(input) - 1, exact near 0. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / x], "log", cost=4)
+def log(input: Tensor) -> Tensor:
+    """Natural logarithm. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (x * math.log(2))], "log2", cost=4)
+def log2(input: Tensor) -> Tensor:
+    """Logarithm to base 2. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (x * math.log(10))], "log10", cost=4)
+def log10(input: Tensor) -> Tensor:
+    """Logarithm to base 10. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (x + 1)], "log1p", cost=8)
+def log1p(input: Tensor) -> Tensor:
+    """log(1 + input), exact near 0. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (y * 2)], "sqrt", cost=2)
+def sqrt(input: Tensor) -> Tensor:
+    """Square root. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * y * y * y * -0.5], lambda xp, x: 1 / xp.sqrt(x), cost=2)
+def rsqrt(input: Tensor) -> Tensor:
+    """1 / sqrt(input). [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [-g * y * y], lambda xp, x: 1 / x, cost=2)
+def reciprocal(input: Tensor) -> Tensor:
+    """1 / input. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * x.cos()], "sin", cost=4)
+def sin(input: Tensor) -> Tensor:
+    """Sine of input radians. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [-g * x.sin()], "cos", cost=4)
+def cos(input: Tensor) -> Tensor:
+    """Cosine of input radians. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * (y * y + 1)], "tan", cost=4)
+def tan(input: Tensor) -> Tensor:
+    """Tangent of input radians. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (1 - x * x).sqrt()], "asin", cost=8)
+def asin(input: Tensor) -> Tensor:
+    """Inverse sine. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [-g / (1 - x * x).sqrt()], "acos", cost=8)
+def acos(input: Tensor) -> Tensor:
+    """Inverse cosine. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (x * x + 1)], "atan", cost=8)
+def atan(input: Tensor) -> Tensor:
+    """Inverse tangent. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * x.cosh()], "sinh", cost=8)
+def sinh(input: Tensor) -> Tensor:
+    """Hyperbolic sine. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * x.sinh()], "cosh", cost=8)
+def cosh(input: Tensor) -> Tensor:
+    """Hyperbolic cosine. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * (1 - y * y)], "tanh", cost=4)
+def tanh(input: Tensor) -> Tensor:
+    """Hyperbolic tangent. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (x * x + 1).sqrt()], "asinh", cost=8)
+def asinh(input: Tensor) -> Tensor:
+    """Inverse of sinh. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / ((x - 1).sqrt() * (x + 1).sqrt())], "acosh", cost=8)
+def acosh(input: Tensor) -> Tensor:
+    """Inverse of cosh. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g / (1 - x * x)], "atanh", cost=8)
+def atanh(input: Tensor) -> Tensor:
+    """Inverse of tanh. [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, y, x: [g * (-x * x).exp() * (2 / math.sqrt(math.pi))], "erf", dtype=float_dtype, cost=8
+)
+def erf(input: Tensor) -> Tensor:
+    """Error function. [...] -> [...]"""
+    ...
+
+
+@analytic(lambda g, y, x: [g * y * (1 - y)], lambda xp, x: 1 / (1 + xp.exp(-x)), cost=4)
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input)). [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, y, x: [-g], "negative", dtypes="fiuc", refusal=SIGNED)
+def neg(input: Tensor) -> Tensor:
+    """-input. [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, y, x: [g * x.sgn()],
+    "abs",
+    dtype=lambda d: d.real,
+    operands=dt.promote,
+    dtypes=ANY,
+    holomorphic=False,
+)
+def abs(input: Tensor) -> Tensor:
+    """Absolute value. [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    _steps_grad, lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype)
+)
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1; 0 for NaN. [...] -> [...]"""
+    ...
+
+
+@elementwise(_steps_grad, "floor")
+def floor(input: Tensor) -> Tensor:
+    """Largest integer not above input. [...] -> [...]"""
+    ...
+
+
+@elementwise(_steps_grad, "ceil")
+def ceil(input: Tensor) -> Tensor:
+    """Smallest integer not below input. [...] -> [...]"""
+    ...
+
+
+@elementwise(_steps_grad, "trunc")
+def trunc(input: Tensor) -> Tensor:
+    """Integer part, towards 0. [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, y, x: [(y <= 0).where(0.0, g)],
+    lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
+    dtype=_number,
+)
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0). [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, y, x: [g * x * 2], "square", dtype=_number, dtypes=ANY)
+def square(input: Tensor) -> Tensor:
+    """input * input. [...] -> [...]"""
+    ...
+
+
+@compare("isnan", operands=float_dtype)
+def isnan(input: Tensor) -> Tensor:
+    """Whether input is not a number. [...] -> [...]"""
+    ...
+
+
+@compare("isinf", operands=float_dtype)
+def isinf(input: Tensor) -> Tensor:
+    """Whether input is infinite. [...] -> [...]"""
+    ...
+
+
+@compare("isfinite", operands=float_dtype)
+def isfinite(input: Tensor) -> Tensor:
+    """Whether input is neither infinite nor not a number. [...] -> [...]"""
+    ...
+
+
+@compare("logical_not", operands=_bool)
+def logical_not(input: Tensor) -> Tensor:
+    """Whether input is 0. [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", dtypes=ANY)
+def mul(input: TensorLike, other: TensorLike) -> Tensor:
+    """input * other. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, z, x, y: _shared(g, x, y, x < y, y < x), "maximum", refusal=UNORDERED)
+def maximum(input: Tensor, other: TensorLike) -> Tensor:
+    """The larger of input and other; NaN if either is. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, z, x, y: _shared(g, x, y, y < x, x < y), "minimum", refusal=UNORDERED)
+def minimum(input: Tensor, other: TensorLike) -> Tensor:
+    """The smaller of input and other; NaN if either is. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, z, x, y: [g, -g * x.floor_divide(y).detach()], _remainder, dtype=_number, cost=4)
+def remainder(input: TensorLike, other: TensorLike) -> Tensor:
+    """input - floor(input / other) * other: the sign is other's. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, z, x, y: [g, -g * (x / y).trunc().detach()], "fmod", dtype=_number, cost=4)
+def fmod(input: TensorLike, other: TensorLike) -> Tensor:
+    """input - trunc(input / other) * other: the sign is input's. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(_steps_grad_of_two, "floor_divide", dtype=_number, cost=4)
+def floor_divide(input: TensorLike, other: TensorLike) -> Tensor:
+    """floor(input / other). [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(_atan2_grad, "atan2", dtype=float_dtype, cost=8)
+def atan2(input: Tensor, other: TensorLike) -> Tensor:
+    """Angle of the point (other, input), radians. [...], [...] -> [...]"""
+    ...
+
+
+@compare("equal")
+def eq(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether input = other. [...], [...] -> [...]"""
+    ...
+
+
+@compare("not_equal")
+def ne(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether input and other differ. [...], [...] -> [...]"""
+    ...
+
+
+@order("less")
+def lt(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether input < other. [...], [...] -> [...]"""
+    ...
+
+
+@order("less_equal")
+def le(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether input <= other. [...], [...] -> [...]"""
+    ...
+
+
+@order("greater")
+def gt(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether input > other. [...], [...] -> [...]"""
+    ...
+
+
+@order("greater_equal")
+def ge(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether input >= other. [...], [...] -> [...]"""
+    ...
+
+
+@compare("logical_and", operands=_bool)
+def logical_and(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether both are not 0. [...], [...] -> [...]"""
+    ...
+
+
+@compare("logical_or", operands=_bool)
+def logical_or(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether either is not 0. [...], [...] -> [...]"""
+    ...
+
+
+@compare("logical_xor", operands=_bool)
+def logical_xor(input: Tensor, other: TensorLike) -> Tensor:
+    """Whether just one is not 0. [...], [...] -> [...]"""
+    ...
+
+
+@bitwise("bitwise_and")
+def bitwise_and(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits set in both. [...], [...] -> [...]"""
+    ...
+
+
+@bitwise("bitwise_or")
+def bitwise_or(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits set in either. [...], [...] -> [...]"""
+    ...
+
+
+@bitwise("bitwise_xor")
+def bitwise_xor(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits set in just one. [...], [...] -> [...]"""
+    ...
+
+
+@bitwise("bitwise_not")
+def bitwise_not(input: Tensor) -> Tensor:
+    """Bits flipped. [...] -> [...]"""
+    ...
+
+
+@bitwise(_shift("bitwise_left_shift", lambda xp, x: 0), dtypes="iu")
+def bitwise_left_shift(input: TensorLike, other: TensorLike) -> Tensor:
+    """input * 2^other, bits shifted up. [...], [...] -> [...]"""
+    ...
+
+
+@bitwise(_shift("bitwise_right_shift", lambda xp, x: xp.astype(xp.where(x < 0, -1, 0), x.dtype)), dtypes="iu")
+def bitwise_right_shift(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits shifted down (sign kept). [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(_copysign_grad, "copysign", dtype=float_dtype)
+def copysign(input: Tensor, other: TensorLike) -> Tensor:
+    """|input| with the sign of other. [...], [...] -> [...]"""
+    ...
+
+
+@compare("signbit", operands=float_dtype, dtypes="fiub")
+def signbit(input: Tensor) -> Tensor:
+    """Whether the sign is minus (of -0.0 too). [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    None,
+    lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
+    dtype=lambda d: dt.int32,
+    operands=float_dtype,
+)
+def exponent(input: Tensor) -> Tensor:
+    """e of input = m * 2**e with m in [0.5, 1). [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, z, x, y: [(x == y).where(0.0, g), _nothing(g, y)],
+    _next_float,
+    dtype=lambda *d: dt.promote(*d).as_float,
+    dtypes="fiub",
+)
+def nextafter(input: Tensor, other: TensorLike) -> Tensor:
+    """The next float32 (or of float64, that) from input towards other. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, z, x, y: [g * x / z, g * y / z], "hypot", dtype=float_dtype, cost=8)
+def hypot(input: Tensor, other: TensorLike) -> Tensor:
+    """sqrt(input * input + other * other), safe for large input. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(None, "gcd", dtype=_number, cost=64, dtypes="iub")
+def gcd(input: Tensor, other: TensorLike) -> Tensor:
+    """Greatest common divisor. [...], [...] -> [...]"""
+    ...
+
+
+@kernel(
+    "elementwise",
+    xp=_reference("logaddexp"),
+    dtype=float_dtype,
+    operands=float_dtype,
+    cost=8,
+    dtypes="fiub",
+    grad=lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
+)
+def logaddexp(input: Tensor, other: Tensor):
+    """log(exp(x) + exp(y)). [...], [...] -> [...]"""
+    if any(getattr(v, "dtype", dt.bool_).is_complex for v in (input, other)):
+        return _complex_logaddexp(input, other)
+    return (input, other), {}
+
+
+@kernel(
+    "elementwise",
+    xp=_reference("add"),
+    dtype=dt.promote,
+    operands=dt.promote,
+    dtypes=ANY,
+    grad=lambda g, z, x, y: [g, g],
+)
+def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
+    """self + alpha * other. [...], [...] -> [...]"""
+    return (input, scaled(other, alpha)), {}
+
+
+@kernel(
+    "elementwise",
+    xp=_reference("subtract"),
+    dtype=dt.promote,
+    operands=dt.promote,
+    dtypes="fiuc",
+    refusal=SIGNED,
+    grad=lambda g, z, x, y: [g, -g],
+)
+def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
+    """self - alpha * other. [...], [...] -> [...]"""
+    return (input, scaled(other, alpha)), {}
+
+
+@kernel(
+    "elementwise",
+    xp=_power,
+    dtype=_number,
+    operands=_number,
+    cost=8,
+    dtypes=ANY,
+    grad=_power_grad,
+)
+def pow(input: TensorLike, exponent: TensorLike):
+    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+    whole = not getattr(input, "dtype", dt.float32).has_gradients
+    if whole and isinstance(exponent, int) and exponent < 0:
+        raise ValueError("integers have no negative powers: cast with .float()")
+    return (input, exponent), {}
+
+
+@kernel(
+    "elementwise",
+    xp=_reference("divide"),
+    dtype=float_dtype,
+    operands=float_dtype,
+    cost=2,
+    dtypes=ANY,
+    grad=lambda g, z, x, y: [g / y, -g * z / y],
+)
+def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None):
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    if rounding_mode not in (None, "floor", "trunc"):
+        raise ValueError(f"rounding_mode={rounding_mode!r} is unknown: use None, 'floor' or 'trunc'")
+    if rounding_mode is None:
+        return (input, other), {}
+    return _divide(input, other, rounding_mode)
+
+
+@kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=_steps_grad, dtypes="fiub")
+def round(input: Tensor, *, decimals: int = 0):
+    """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+    if not decimals:
+        return (input,), {}
+    scale = 10.0 ** builtins.abs(decimals)
+    return (input * scale).round() / scale if decimals > 0 else (input / scale).round() * scale
+
+
+@kernel(
+    "elementwise",
+    xp=lambda xp, x, e: xp.ldexp(x, e),
+    cost=4,
+    dtypes="fiub",
+    dtype=lambda x, e: float_dtype(x),
+    operands=lambda x, e: (float_dtype(x), dt.int32),
+    grad=lambda g, z, x, e: [g.ldexp(e), None],
+)
+def ldexp(input: Tensor, other: Tensor):
+    """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
+    broken = isinstance(other, float) or getattr(other, "dtype", dt.int32).has_gradients
+    if broken or input.dtype.is_complex:
+        powers = other if is_tensor(other) else input.new_tensor(other, dtype=dt.float32)
+        return input * powers.exp2()
+    return (input, other), {}
+
+
+@kernel(
+    "elementwise",
+    xp=lambda xp, c, x, y: xp.where(c, x, y),
+    dtype=lambda c, x, y: dt.promote(x, y),
+    operands=lambda c, x, y: (dt.bool_, *(dt.promote(x, y),) * 2),
+    dtypes=ANY,
+    grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
+)
+def where(condition: Tensor, input: TensorLike, other: TensorLike):
+    """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
+    return (condition, input, other), {}
+
+
+@kernel(
+    "elementwise",
+    xp=lambda xp, x, to: xp.astype(x, to.numpy),
+    dtype=lambda d, to: to,
+    dtypes=ANY,
+    shape=lambda s, to: s,
+    grad=lambda g, y, x, to: [g],  # backward casts it
+    holomorphic=False,
+)
+def cast(input: Tensor, to: DTypeLike):
+    """The same values in another dtype; floats become integers towards 0. [...] -> [...]
+
+    TypeError for complex numbers as real ones, and for float64 on a GPU.
+    """
+    to = dt.as_dtype(to)
+    if input.dtype.is_complex and not (to.is_complex or to is dt.bool_):
+        raise TypeError(f"complex numbers are no {to.name}: take .real, .imag or .abs() first")
+    if not to.on_gpu:
+        check_held(to, input.device)
+    return (input,), {"to": to}
+
+
+absolute, negative = abs, neg
+arccos, arcsin, arctan, arctan2 = acos, asin, atan, atan2
+arccosh, arcsinh, arctanh = acosh, asinh, atanh
+subtract, multiply, divide, true_divide, fix = sub, mul, div, div, trunc
+greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
+
+
 class Elementwise(Family):
-    exp = analytic(lambda g, y, x: [g * y], "exp", "e to the power x", 4)
-    exp2 = analytic(lambda g, y, x: [g * y * log(2)], "exp2", "2 to the power x", 4)
-    expm1 = analytic(lambda g, y, x: [g * (y + 1)], "expm1", "exp(x) - 1, exact near 0", 8)
-    log = analytic(lambda g, y, x: [g / x], "log", "natural logarithm", 4)
-    log2 = analytic(lambda g, y, x: [g / (x * log(2))], "log2", "logarithm to base 2", 4)
-    log10 = analytic(lambda g, y, x: [g / (x * log(10))], "log10", "logarithm to base 10", 4)
-    log1p = analytic(lambda g, y, x: [g / (x + 1)], "log1p", "log(1 + x), exact near 0", 8)
-    sqrt = analytic(lambda g, y, x: [g / (y * 2)], "sqrt", "square root", 2)
-    rsqrt = analytic(lambda g, y, x: [g * y * y * y * -0.5], lambda xp, x: 1 / xp.sqrt(x), "1 / sqrt(x)", 2)
-    reciprocal = analytic(lambda g, y, x: [-g * y * y], lambda xp, x: 1 / x, "1 / x", 2)
-    sin = analytic(lambda g, y, x: [g * x.cos()], "sin", "sine of x radians", 4)
-    cos = analytic(lambda g, y, x: [-g * x.sin()], "cos", "cosine of x radians", 4)
-    tan = analytic(lambda g, y, x: [g * (y * y + 1)], "tan", "tangent of x radians", 4)
-    asin = analytic(lambda g, y, x: [g / (1 - x * x).sqrt()], "asin", "inverse sine", 8)
-    acos = analytic(lambda g, y, x: [-g / (1 - x * x).sqrt()], "acos", "inverse cosine", 8)
-    atan = analytic(lambda g, y, x: [g / (x * x + 1)], "atan", "inverse tangent", 8)
-    sinh = analytic(lambda g, y, x: [g * x.cosh()], "sinh", "hyperbolic sine", 8)
-    cosh = analytic(lambda g, y, x: [g * x.sinh()], "cosh", "hyperbolic cosine", 8)
-    tanh = analytic(lambda g, y, x: [g * (1 - y * y)], "tanh", "hyperbolic tangent", 4)
-    asinh = analytic(lambda g, y, x: [g / (x * x + 1).sqrt()], "asinh", "inverse of sinh", 8)
-    acosh = analytic(lambda g, y, x: [g / ((x - 1).sqrt() * (x + 1).sqrt())], "acosh", "inverse of cosh", 8)
-    atanh = analytic(lambda g, y, x: [g / (1 - x * x)], "atanh", "inverse of tanh", 8)
-    erf = elementwise(
-        lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], "erf", "error function", float_dtype, 8
-    )
-    sigmoid = analytic(
-        lambda g, y, x: [g * y * (1 - y)], lambda xp, x: 1 / (1 + xp.exp(-x)), "1 / (1 + exp(-x))", 4
-    )
-    neg = elementwise(lambda g, y, x: [-g], "negative", "-x", dtypes="fiuc", refusal=SIGNED)
-    abs = elementwise(
-        lambda g, y, x: [g * x.sgn()],
-        "abs",
-        "absolute value",
-        lambda d: d.real,
-        operands=dt.promote,
-        dtypes=ANY,
-        holomorphic=False,
-    )
-    sign = elementwise(
-        _steps_grad,
-        lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype),
-        "-1, 0 or 1; 0 for NaN",
-    )
-    floor = elementwise(_steps_grad, "floor", "largest integer not above x")
-    ceil = elementwise(_steps_grad, "ceil", "smallest integer not below x")
-    trunc = elementwise(_steps_grad, "trunc", "integer part, towards 0")
-    relu = elementwise(
-        lambda g, y, x: [(y <= 0).where(0.0, g)],
-        lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
-        "max(x, 0)",
-        _number,
-    )
-    square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number, dtypes=ANY)
-
-    isnan = compare("isnan", "whether x is not a number", float_dtype, ONE)
-    isinf = compare("isinf", "whether x is infinite", float_dtype, ONE)
-    isfinite = compare("isfinite", "whether x is neither infinite nor not a number", float_dtype, ONE)
-    logical_not = compare("logical_not", "whether x is 0", _bool, ONE)
-
-    mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y", dtypes=ANY)
-    maximum = elementwise(
-        lambda g, z, x, y: _shared(g, x, y, x < y, y < x),
-        "maximum",
-        "the larger of x and y; NaN if either is",
-        refusal=UNORDERED,
-    )
-    minimum = elementwise(
-        lambda g, z, x, y: _shared(g, x, y, y < x, x < y),
-        "minimum",
-        "the smaller of x and y; NaN if either is",
-        refusal=UNORDERED,
-    )
-    remainder = elementwise(
-        lambda g, z, x, y: [g, -g * x.floor_divide(y).detach()],
-        _remainder,
-        "x - floor(x / y) * y: the sign is y's",
-        _number,
-        4,
-    )
-    fmod = elementwise(
-        lambda g, z, x, y: [g, -g * (x / y).trunc().detach()],
-        "fmod",
-        "x - trunc(x / y) * y: the sign is x's",
-        _number,
-        4,
-    )
-    floor_divide = elementwise(_steps_grad_of_two, "floor_divide", "floor(x / y)", _number, 4)
-    atan2 = elementwise(
-        _atan2_grad,
-        "atan2",
-        "angle of the point (y, x), radians",
-        float_dtype,
-        8,
-    )
-
-    eq = compare("equal", "whether x = y")
-    ne = compare("not_equal", "whether x and y differ")
-    lt = order("less", "whether x < y")
-    le = order("less_equal", "whether x <= y")
-    gt = order("greater", "whether x > y")
-    ge = order("greater_equal", "whether x >= y")
-    logical_and = compare("logical_and", "whether both are not 0", _bool)
-    logical_or = compare("logical_or", "whether either is not 0", _bool)
-    logical_xor = compare("logical_xor", "whether just one is not 0", _bool)
-    bitwise_and = bitwise("bitwise_and", "bits set in both")
-    bitwise_or = bitwise("bitwise_or", "bits set in either")
-    bitwise_xor = bitwise("bitwise_xor", "bits set in just one")
-    bitwise_not = bitwise("bitwise_not", "bits flipped", names=ONE)
-    bitwise_left_shift = bitwise(
-        _shift("bitwise_left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu"
-    )
-    bitwise_right_shift = bitwise(
-        _shift("bitwise_right_shift", lambda xp, x: xp.astype(xp.where(x < 0, -1, 0), x.dtype)),
-        "bits shifted down (sign kept)",
-        "iu",
-    )
-
-    copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", float_dtype)
-    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", float_dtype, ONE, "fiub")
-    exponent = elementwise(
-        None,
-        lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
-        "e of x = m * 2**e with m in [0.5, 1)",
-        lambda d: dt.int32,
-        operands=float_dtype,
-        names=ONE,
-    )
-    nextafter = elementwise(
-        lambda g, z, x, y: [(x == y).where(0.0, g), _nothing(g, y)],
-        _next_float,
-        "the next float32 (or of float64, that) from x towards y",
-        lambda *d: dt.promote(*d).as_float,
-        dtypes="fiub",
-    )
-    hypot = elementwise(
-        lambda g, z, x, y: [g * x / z, g * y / z],
-        "hypot",
-        "sqrt(x * x + y * y), safe for large x",
-        float_dtype,
-        8,
-    )
-    gcd = elementwise(None, "gcd", "greatest common divisor", _number, 64, dtypes="iub")
-
-    @kernel(
-        "elementwise",
-        xp=_reference("logaddexp"),
-        dtype=float_dtype,
-        operands=float_dtype,
-        cost=8,
-        dtypes="fiub",
-        grad=lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
-    )
-    def logaddexp(self, other):
-        """log(exp(x) + exp(y)). [...], [...] -> [...]"""
-        if any(getattr(v, "dtype", dt.bool_).is_complex for v in (self, other)):
-            return _complex_logaddexp(self, other)
-        return (self, other), {}
-
-    @kernel(
-        "elementwise",
-        xp=_reference("add"),
-        dtype=dt.promote,
-        operands=dt.promote,
-        dtypes=ANY,
-        grad=lambda g, z, x, y: [g, g],
-    )
-    def add(self, other, *, alpha=1):
-        """self + alpha * other. [...], [...] -> [...]"""
-        return (self, scaled(other, alpha)), {}
-
-    @kernel(
-        "elementwise",
-        xp=_reference("subtract"),
-        dtype=dt.promote,
-        operands=dt.promote,
-        dtypes="fiuc",
-        refusal=SIGNED,
-        grad=lambda g, z, x, y: [g, -g],
-    )
-    def sub(self, other, *, alpha=1):
-        """self - alpha * other. [...], [...] -> [...]"""
-        return (self, scaled(other, alpha)), {}
-
-    @kernel(
-        "elementwise",
-        xp=_power,
-        dtype=_number,
-        operands=_number,
-        cost=8,
-        dtypes=ANY,
-        grad=_power_grad,
-    )
-    def pow(self, exponent):
-        """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
-        whole = not getattr(self, "dtype", dt.float32).has_gradients
-        if whole and isinstance(exponent, int) and exponent < 0:
-            raise ValueError("integers have no negative powers: cast with .float()")
-        return (self, exponent), {}
-
-    @kernel(
-        "elementwise",
-        xp=_reference("divide"),
-        dtype=float_dtype,
-        operands=float_dtype,
-        cost=2,
-        dtypes=ANY,
-        grad=lambda g, z, x, y: [g / y, -g * z / y],
-    )
-    def div(self, other, *, rounding_mode: str | None = None):
-        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
-        if rounding_mode not in (None, "floor", "trunc"):
-            raise ValueError(f"rounding_mode={rounding_mode!r} is unknown: use None, 'floor' or 'trunc'")
-        if rounding_mode is None:
-            return (self, other), {}
-        return _divide(self, other, rounding_mode)
-
-    @kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=_steps_grad, dtypes="fiub")
-    def round(self, *, decimals: int = 0):
-        """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
-        if not decimals:
-            return (self,), {}
-        scale = 10.0 ** abs(decimals)
-        return (self * scale).round() / scale if decimals > 0 else (self / scale).round() * scale
-
-    @kernel(
-        "elementwise",
-        xp=lambda xp, x, e: xp.ldexp(x, e),
-        cost=4,
-        dtypes="fiub",
-        dtype=lambda x, e: float_dtype(x),
-        operands=lambda x, e: (float_dtype(x), dt.int32),
-        grad=lambda g, z, x, e: [g.ldexp(e), None],
-    )
-    def ldexp(self, other):
-        """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
-        broken = isinstance(other, float) or getattr(other, "dtype", dt.int32).has_gradients
-        if broken or self.dtype.is_complex:
-            powers = other if hasattr(other, "node") else self.new_tensor(other, dtype=dt.float32)
-            return self * powers.exp2()
-        return (self, other), {}
-
-    @kernel(
-        "elementwise",
-        xp=lambda xp, c, x, y: xp.where(c, x, y),
-        dtype=lambda c, x, y: dt.promote(x, y),
-        operands=lambda c, x, y: (dt.bool_, *(dt.promote(x, y),) * 2),
-        dtypes=ANY,
-        grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
-    )
-    def where(self, input, other):
-        """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
-        return (self, input, other), {}
-
-    @kernel(
-        "elementwise",
-        xp=lambda xp, x, to: xp.astype(x, to.numpy),
-        dtype=lambda d, to: to,
-        dtypes=ANY,
-        shape=lambda s, to: s,
-        grad=lambda g, y, x, to: [g],  # backward casts it
-        holomorphic=False,
-    )
-    def cast(self, to):
-        """The same values in another dtype; floats become integers towards 0. [...] -> [...]
-
-        TypeError for complex numbers as real ones, and for float64 on a GPU.
-        """
-        to = dt.as_dtype(to)
-        if self.dtype.is_complex and not (to.is_complex or to is dt.bool_):
-            raise TypeError(f"complex numbers are no {to.name}: take .real, .imag or .abs() first")
-        if not to.on_gpu:
-            check_held(to, self.device)
-        return (self,), {"to": to}
-
-    absolute, negative = abs, neg
-    arccos, arcsin, arctan, arctan2 = acos, asin, atan, atan2
-    arccosh, arcsinh, arctanh = acosh, asinh, atanh
-    subtract, multiply, divide, true_divide, fix = sub, mul, div, div, trunc
-    greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
-
     __neg__, __abs__, __invert__ = neg, abs, bitwise_not
     __add__, __sub__, __mul__, __truediv__ = add, sub, mul, div
     __mod__, __floordiv__ = remainder, floor_divide
@@ -465,44 +764,43 @@ class Elementwise(Family):
     __rand__, __ror__, __rxor__ = bitwise_and, bitwise_or, bitwise_xor
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
 
-    def __eq__(self, other: Any):
-        return NotImplemented if other is None else _eq(self, other)
+    def __eq__(self: Any, other: Any) -> Tensor:
+        return NotImplemented if other is None else eq(self, other)
 
-    def __ne__(self, other: Any):
-        return NotImplemented if other is None else _ne(self, other)
+    def __ne__(self: Any, other: Any) -> Tensor:
+        return NotImplemented if other is None else ne(self, other)
 
-    def __pow__(self, other):
+    def __pow__(self: Any, other: TensorLike) -> Tensor:
         """x ** 2 is by far the most common power, and pow the slowest of functions."""
         squares = isinstance(other, int | float) and other == 2
         return self.square() if squares else self.pow(other)
 
-    def __rsub__(self, other):
-        return Elementwise.sub(other, self)
+    def __rsub__(self: Any, other: TensorLike) -> Tensor:
+        return sub(other, self)
 
-    def __rtruediv__(self, other):
-        return Elementwise.div(other, self)
+    def __rtruediv__(self: Any, other: TensorLike) -> Tensor:
+        return div(other, self)
 
     __rdiv__ = __rtruediv__
 
-    def __rpow__(self, other):
-        return Elementwise.pow(other, self)
+    def __rpow__(self: Any, other: TensorLike) -> Tensor:
+        return pow(other, self)
 
-    def __rmod__(self, other):
-        return Elementwise.remainder(other, self)
+    def __rmod__(self: Any, other: TensorLike) -> Tensor:
+        return remainder(other, self)
 
-    def __rfloordiv__(self, other):
-        return Elementwise.floor_divide(other, self)
+    def __rfloordiv__(self: Any, other: TensorLike) -> Tensor:
+        return floor_divide(other, self)
 
-    def __rlshift__(self, other):
-        return Elementwise.bitwise_left_shift(other, self)
+    def __rlshift__(self: Any, other: TensorLike) -> Tensor:
+        return bitwise_left_shift(other, self)
 
-    def __rrshift__(self, other):
-        return Elementwise.bitwise_right_shift(other, self)
+    def __rrshift__(self: Any, other: TensorLike) -> Tensor:
+        return bitwise_right_shift(other, self)
 
 
-_eq, _ne = Elementwise.eq, Elementwise.ne
 # c.where(x, y) of what may be tensors of bools: of these the method takes the first for the condition
-choose = Elementwise.where
+choose = where
 
 
 def _complex_logaddexp(x, y):
@@ -516,7 +814,7 @@ def _complex_logaddexp(x, y):
 def _divide(x, y, rounding_mode):
     """Integers divide as integers; the quotient of floats is rounded."""
     if rounding_mode == "floor":
-        return Elementwise.floor_divide(x, y)
+        return floor_divide(x, y)
     if any(getattr(v, "dtype", dt.float32 if isinstance(v, float) else dt.int32).is_float for v in (x, y)):
-        return covered(Elementwise.div(x, y).trunc().detach(), *(v for v in (x, y) if hasattr(v, "node")))
-    return (x - Elementwise.fmod(x, y)).floor_divide(y)
+        return covered(div(x, y).trunc().detach(), *(v for v in (x, y) if is_tensor(v)))
+    return (x - fmod(x, y)).floor_divide(y)

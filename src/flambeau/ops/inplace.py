@@ -4,16 +4,19 @@ Nothing is computed where it lies: x gets a new node (runtime/writes.py tells it
 over the old value where nobody else needs it.
 """
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..core import dtype as dt
-from ..core.node import describe
-from ..core.op import COMPOSED, NOT_COMPLEX, TAKES, Family, Op
+from ..core.node import describe, is_tensor
+from ..core.op import COMPOSED, NOT_COMPLEX, TAKES, Family
 from ..core.spelling import explain
 from ..errors import TypeError, ValueError
+from . import complex, contract, elementwise, masks, movement, numeric, rearrange, special
 from .distribution import (
     cauchy,
     chance,
@@ -27,41 +30,19 @@ from .distribution import (
     uniform_between,
     whole_numbers,
 )
+from .index import index, scatter
+from .linalg import products
+from .sort import scan
 
-# op_ for each: what keeps the shape of its first tensor
-NAMES = (
-    "abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr arccos arccosh arcsin "
-    "arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh baddbmm bitwise_and "
-    "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max "
-    "clamp_min clip conj_physical copysign cos cosh cumprod cumsum deg2rad digamma div divide eq erf erfc "
-    "erfinv exp exp2 expm1 fix float_power floor floor_divide fmod frac gcd ge greater greater_equal gt "
-    "heaviside hypot i0 igamma igammac index_add index_copy index_fill index_put index_reduce lcm ldexp le "
-    "lerp less less_equal lgamma log log10 log1p log2 logical_and logical_not logical_or logical_xor logit "
-    "lt "
-    "masked_fill masked_scatter mul multiply mvlgamma nan_to_num ne neg negative nextafter not_equal "
-    "polygamma pow put rad2deg reciprocal relu remainder renorm round rsqrt scatter scatter_add "
-    "scatter_reduce sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh tril triu "
-    "true_divide trunc xlogy"
-)
+if TYPE_CHECKING:
+    from ..ops.random import Generator
+    from ..tensor import Tensor, TensorLike
 
-SHAPES = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")  # a tensor gets another shape
+P = ParamSpec("P")
 
-OPERATORS = {  # Python's: the method whose value it gives
-    "__iadd__": "__add__",
-    "__isub__": "__sub__",
-    "__imul__": "__mul__",
-    "__itruediv__": "__truediv__",
-    "__ifloordiv__": "__floordiv__",
-    "__imod__": "__mod__",
-    "__ipow__": "__pow__",
-    "__iand__": "__and__",
-    "__ior__": "__or__",
-    "__ixor__": "__xor__",
-    "__ilshift__": "__lshift__",
-    "__irshift__": "__rshift__",
-}
-_SIGNS = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
-SYMBOLS = dict(zip(OPERATORS.values(), _SIGNS, strict=True))
+OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
+BASES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+SYMBOLS = {f"__{base}__": symbol for base, symbol in zip(BASES, OPERATORS, strict=True)}
 
 
 def write(x: Any, value: Any, name: str, base: str) -> Any:
@@ -80,30 +61,35 @@ def write(x: Any, value: Any, name: str, base: str) -> Any:
     return x.replace_(value)
 
 
-def _in_place(name: str, base: str) -> Callable[..., Any]:
-    """The method that gives a tensor the value of another of its methods."""
+def in_place(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
+    """The method that gives a tensor the value of an op; `name` where it is not the op's with a _."""
+    base = f.__name__ if not name else name.removesuffix("_") if name[0] != "_" else name.replace("__i", "__")
 
     def method(self: Any, *args: Any, **kw: Any) -> Any:
         self._check_write()
-        made = getattr(self, base)(*args, **kw)
-        return made if made is NotImplemented else write(self, made, name, base)
+        made = f(self, *args, **kw)  # type: ignore[call-arg]
+        return made if made is NotImplemented else write(self, made, method.__name__, base)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Gives the tensor the value of {base}(...), and returns it."
-    return method
-
-
-def _in_shape(name: str, base: str) -> Callable[..., Any]:
-    """The method that has a tensor show its elements as another of its methods does."""
-
-    def method(self: Any, *args: Any, **kw: Any) -> Any:
-        self._check_write()
-        return self._show_as(getattr(self, base)(*args, **kw), name)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = (
-        f"Gives the tensor the shape of {base}(...), and returns it; ValueError where it has views."
+    return _named(
+        method, name or f"{base}_", f"Gives the tensor the value of {base}(...), and returns it.", f
     )
+
+
+def in_shape(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
+    """The method that has a tensor show its elements as a movement does."""
+    base = name.removesuffix("_") or f.__name__
+
+    def method(self: Any, *args: Any, **kw: Any) -> Any:
+        self._check_write()
+        return self._show_as(f(self, *args, **kw), method.__name__)  # type: ignore[call-arg]
+
+    doc = f"Gives the tensor the shape of {base}(...), and returns it; ValueError where it has views."
+    return _named(method, f"{base}_", doc, f)
+
+
+def _named(method: Any, name: str, doc: str, f: Any) -> Any:
+    method.__name__ = method.__qualname__ = name
+    method.__doc__, method.__wrapped__ = doc, f
     return method
 
 
@@ -130,141 +116,294 @@ def _drawing(kinds: str) -> Callable[..., Any]:
     return declare
 
 
+def fill_(input: Tensor, value: TensorLike) -> Tensor:
+    """Gives every element one value (a number, or a tensor of one); returns the tensor."""
+    if is_tensor(value):
+        made = value.expand(*input.shape)
+    else:
+        made = type(input).full(input.shape, value, input.dtype, input.device)
+    return input.replace_(made.to(input.dtype))
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Gives every element 0; returns the tensor."""
+    return input.fill_(0)
+
+
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Gives the tensor the values of src, which is broadcast, cast and moved; returns the tensor.
+
+    non_blocking: taken, and of no meaning: nothing here waits for a copy.
+    """
+    src = src if is_tensor(src) else input.new_tensor(src)
+    return input.replace_(src.to(input.device).to(input.dtype).expand(*input.shape))
+
+
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Gives the elements at equal places of all dims fill_value; returns the tensor. [n, m]
+
+    wrap: of a tall matrix, go on below as if there were rows of the same width again. ValueError where it
+    is no matrix and its dims differ.
+    """
+    if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
+        raise ValueError(f"fill_diagonal_({describe(input)}): takes a matrix, or dims of one size")
+    step = sum(input.numel() // max(_total(input, d), 1) for d in range(1, input.ndim + 1))
+    rows, width = input.shape[0], input.shape[1]
+    end = input.numel() if wrap or input.ndim > 2 or rows <= width else width * width
+    flat = input.reshape(-1).slice_assign(slice(0, end, step), fill_value)
+    return input.replace_(flat.reshape(*input.shape))
+
+
+def _total(self: Any, dims: int) -> int:
+    total = 1
+    for n in self.shape[:dims]:
+        total *= n
+    return total
+
+
+@_drawing("fc")
+def uniform_(
+    input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Draws every element evenly in [low, high), which PyTorch names from and to; returns the tensor.
+
+    ValueError where low is above high, or the dtype does not hold them; TypeError for integers.
+    """
+    parts = [
+        uniform_between(low, high, input.shape, input.dtype.real, input.device, generator)
+        for _ in range(1 + input.is_complex())
+    ]
+    return COMPOSED["complex"](*parts) if input.is_complex() else parts[0]
+
+
+@_drawing("fc")
+def normal_(
+    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Draws every element from a normal distribution of this mean and std; returns the tensor.
+
+    ValueError where std is negative; TypeError for integers.
+    """
+    dtype = input.dtype if input.is_complex() else dt.float32
+    drawn = randn(input.shape, device=input.device, generator=generator, dtype=dtype)
+    return drawn * spread(std) + mean
+
+
+@_drawing("f")
+def log_normal_(
+    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Draws every element as exp of what normal_(mean, std) draws; returns the tensor.
+
+    ValueError where std is not above 0; TypeError for integers.
+    """
+    return log_normal(input.shape, mean, std, device=input.device, generator=generator)
+
+
+@_drawing("f")
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Draws every element from an exponential distribution of rate lambd; returns the tensor.
+
+    ValueError where lambd is not above 0; TypeError for integers.
+    """
+    return exponential(input.shape, lambd, device=input.device, generator=generator)
+
+
+@_drawing("f")
+def cauchy_(
+    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor.
+
+    ValueError where sigma is not above 0; TypeError for integers.
+    """
+    return cauchy(input.shape, median, sigma, device=input.device, generator=generator)
+
+
+@_drawing("fiu")
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Draws every element as the tries up to the first success of chance p; returns the tensor.
+
+    ValueError where p is not inside 0 to 1.
+    """
+    return geometric(input.shape, p, device=input.device, generator=generator)
+
+
+@_drawing("fiub")
+def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self.
+
+    ValueError for what is no probability; of a tensor's elements at the next read.
+    """
+    return rand(input.shape, device=input.device, generator=generator, dtype=dt.float32) < chance(p)
+
+
+@_drawing("fiub")
+def random_(
+    input: Tensor, low: int | None = None, high: Any = ..., *, generator: Generator | None = None
+) -> Tensor:
+    """Draws every element as a whole number from low to high - 1, which PyTorch names from and to;
+    returns the tensor.
+
+    One number counts as high, and low is 0; high=None: up to the largest of the dtype; without any, too,
+    and of floats up to where all whole numbers are held. ValueError where low is not below high.
+    """
+    digits = 1 << digits_of(input.dtype) if input.dtype.is_float else 0
+    most = digits or (1 if input.dtype is dt.bool_ else dt.iinfo(input.dtype).max)
+    if high is ...:
+        low, high = 0, low
+    low, high = low or 0, most + 1 if high is None else high
+    return whole_numbers(low, high, input.shape, input.dtype, input.device, generator)
+
+
 class InPlace(Family):
-    def fill_(self, value):
-        """Gives every element one value (a number, or a tensor of one); returns the tensor."""
-        one = value.expand(*self.shape) if hasattr(value, "node") else None
-        made = type(self).full(self.shape, value, self.dtype, self.device) if one is None else one
-        return self.replace_(made.to(self.dtype))
+    abs_ = in_place(elementwise.abs)
+    absolute_ = in_place(elementwise.absolute, "absolute_")
+    acos_ = in_place(elementwise.acos)
+    acosh_ = in_place(elementwise.acosh)
+    add_ = in_place(elementwise.add)
+    addbmm_ = in_place(contract.addbmm)
+    addcdiv_ = in_place(numeric.addcdiv)
+    addcmul_ = in_place(numeric.addcmul)
+    addmm_ = in_place(contract.addmm)
+    addmv_ = in_place(contract.addmv)
+    addr_ = in_place(contract.addr)
+    arccos_ = in_place(elementwise.arccos, "arccos_")
+    arccosh_ = in_place(elementwise.arccosh, "arccosh_")
+    arcsin_ = in_place(elementwise.arcsin, "arcsin_")
+    arcsinh_ = in_place(elementwise.arcsinh, "arcsinh_")
+    arctan_ = in_place(elementwise.arctan, "arctan_")
+    arctan2_ = in_place(elementwise.arctan2, "arctan2_")
+    arctanh_ = in_place(elementwise.arctanh, "arctanh_")
+    asin_ = in_place(elementwise.asin)
+    asinh_ = in_place(elementwise.asinh)
+    atan_ = in_place(elementwise.atan)
+    atan2_ = in_place(elementwise.atan2)
+    atanh_ = in_place(elementwise.atanh)
+    baddbmm_ = in_place(contract.baddbmm)
+    bitwise_and_ = in_place(elementwise.bitwise_and)
+    bitwise_left_shift_ = in_place(elementwise.bitwise_left_shift)
+    bitwise_not_ = in_place(elementwise.bitwise_not)
+    bitwise_or_ = in_place(elementwise.bitwise_or)
+    bitwise_right_shift_ = in_place(elementwise.bitwise_right_shift)
+    bitwise_xor_ = in_place(elementwise.bitwise_xor)
+    ceil_ = in_place(elementwise.ceil)
+    clamp_ = in_place(numeric.clamp)
+    clamp_max_ = in_place(numeric.clamp_max)
+    clamp_min_ = in_place(numeric.clamp_min)
+    clip_ = in_place(numeric.clip, "clip_")
+    conj_physical_ = in_place(complex.conj_physical)
+    copysign_ = in_place(elementwise.copysign)
+    cos_ = in_place(elementwise.cos)
+    cosh_ = in_place(elementwise.cosh)
+    cumprod_ = in_place(scan.cumprod)
+    cumsum_ = in_place(scan.cumsum)
+    deg2rad_ = in_place(numeric.deg2rad)
+    digamma_ = in_place(special.digamma)
+    div_ = in_place(elementwise.div)
+    divide_ = in_place(elementwise.divide, "divide_")
+    eq_ = in_place(elementwise.eq)
+    erf_ = in_place(elementwise.erf)
+    erfc_ = in_place(special.erfc)
+    erfinv_ = in_place(special.erfinv)
+    exp_ = in_place(elementwise.exp)
+    exp2_ = in_place(elementwise.exp2)
+    expm1_ = in_place(elementwise.expm1)
+    fix_ = in_place(elementwise.fix, "fix_")
+    float_power_ = in_place(numeric.float_power)
+    floor_ = in_place(elementwise.floor)
+    floor_divide_ = in_place(elementwise.floor_divide)
+    fmod_ = in_place(elementwise.fmod)
+    frac_ = in_place(numeric.frac)
+    gcd_ = in_place(elementwise.gcd)
+    ge_ = in_place(elementwise.ge)
+    greater_ = in_place(elementwise.greater, "greater_")
+    greater_equal_ = in_place(elementwise.greater_equal, "greater_equal_")
+    gt_ = in_place(elementwise.gt)
+    heaviside_ = in_place(numeric.heaviside)
+    hypot_ = in_place(elementwise.hypot)
+    i0_ = in_place(special.i0)
+    igamma_ = in_place(special.igamma)
+    igammac_ = in_place(special.igammac)
+    index_add_ = in_place(scatter.index_add)
+    index_copy_ = in_place(scatter.index_copy)
+    index_fill_ = in_place(scatter.index_fill)
+    index_put_ = in_place(scatter.index_put)
+    index_reduce_ = in_place(scatter.index_reduce)
+    lcm_ = in_place(numeric.lcm)
+    ldexp_ = in_place(elementwise.ldexp)
+    le_ = in_place(elementwise.le)
+    lerp_ = in_place(numeric.lerp)
+    less_ = in_place(elementwise.less, "less_")
+    less_equal_ = in_place(elementwise.less_equal, "less_equal_")
+    lgamma_ = in_place(special.lgamma)
+    log_ = in_place(elementwise.log)
+    log10_ = in_place(elementwise.log10)
+    log1p_ = in_place(elementwise.log1p)
+    log2_ = in_place(elementwise.log2)
+    logical_and_ = in_place(elementwise.logical_and)
+    logical_not_ = in_place(elementwise.logical_not)
+    logical_or_ = in_place(elementwise.logical_or)
+    logical_xor_ = in_place(elementwise.logical_xor)
+    logit_ = in_place(special.logit)
+    lt_ = in_place(elementwise.lt)
+    masked_fill_ = in_place(masks.masked_fill)
+    masked_scatter_ = in_place(index.masked_scatter)
+    mul_ = in_place(elementwise.mul)
+    multiply_ = in_place(elementwise.multiply, "multiply_")
+    mvlgamma_ = in_place(special.mvlgamma)
+    nan_to_num_ = in_place(numeric.nan_to_num)
+    ne_ = in_place(elementwise.ne)
+    neg_ = in_place(elementwise.neg)
+    negative_ = in_place(elementwise.negative, "negative_")
+    nextafter_ = in_place(elementwise.nextafter)
+    not_equal_ = in_place(elementwise.not_equal, "not_equal_")
+    polygamma_ = in_place(special.polygamma)
+    pow_ = in_place(elementwise.pow)
+    put_ = in_place(scatter.put)
+    rad2deg_ = in_place(numeric.rad2deg)
+    reciprocal_ = in_place(elementwise.reciprocal)
+    relu_ = in_place(elementwise.relu)
+    remainder_ = in_place(elementwise.remainder)
+    renorm_ = in_place(products.renorm)
+    round_ = in_place(elementwise.round)
+    rsqrt_ = in_place(elementwise.rsqrt)
+    scatter_ = in_place(scatter.scatter)
+    scatter_add_ = in_place(scatter.scatter_add)
+    scatter_reduce_ = in_place(scatter.scatter_reduce)
+    sgn_ = in_place(complex.sgn)
+    sigmoid_ = in_place(elementwise.sigmoid)
+    sign_ = in_place(elementwise.sign)
+    sin_ = in_place(elementwise.sin)
+    sinc_ = in_place(special.sinc)
+    sinh_ = in_place(elementwise.sinh)
+    sqrt_ = in_place(elementwise.sqrt)
+    square_ = in_place(elementwise.square)
+    sub_ = in_place(elementwise.sub)
+    subtract_ = in_place(elementwise.subtract, "subtract_")
+    tan_ = in_place(elementwise.tan)
+    tanh_ = in_place(elementwise.tanh)
+    tril_ = in_place(masks.tril)
+    triu_ = in_place(masks.triu)
+    true_divide_ = in_place(elementwise.true_divide, "true_divide_")
+    trunc_ = in_place(elementwise.trunc)
+    xlogy_ = in_place(special.xlogy)
+    squeeze_ = in_shape(movement.squeeze)
+    swapaxes_ = in_shape(movement.swapaxes, "swapaxes_")
+    swapdims_ = in_shape(rearrange.swapdims, "swapdims_")
+    t_ = in_shape(movement.t)
+    transpose_ = in_shape(movement.transpose)
+    unsqueeze_ = in_shape(movement.unsqueeze)
 
-    def zero_(self):
-        """Gives every element 0; returns the tensor."""
-        return self.fill_(0)
-
-    def copy_(self, src, non_blocking: bool = False):
-        """Gives the tensor the values of src, which is broadcast, cast and moved; returns the tensor.
-
-        non_blocking: taken, and of no meaning: nothing here waits for a copy.
-        """
-        src = src if hasattr(src, "node") else self.new_tensor(src)
-        return self.replace_(src.to(self.device).to(self.dtype).expand(*self.shape))
-
-    def fill_diagonal_(self, fill_value: float, wrap: bool = False):
-        """Gives the elements at equal places of all dims fill_value; returns the tensor. [n, m]
-
-        wrap: of a tall matrix, go on below as if there were rows of the same width again. ValueError where it
-        is no matrix and its dims differ.
-        """
-        if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
-            raise ValueError(f"fill_diagonal_({describe(self)}): takes a matrix, or dims of one size")
-        step = sum(self.numel() // max(self._total(d), 1) for d in range(1, self.ndim + 1))
-        rows, width = self.shape[0], self.shape[1]
-        end = self.numel() if wrap or self.ndim > 2 or rows <= width else width * width
-        flat = self.reshape(-1).slice_assign(slice(0, end, step), fill_value)
-        return self.replace_(flat.reshape(*self.shape))
-
-    def _total(self, dims: int) -> int:
-        total = 1
-        for n in self.shape[:dims]:
-            total *= n
-        return total
-
-    @_drawing("fc")
-    def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator=None):
-        """Draws every element evenly in [low, high), which PyTorch names from and to; returns the tensor.
-
-        ValueError where low is above high, or the dtype does not hold them; TypeError for integers.
-        """
-        parts = [
-            uniform_between(low, high, self.shape, self.dtype.real, self.device, generator)
-            for _ in range(1 + self.is_complex())
-        ]
-        return COMPOSED["complex"](*parts) if self.is_complex() else parts[0]
-
-    @_drawing("fc")
-    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
-        """Draws every element from a normal distribution of this mean and std; returns the tensor.
-
-        ValueError where std is negative; TypeError for integers.
-        """
-        dtype = self.dtype if self.is_complex() else dt.float32
-        drawn = randn(self.shape, device=self.device, generator=generator, dtype=dtype)
-        return drawn * spread(std) + mean
-
-    @_drawing("f")
-    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
-        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor.
-
-        ValueError where std is not above 0; TypeError for integers.
-        """
-        return log_normal(self.shape, mean, std, device=self.device, generator=generator)
-
-    @_drawing("f")
-    def exponential_(self, lambd: float = 1.0, *, generator=None):
-        """Draws every element from an exponential distribution of rate lambd; returns the tensor.
-
-        ValueError where lambd is not above 0; TypeError for integers.
-        """
-        return exponential(self.shape, lambd, device=self.device, generator=generator)
-
-    @_drawing("f")
-    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
-        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor.
-
-        ValueError where sigma is not above 0; TypeError for integers.
-        """
-        return cauchy(self.shape, median, sigma, device=self.device, generator=generator)
-
-    @_drawing("fiu")
-    def geometric_(self, p: float, *, generator=None):
-        """Draws every element as the tries up to the first success of chance p; returns the tensor.
-
-        ValueError where p is not inside 0 to 1.
-        """
-        return geometric(self.shape, p, device=self.device, generator=generator)
-
-    @_drawing("fiub")
-    def bernoulli_(self, p=0.5, *, generator=None):
-        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self.
-
-        ValueError for what is no probability; of a tensor's elements at the next read.
-        """
-        return rand(self.shape, device=self.device, generator=generator, dtype=dt.float32) < chance(p)
-
-    @_drawing("fiub")
-    def random_(self, low: int | None = None, high: Any = ..., *, generator=None):
-        """Draws every element as a whole number from low to high - 1, which PyTorch names from and to;
-        returns the tensor.
-
-        One number counts as high, and low is 0; high=None: up to the largest of the dtype; without any, too,
-        and of floats up to where all whole numbers are held. ValueError where low is not below high.
-        """
-        digits = 1 << digits_of(self.dtype) if self.dtype.is_float else 0
-        most = digits or (1 if self.dtype is dt.bool_ else dt.iinfo(self.dtype).max)
-        if high is ...:
-            low, high = 0, low
-        low, high = low or 0, most + 1 if high is None else high
-        return whole_numbers(low, high, self.shape, self.dtype, self.device, generator)
-
-
-METHODS = {f"{base}_": base for base in NAMES.split()} | OPERATORS
-SHAPED = {f"{base}_": base for base in SHAPES}
-for _name, _base in METHODS.items():
-    setattr(InPlace, _name, _in_place(_name, _base))
-for _name, _base in SHAPED.items():
-    setattr(InPlace, _name, _in_shape(_name, _base))
-
-
-def sign(table: type) -> None:
-    """Give each method the signature of what it gives the value of, as `help` and the stubs show it."""
-    for name, base in (METHODS | SHAPED).items():
-        entry = getattr(table, base)
-        if isinstance(entry, Op):
-            entry = entry.prepare or (_one if len(entry.operand_names) == 1 else _two)
-        vars(vars(InPlace)[name])["__wrapped__"] = entry
-
-
-def _one(self): ...
-
-
-def _two(self, other): ...
+    __iadd__ = in_place(elementwise.add, "__iadd__")
+    __isub__ = in_place(elementwise.sub, "__isub__")
+    __imul__ = in_place(elementwise.mul, "__imul__")
+    __itruediv__ = in_place(elementwise.div, "__itruediv__")
+    __ifloordiv__ = in_place(elementwise.floor_divide, "__ifloordiv__")
+    __imod__ = in_place(elementwise.remainder, "__imod__")
+    __ipow__ = in_place(elementwise.Elementwise.__pow__, "__ipow__")
+    __ilshift__ = in_place(elementwise.bitwise_left_shift, "__ilshift__")
+    __irshift__ = in_place(elementwise.bitwise_right_shift, "__irshift__")
+    __iand__ = in_place(elementwise.bitwise_and, "__iand__")
+    __ior__ = in_place(elementwise.bitwise_or, "__ior__")
+    __ixor__ = in_place(elementwise.bitwise_xor, "__ixor__")

@@ -1,6 +1,10 @@
 """Joins and splits: several tensors into one, and one into views of its pieces."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed
@@ -9,19 +13,9 @@ from ..core.op import apply as add_node
 from ..core.shape import broadcast, normal_dim
 from .elementwise import choose
 
-FUNCTIONS = (
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "block_diag",
-    "broadcast_tensors",
-    "cat",
-    "column_stack",
-    "dstack",
-    "hstack",
-    "stack",
-    "vstack",
-)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 FEW = 3  # tensors that are joined as padded views, which fuse; more are copied, each element once
 LARGE = 1 << 15  # elements of a tensor that are worth a dispatch on a software adapter
 LARGE_ON_GPU = 1 << 19  # on a GPU, where each waits for the one before, since they write one buffer
@@ -101,6 +95,80 @@ def _pieces(x, dim, sizes):
     return [x.narrow(dim, a, n) for a, n in zip(starts, sizes, strict=True)]
 
 
+@composed
+def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+    d, n = _cuts(input, dim)
+    if isinstance(split_size, int):
+        if split_size < 1 and n:
+            raise ValueError(f"split_size={split_size} is not above 0")
+        sizes = [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [n]
+    else:
+        sizes = list(split_size)
+    if sum(sizes) != n or any(s < 0 for s in sizes):
+        raise ValueError(f"sizes {sizes} do not add up to {n}")
+    return tuple(_pieces(input, d, sizes))
+
+
+@composed
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+    if chunks < 1:
+        raise ValueError(f"chunks={chunks} is not above 0")
+    _, n = _cuts(input, dim)
+    return input.split(-(-n // chunks), dim) if n else (input,) * chunks
+
+
+@composed
+def tensor_split(
+    input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
+) -> tuple[Tensor, ...]:
+    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+    d, n = _cuts(input, dim)
+    k: Any = indices_or_sections
+    if isinstance(k, int):
+        if k < 1:
+            raise ValueError(f"{k} sections: use 1 or more")
+        return tuple(_pieces(input, d, [n // k + (i < n % k) for i in range(k)]))
+    ends = [min(max(i + n if i < 0 else i, 0), n) for i in k]
+    return tuple(input.narrow(d, a, max(b - a, 0)) for a, b in zip([0, *ends], [*ends, n], strict=True))
+
+
+@composed
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """tensor_split along dim 1, or along the only dim."""
+    return _even_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+@composed
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """tensor_split along dim 0 of 2 or more."""
+    return _even_split(input, indices_or_sections, 0, 2)
+
+
+@composed
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """tensor_split along dim 2."""
+    return _even_split(input, indices_or_sections, 2)
+
+
+@composed
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+    d, n = _cuts(input, dim)
+    return tuple(input.select(d, i) for i in range(n))
+
+
+@composed
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
+    rank = max(input.ndim, other.ndim)
+    a, b = ((1,) * (rank - t.ndim) + t.shape for t in (input, other))
+    x = input.reshape(*(n for s in a for n in (s, 1)))
+    y = other.reshape(*(n for s in b for n in (1, s)))
+    return (x * y).reshape(*(m * n for m, n in zip(a, b, strict=True)))
+
+
 class Join(Family):
     _cat = Op(
         "whole",
@@ -113,70 +181,6 @@ class Join(Family):
         dtypes="fiubc",
     )
 
-    @composed
-    def split(self, split_size, dim: int = 0):
-        """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
-        d, n = _cuts(self, dim)
-        if isinstance(split_size, int):
-            if split_size < 1 and n:
-                raise ValueError(f"split_size={split_size} is not above 0")
-            sizes = [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [n]
-        else:
-            sizes = list(split_size)
-        if sum(sizes) != n or any(s < 0 for s in sizes):
-            raise ValueError(f"sizes {sizes} do not add up to {n}")
-        return tuple(_pieces(self, d, sizes))
-
-    @composed
-    def chunk(self, chunks: int, dim: int = 0):
-        """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
-        if chunks < 1:
-            raise ValueError(f"chunks={chunks} is not above 0")
-        _, n = _cuts(self, dim)
-        return self.split(-(-n // chunks), dim) if n else (self,) * chunks
-
-    @composed
-    def tensor_split(self, indices_or_sections, dim: int = 0):
-        """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
-        d, n = _cuts(self, dim)
-        k = indices_or_sections
-        if isinstance(k, int):
-            if k < 1:
-                raise ValueError(f"{k} sections: use 1 or more")
-            return tuple(_pieces(self, d, [n // k + (i < n % k) for i in range(k)]))
-        ends = [min(max(i + n if i < 0 else i, 0), n) for i in k]
-        return tuple(self.narrow(d, a, max(b - a, 0)) for a, b in zip([0, *ends], [*ends, n], strict=True))
-
-    @composed
-    def hsplit(self, indices_or_sections):
-        """tensor_split along dim 1, or along the only dim."""
-        return _even_split(self, indices_or_sections, 0 if self.ndim == 1 else 1)
-
-    @composed
-    def vsplit(self, indices_or_sections):
-        """tensor_split along dim 0 of 2 or more."""
-        return _even_split(self, indices_or_sections, 0, 2)
-
-    @composed
-    def dsplit(self, indices_or_sections):
-        """tensor_split along dim 2."""
-        return _even_split(self, indices_or_sections, 2)
-
-    @composed
-    def unbind(self, dim: int = 0):
-        """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
-        d, n = _cuts(self, dim)
-        return tuple(self.select(d, i) for i in range(n))
-
-    @composed
-    def kron(self, other):
-        """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
-        rank = max(self.ndim, other.ndim)
-        a, b = ((1,) * (rank - t.ndim) + t.shape for t in (self, other))
-        x = self.reshape(*(n for s in a for n in (s, 1)))
-        y = other.reshape(*(n for s in b for n in (1, s)))
-        return (x * y).reshape(*(m * n for m, n in zip(a, b, strict=True)))
-
 
 def _even_split(x, sections, dim, least=0):
     if x.ndim <= dim or x.ndim < max(least, 1):
@@ -187,7 +191,7 @@ def _even_split(x, sections, dim, least=0):
 
 
 @composed
-def cat(tensors, dim: int = 0):
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
     tensors = list(tensors)
     if not tensors:
@@ -207,12 +211,14 @@ def cat(tensors, dim: int = 0):
         return parts[0] if parts else tensors[0].to(dtype)
     if len(parts) <= FEW:
         return _chain(parts, d)
-    return type(parts[0])(add_node(Join._cat, tuple(t.node for t in parts), {"dim": d}))
+    cat_node: Any = Join._cat  # an op
+    return type(parts[0])(add_node(cat_node, tuple(t.node for t in parts), {"dim": d}))
 
 
 def _chain(parts, d):
     """Each part padded to the whole, chosen where it stands: a view, so it fuses with what it is made of."""
-    total, at, out = sum(t.shape[d] for t in parts), 0, None
+    total, at = sum(t.shape[d] for t in parts), 0
+    out: Any = None
     for t in parts:
         n = t.shape[d]
         before = tuple(at * (e == d) for e in range(t.ndim))
@@ -228,7 +234,7 @@ def _inside(t, before, after):
 
 
 @composed
-def stack(tensors, dim: int = 0):
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]"""
     tensors = list(tensors)
     if not tensors:
@@ -261,32 +267,32 @@ atleast_1d, atleast_2d, atleast_3d = (_at_least(rank) for rank in (1, 2, 3))
 
 
 @composed
-def hstack(tensors):
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]"""
     tensors = list(atleast_1d(list(tensors)))
     return cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
 
 
 @composed
-def vstack(tensors):
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
     return cat(atleast_2d(list(tensors)), 0)
 
 
 @composed
-def dstack(tensors):
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]"""
     return cat(atleast_3d(list(tensors)), 2)
 
 
 @composed
-def column_stack(tensors):
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Vectors and matrices joined as columns. [a], [a, m] -> [a, 1 + m]"""
     return hstack([t if t.ndim > 1 else t.reshape(-1, 1) for t in tensors])
 
 
 @composed
-def block_diag(*tensors):
+def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
     """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]"""
     blocks = atleast_2d(list(tensors))
     if not blocks or any(b.ndim != 2 for b in blocks):
@@ -299,7 +305,10 @@ def block_diag(*tensors):
 
 
 @composed
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple"""
     shape = broadcast(*(t.shape for t in tensors))
     return tuple(t.expand(*shape) for t in tensors)
+
+
+unsafe_chunk, unsafe_split = chunk, split

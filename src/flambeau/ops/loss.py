@@ -1,6 +1,10 @@
 """Losses: how far predictions are from targets, one number or one an element."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from math import log, nan, pi
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite
@@ -11,28 +15,8 @@ from .index.indices import picked, placed, valid
 from .norm import pairwise_distance
 from .reduce import in_float32
 
-NN = (
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cosine_embedding_loss",
-    "cross_entropy",
-    "gaussian_nll_loss",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "margin_ranking_loss",
-    "mse_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "nll_loss",
-    "poisson_nll_loss",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 def _reduce(x, reduction: str):
@@ -83,7 +67,7 @@ def _own_grad(g, y, x, target, place, dim):
 
 
 @composite(grad=_own_grad)
-def _own(x, target, place, *, dim):
+def _own(x: Tensor, target: Any, place: Any, *, dim: Any) -> Tensor:
     """What each target's class has. [n, classes, ...], [n, ...], [n, ...] -> [n, 1, ...]"""
     return _is_class(x, target, dim).where(x, 0.0).sum(dim, keepdim=True)
 
@@ -103,7 +87,13 @@ def _counted(loss, target, d: int, hit, weight, ignore_index: int):
 
 
 @composed
-def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean"):
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
     d, hit = _hits(input, target)
     place = _place(target, input.shape[d], "nll_loss", ignore_index)
@@ -114,13 +104,13 @@ def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: st
 
 @composed
 def cross_entropy(
-    input,
-    target,
-    weight=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-):
+) -> Tensor:
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []
 
@@ -173,21 +163,23 @@ def _notes_shapes(input, target) -> None:
 
 
 @composed
-def mse_loss(input, target, reduction: str = "mean", weight=None):
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
     _notes_shapes(input, target)
     return _weighed((input - target).square(), weight, reduction)
 
 
 @composed
-def l1_loss(input, target, reduction: str = "mean", weight=None):
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
     _notes_shapes(input, target)
     return _weighed((input - target).abs(), weight, reduction)
 
 
 @composed
-def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
     if delta <= 0:
         raise ValueError(f"delta={delta}: the line begins above 0: give a number above 0")
@@ -199,7 +191,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
 
 
 @composed
-def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []"""
     if beta < 0:
         raise ValueError(f"beta={beta} is below 0: give a number from 0")
@@ -210,7 +202,13 @@ def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
 
 
 @composed
-def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
     _same_shape(input, target)
     low = input < 0  # of all terms: abs has no second slope at 0
@@ -245,12 +243,14 @@ def _surprise_of_both_grad(g, y, p, target):
 
 
 @composite(grad=_surprise_of_both_grad)
-def _surprise_of_both(p, target):
+def _surprise_of_both(p: Tensor, target: Any) -> Tensor:
     return -(target * _log(p) + (1 - target) * _log(1 - p))
 
 
 @composed
-def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
 
     ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
@@ -262,7 +262,7 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
 
 
 @composed
-def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
     [n, ...], [n, ...] -> [], or [n, ...] for "none"."""
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
@@ -273,8 +273,13 @@ def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
 
 @composed
 def poisson_nll_loss(
-    input, target, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
-):
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
     """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []"""
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -285,7 +290,14 @@ def poisson_nll_loss(
 
 
 @composed
-def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
     of input's shape, or without its last dim; a dim of it may be 1. -> []
 
@@ -318,7 +330,9 @@ def _short(x):
 
 
 @composed
-def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
     """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
     [...], [...] -> []"""
     lacking = (target == 1).where(0.0, _short(margin - input))
@@ -326,26 +340,37 @@ def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "m
 
 
 @composed
-def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
     return _reduce(_short(margin - target * (input1 - input2)), reduction)
 
 
 @composed
-def soft_margin_loss(input, target, reduction: str = "mean"):
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []"""
     return _reduce(softplus(-target * input), reduction)
 
 
 @composed
-def multilabel_soft_margin_loss(input, target, weight=None, reduction: str = "mean"):
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []"""
     loss = binary_cross_entropy_with_logits(input, target, weight, "none")
     return _reduce(loss.mean(-1), reduction)
 
 
 @composed
-def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, reduction: str = "mean"):
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
     if p not in (1, 2):
         raise ValueError(f"p={p} is neither 1 nor 2: give one of them")
@@ -367,7 +392,7 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
 
 
 @composed
-def multilabel_margin_loss(input, target, reduction: str = "mean"):
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
@@ -395,15 +420,15 @@ def _is_margin(margin: float) -> None:
 
 @composed
 def triplet_margin_with_distance_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     *,
-    distance_function=None,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
-):
+) -> Tensor:
     """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
     _is_margin(margin)
     distance = distance_function or pairwise_distance
@@ -414,15 +439,15 @@ def triplet_margin_with_distance_loss(
 
 @composed
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
     reduction: str = "mean",
-):
+) -> Tensor:
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
     _is_margin(margin)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
@@ -431,7 +456,9 @@ def triplet_margin_loss(
 
 
 @composed
-def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
     """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
     (a, of_a), (b, of_b) = map(in_float32, (input1, input2))
     # what is added bounds the slope at zeros by 1e6

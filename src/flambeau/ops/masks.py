@@ -1,26 +1,33 @@
 """What a mask keeps: triangles of matrices, and numbers put in where a condition holds."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..core import dtype as dt
 from ..core.declare import composed
-from ..core.op import Family
 from .elementwise import choose, fitted
 
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
-class Masks(Family):
-    @composed
-    def masked_fill(self, mask, value: float):
-        """`value` where mask is true. [...], [...] -> [...]"""
-        return choose(mask, fitted(value, self.dtype), self).to(self.dtype)
 
-    @composed
-    def tril(self, diagonal: int = 0):
-        """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
-        return _triangle(self, lambda i, j: j <= i + diagonal)
+@composed
+def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
+    """`value` where mask is true. [...], [...] -> [...]"""
+    return choose(mask, fitted(value, input.dtype), input).to(input.dtype)
 
-    @composed
-    def triu(self, diagonal: int = 0):
-        """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
-        return _triangle(self, lambda i, j: j >= i + diagonal)
+
+@composed
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
+    return _triangle(input, lambda i, j: j <= i + diagonal)
+
+
+@composed
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
+    return _triangle(input, lambda i, j: j >= i + diagonal)
 
 
 def _triangle(x, keep):

@@ -1,12 +1,19 @@
 """Movement ops: other views of the same elements. None of them copies until a kernel must."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, kernel
 from ..core.node import describe
 from ..core.op import Family
 from ..core.shape import Window, normal_dim, normal_dims, sizes_of
 from ..errors import ValueError
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 def _dtype(d, **_):
@@ -91,57 +98,146 @@ def fold(x, spec, size):
     return y._pad((0,) * y.ndim, (*(0,) * lead, *rest)) if any(rest) else y
 
 
+@movement(
+    lambda s, shape: shape,
+    xp=lambda xp, x, shape: xp.reshape(x, shape),
+    grad=lambda g, y, x, shape: [g.reshape(x.shape)],
+    order="same",
+)
+def reshape(input: Tensor, *shape: int | Sequence[int]):
+    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+    sizes, n = list(sizes_of(shape)), prod(input.shape)
+    if sizes.count(-1) > 1:
+        raise ValueError("only one size can be -1")
+    if -1 in sizes:
+        known = -prod(sizes)
+        sizes[sizes.index(-1)] = n // known if known else 0
+    if prod(sizes) != n or any(s < 0 for s in sizes):
+        raise ValueError(f"{n} elements do not fill shape {list(sizes_of(shape))}")
+    return (input,), {"shape": tuple(sizes)}
+
+
+@movement(
+    lambda s, dims: tuple([s[d] for d in dims]),
+    xp=lambda xp, x, dims: xp.permute_dims(x, dims),
+    grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
+    order="turned",
+)
+def permute(input: Tensor, *dims: int | Sequence[int]):
+    """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+    order = tuple(normal_dim(d, input.ndim) for d in sizes_of(dims))
+    if sorted(order) != list(range(input.ndim)):
+        raise ValueError(f"dims {list(order)} are not each of 0 to {input.ndim - 1} once")
+    return (input,), {"dims": order}
+
+
+@movement(
+    lambda s, shape: shape,
+    xp=lambda xp, x, shape: xp.broadcast_to(x, shape),
+    grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over what was broadcast, for every op
+    order="repeated",
+)
+def expand(input: Tensor, *shape: int | Sequence[int]):
+    """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+    sizes = list(sizes_of(shape))
+    lead = len(sizes) - input.ndim
+    for d, n in enumerate(input.shape):
+        e = d + lead
+        if lead < 0 or (n != 1 and sizes[e] not in (-1, n)):
+            raise ValueError(f"shape {list(input.shape)} does not expand to {sizes}")
+        sizes[e] = n if sizes[e] == -1 else sizes[e]
+    return (input,), {"shape": tuple(sizes)}
+
+
+@movement(lambda s: s, xp=lambda xp, x: x, grad=None, order="same")
+def detach(input: Tensor):
+    """The same values, through which no gradient flows."""
+    return (input,), {}
+
+
+@composed
+def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """The elements of these dims in reverse order. [...] -> [...]"""
+    dims = normal_dims(sizes_of(dims), input.ndim)
+    starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(input.shape))
+    return input._slice(starts, tuple(-1 if d in dims else 1 for d in range(input.ndim)), input.shape)
+
+
+@composed
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+    dim = normal_dim(dim, input.ndim)
+    n = input.shape[dim]
+    if not -n <= start <= n:
+        raise IndexError(f"start={start} is not in {-n} to {n}: give one of these places")
+    start = start + n if start < 0 else start
+    if not 0 <= start <= start + length <= n:
+        raise ValueError(f"{start} to {start + length} is not inside 0 to {n}")
+    shape = (*input.shape[:dim], length, *input.shape[dim + 1 :])
+    starts = tuple(start * (d == dim) for d in range(input.ndim))
+    return input._slice(starts, (1,) * input.ndim, shape)
+
+
+@composed
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    dims = list(range(input.ndim))
+    a, b = normal_dim(dim0, input.ndim), normal_dim(dim1, input.ndim)
+    if dims:  # a single number has no dims to exchange
+        dims[a], dims[b] = b, a
+    return input.permute(*dims)
+
+
+swapaxes = transpose
+
+
+def t(input: Tensor) -> Tensor:
+    """A matrix transposed; a vector itself. ValueError for more dims. [n, m] -> [m, n]"""
+    if input.ndim > 2:
+        raise ValueError(f"t({describe(input)}): takes at most 2 dims: use mT or transpose")
+    return input.transpose(0, 1) if input.ndim == 2 else input
+
+
+@composed
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+    a, b = normal_dim(start_dim, input.ndim), normal_dim(end_dim, input.ndim)
+    if input.ndim == 0:
+        return input.reshape(1)
+    if a > b:
+        raise ValueError(f"start_dim {start_dim} comes after end_dim {end_dim}: swap them")
+    return input.reshape(*input.shape[:a], prod(input.shape[a : b + 1]), *input.shape[b + 1 :])
+
+
+@composed
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+    dim = normal_dim(dim, input.ndim)
+    found, n = list(sizes), input.shape[dim]  # of the dim alone: others may be 0, and say nothing of a -1
+    if found.count(-1) == 1:
+        found[found.index(-1)] = n // max(-prod(found), 1)
+    if prod(found) != n or any(s < 0 for s in found):
+        raise ValueError(f"sizes {list(sizes)} do not multiply to the {n} of dim {dim}")
+    return input.reshape(*input.shape[:dim], *found, *input.shape[dim + 1 :])
+
+
+@composed
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+    dim = normal_dim(dim, input.ndim + 1)
+    return input.reshape(*input.shape[:dim], 1, *input.shape[dim:])
+
+
+@composed
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+    dims = normal_dims(dim, input.ndim)
+    return input.reshape(*(n for d, n in enumerate(input.shape) if n != 1 or d not in dims))
+
+
 class Movement(Family):
-    @movement(
-        lambda s, shape: shape,
-        xp=lambda xp, x, shape: xp.reshape(x, shape),
-        grad=lambda g, y, x, shape: [g.reshape(x.shape)],
-        order="same",
-    )
-    def reshape(self, *shape):
-        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
-        sizes, n = list(sizes_of(shape)), prod(self.shape)
-        if sizes.count(-1) > 1:
-            raise ValueError("only one size can be -1")
-        if -1 in sizes:
-            known = -prod(sizes)
-            sizes[sizes.index(-1)] = n // known if known else 0
-        if prod(sizes) != n or any(s < 0 for s in sizes):
-            raise ValueError(f"{n} elements do not fill shape {list(sizes_of(shape))}")
-        return (self,), {"shape": tuple(sizes)}
-
-    @movement(
-        lambda s, dims: tuple([s[d] for d in dims]),
-        xp=lambda xp, x, dims: xp.permute_dims(x, dims),
-        grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
-        order="turned",
-    )
-    def permute(self, *dims):
-        """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
-        order = tuple(normal_dim(d, self.ndim) for d in sizes_of(dims))
-        if sorted(order) != list(range(self.ndim)):
-            raise ValueError(f"dims {list(order)} are not each of 0 to {self.ndim - 1} once")
-        return (self,), {"dims": order}
-
-    @movement(
-        lambda s, shape: shape,
-        xp=lambda xp, x, shape: xp.broadcast_to(x, shape),
-        grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over what was broadcast, for every op
-        order="repeated",
-    )
-    def expand(self, *shape):
-        """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
-        sizes = list(sizes_of(shape))
-        lead = len(sizes) - self.ndim
-        for d, n in enumerate(self.shape):
-            e = d + lead
-            if lead < 0 or (n != 1 and sizes[e] not in (-1, n)):
-                raise ValueError(f"shape {list(self.shape)} does not expand to {sizes}")
-            sizes[e] = n if sizes[e] == -1 else sizes[e]
-        return (self,), {"shape": tuple(sizes)}
-
     @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_grad_slice)
-    def _slice(self, starts, steps, shape):
+    def _slice(self: Any, starts, steps, shape):
         """Element i of dim d is element starts[d] + i * steps[d]: behind indexing, narrow and flip."""
         return (self,), {"starts": starts, "steps": steps, "shape": shape}
 
@@ -152,7 +248,7 @@ class Movement(Family):
             Movement._pad(g, tuple(-b for b in before), tuple(-a for a in after))
         ],
     )
-    def _pad(self, before, after):
+    def _pad(self: Any, before, after):
         """Zeros before and after each dim; negative amounts cut. Behind pad, cat and slice gradients."""
         return (self,), {"before": before, "after": after}
 
@@ -161,7 +257,7 @@ class Movement(Family):
         xp=_windows,
         grad=lambda g, y, x, spec: [fold(g, spec, x.shape[x.ndim - len(spec) :])],
     )
-    def _windows(self, spec):
+    def _windows(self: Any, spec):
         """Windows sliding over the last dims, as a view. [..., n] -> [..., positions, kernel]"""
         spec = tuple(Window(*w) for w in spec)
         for w, n in zip(spec, self.shape[self.ndim - len(spec) :], strict=True):
@@ -169,79 +265,3 @@ class Movement(Family):
                 span = w.dilation * (w.kernel - 1) + 1
                 raise ValueError(f"window of {span} is larger than its dim of {n} padded")
         return (self,), {"spec": spec}
-
-    @movement(lambda s: s, xp=lambda xp, x: x, grad=None, order="same")
-    def detach(self):
-        """The same values, through which no gradient flows."""
-        return (self,), {}
-
-    @composed
-    def flip(self, *dims):
-        """The elements of these dims in reverse order. [...] -> [...]"""
-        dims = normal_dims(sizes_of(dims), self.ndim)
-        starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(self.shape))
-        return self._slice(starts, tuple(-1 if d in dims else 1 for d in range(self.ndim)), self.shape)
-
-    @composed
-    def narrow(self, dim: int, start: int, length: int):
-        """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
-        dim = normal_dim(dim, self.ndim)
-        n = self.shape[dim]
-        if not -n <= start <= n:
-            raise IndexError(f"start={start} is not in {-n} to {n}: give one of these places")
-        start = start + n if start < 0 else start
-        if not 0 <= start <= start + length <= n:
-            raise ValueError(f"{start} to {start + length} is not inside 0 to {n}")
-        shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
-        starts = tuple(start * (d == dim) for d in range(self.ndim))
-        return self._slice(starts, (1,) * self.ndim, shape)
-
-    @composed
-    def transpose(self, dim0: int, dim1: int):
-        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
-        dims = list(range(self.ndim))
-        a, b = normal_dim(dim0, self.ndim), normal_dim(dim1, self.ndim)
-        if dims:  # a single number has no dims to exchange
-            dims[a], dims[b] = b, a
-        return self.permute(*dims)
-
-    swapaxes = transpose
-
-    def t(self):
-        """A matrix transposed; a vector itself. ValueError for more dims. [n, m] -> [m, n]"""
-        if self.ndim > 2:
-            raise ValueError(f"t({describe(self)}): takes at most 2 dims: use mT or transpose")
-        return self.transpose(0, 1) if self.ndim == 2 else self
-
-    @composed
-    def flatten(self, start_dim: int = 0, end_dim: int = -1):
-        """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
-        a, b = normal_dim(start_dim, self.ndim), normal_dim(end_dim, self.ndim)
-        if self.ndim == 0:
-            return self.reshape(1)
-        if a > b:
-            raise ValueError(f"start_dim {start_dim} comes after end_dim {end_dim}: swap them")
-        return self.reshape(*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :])
-
-    @composed
-    def unflatten(self, dim: int, sizes):
-        """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
-        dim = normal_dim(dim, self.ndim)
-        found, n = list(sizes), self.shape[dim]  # of the dim alone: others may be 0, and say nothing of a -1
-        if found.count(-1) == 1:
-            found[found.index(-1)] = n // max(-prod(found), 1)
-        if prod(found) != n or any(s < 0 for s in found):
-            raise ValueError(f"sizes {list(sizes)} do not multiply to the {n} of dim {dim}")
-        return self.reshape(*self.shape[:dim], *found, *self.shape[dim + 1 :])
-
-    @composed
-    def unsqueeze(self, dim: int):
-        """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
-        dim = normal_dim(dim, self.ndim + 1)
-        return self.reshape(*self.shape[:dim], 1, *self.shape[dim:])
-
-    @composed
-    def squeeze(self, dim=None):
-        """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
-        dims = normal_dims(dim, self.ndim)
-        return self.reshape(*(n for d, n in enumerate(self.shape) if n != 1 or d not in dims))

@@ -1,6 +1,10 @@
 """Normalisations and distances: lengths, means and variances taken out of what they are taken over."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, composite
 from ..core.modes import no_grad
@@ -10,30 +14,18 @@ from .elementwise import as_float
 from .join import broadcast_tensors
 from .reduce import in_float32, standardized
 
-NN = (
-    "batch_norm",
-    "channel_shuffle",
-    "cosine_similarity",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
-    "pairwise_distance",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "rms_norm",
-)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 @composed
-def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
     return input / input.norm(p, dim, keepdim=True).maximum(eps)
 
 
 @composed
-def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
     only_real(x1, x2)
     ndim = max(x1.ndim, x2.ndim)  # the dim is one of both together
@@ -46,7 +38,9 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
 
 
 @composed
-def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
@@ -94,7 +88,7 @@ def _batch_affine_grad(g, y, x, mean, var, weight, bias, eps):
 
 
 @composite(grad=_batch_affine_grad)
-def _batch_affine(x, mean, var, weight, bias, *, eps):
+def _batch_affine(x: Tensor, mean: Any, var: Any, weight: Any, bias: Any, *, eps: Any) -> Tensor:
     return affine_norm(x, mean, var, weight, bias, eps)
 
 
@@ -110,15 +104,15 @@ def track(running_mean, running_var, mean, var, n: int, share) -> None:
 
 @composed
 def batch_norm(
-    input,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-):
+) -> Tensor:
     """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
 
     [n, c, ...], [c] -> [n, c, ...]
@@ -141,7 +135,13 @@ def batch_norm(
 
 
 @composed
-def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
 
     [n, c, ...], [c] -> [n, c, ...]
@@ -158,15 +158,15 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
 
 @composed
 def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-):
+) -> Tensor:
     """Mean 0, variance 1 over each channel of each sample, then affine (Ulyanov et al., 2016).
 
     [n, c, ...], [c] -> [n, c, ...]
@@ -194,7 +194,13 @@ def _last_dims(shape, normalized_shape) -> tuple[int, ...]:
 
 
 @composed
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
     dims = _last_dims(input.shape, normalized_shape)
     x, dtype = in_float32(input)
@@ -204,7 +210,12 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
 
 
 @composed
-def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
     """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
     dims = _last_dims(input.shape, normalized_shape)
     least = 1.1920928955078125e-07 if eps is None else eps
@@ -214,7 +225,9 @@ def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
 
 
 @composed
-def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
     [n, c, *size] -> [n, c, *size]"""
     if input.ndim < 3:
@@ -225,7 +238,7 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
 
 
 @composed
-def channel_shuffle(input, groups: int):
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
     n, c = input.shape[:2]
     if c % groups:
@@ -235,7 +248,7 @@ def channel_shuffle(input, groups: int):
 
 
 @composed
-def pixel_shuffle(input, upscale_factor: int):
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
     r = upscale_factor
     *batch, c, h, w = input.shape
@@ -248,7 +261,7 @@ def pixel_shuffle(input, upscale_factor: int):
 
 
 @composed
-def pixel_unshuffle(input, downscale_factor: int):
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
     r = downscale_factor
     *batch, c, h, w = input.shape

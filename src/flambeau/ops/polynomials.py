@@ -1,14 +1,20 @@
 """Functions of torch.special alone: orthogonal polynomials, each made from the two before it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed
 from ..core.dtype import float32
+from ..core.node import is_tensor
 from .index.select import known
 from .reduce import in_float32
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -24,22 +30,14 @@ def _chebyshev(first: Callable) -> Recurrence:
     return Recurrence(first, lambda k, x: x * 2, lambda k: 1)
 
 
-FAMILIES = {
-    "chebyshev_polynomial_t": ("Chebyshev's T", _chebyshev(lambda x: x)),
-    "chebyshev_polynomial_u": ("Chebyshev's U", _chebyshev(lambda x: x * 2)),
-    "chebyshev_polynomial_v": ("Chebyshev's V", _chebyshev(lambda x: x * 2 - 1)),
-    "chebyshev_polynomial_w": ("Chebyshev's W", _chebyshev(lambda x: x * 2 + 1)),
-    "hermite_polynomial_h": ("Hermite's H", Recurrence(lambda x: x * 2, lambda k, x: x * 2, lambda k: 2 * k)),
-    "hermite_polynomial_he": ("Hermite's He", Recurrence(lambda x: x, lambda k, x: x, lambda k: k)),
-    "laguerre_polynomial_l": (
-        "Laguerre's L",
-        Recurrence(lambda x: 1 - x, lambda k, x: (2 * k + 1 - x) * (1 / (k + 1)), lambda k: k / (k + 1)),
-    ),
-    "legendre_polynomial_p": (
-        "Legendre's P",
-        Recurrence(lambda x: x, lambda k, x: x * ((2 * k + 1) / (k + 1)), lambda k: k / (k + 1)),
-    ),
-}
+CHEBYSHEV_T = _chebyshev(lambda x: x)
+CHEBYSHEV_U = _chebyshev(lambda x: x * 2)
+CHEBYSHEV_V = _chebyshev(lambda x: x * 2 - 1)
+CHEBYSHEV_W = _chebyshev(lambda x: x * 2 + 1)
+HERMITE_H = Recurrence(lambda x: x * 2, lambda k, x: x * 2, lambda k: 2 * k)
+HERMITE_HE = Recurrence(lambda x: x, lambda k, x: x, lambda k: k)
+LAGUERRE = Recurrence(lambda x: 1 - x, lambda k, x: (2 * k + 1 - x) * (1 / (k + 1)), lambda k: k / (k + 1))
+LEGENDRE = Recurrence(lambda x: x, lambda k, x: x * ((2 * k + 1) / (k + 1)), lambda k: k / (k + 1))
 
 
 def _values(rule: Recurrence, x, most: int):
@@ -53,7 +51,7 @@ def _values(rule: Recurrence, x, most: int):
 
 def _value(rule: Recurrence, x, n: Any):
     """That of degree n, 0 for n below 0; of a tensor's degrees each element's own."""
-    if not hasattr(n, "node"):
+    if not is_tensor(n):
         *_, last = _values(rule, x, int(n)) if n >= 0 else [x * 0.0]
         return last
     n = n.int()
@@ -63,32 +61,120 @@ def _value(rule: Recurrence, x, n: Any):
     return made
 
 
-def _declare(name: str, meaning: str, rule: Recurrence, shifted: bool):
-    def polynomial(input, n):
-        x, dtype = in_float32(input if hasattr(input, "node") else n.new_tensor(float(input), dtype=float32))
-        return _value(rule, x * 2 - 1 if shifted else x, n).to(dtype)
-
-    polynomial.__name__ = polynomial.__qualname__ = name
-    of = "2 x - 1" if shifted else "x"
-    polynomial.__doc__ = (
-        f"{meaning} polynomial of degree n at {of}. [...] -> [...]\n\n"
-        "n: a number, or a tensor of one for each element, of which the highest is read."
-    )
-    return composed(polynomial)
-
-
-NAMED = {name: _declare(name, *row, False) for name, row in FAMILIES.items()}
-NAMED |= {
-    f"shifted_{name}": _declare(f"shifted_{name}", *row, True)
-    for name, row in FAMILIES.items()
-    if name.startswith("chebyshev")
-}
+def _at(rule: Recurrence, input: Tensor, n: Any, shifted: bool = False) -> Tensor:
+    x, dtype = in_float32(input if is_tensor(input) else n.new_tensor(float(input), dtype=float32))
+    return _value(rule, x * 2 - 1 if shifted else x, n).to(dtype)
 
 
 @composed
-def spherical_bessel_j0(x):
+def chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's T polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_T, input, n)
+
+
+@composed
+def chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's U polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_U, input, n)
+
+
+@composed
+def chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's V polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_V, input, n)
+
+
+@composed
+def chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's W polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_W, input, n)
+
+
+@composed
+def hermite_polynomial_h(input: Tensor, n: Tensor | float) -> Tensor:
+    """Hermite's H polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(HERMITE_H, input, n)
+
+
+@composed
+def hermite_polynomial_he(input: Tensor, n: Tensor | float) -> Tensor:
+    """Hermite's He polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(HERMITE_HE, input, n)
+
+
+@composed
+def laguerre_polynomial_l(input: Tensor, n: Tensor | float) -> Tensor:
+    """Laguerre's L polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(LAGUERRE, input, n)
+
+
+@composed
+def legendre_polynomial_p(input: Tensor, n: Tensor | float) -> Tensor:
+    """Legendre's P polynomial of degree n at input. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(LEGENDRE, input, n)
+
+
+@composed
+def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's T polynomial of degree n at 2 input - 1. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_T, input, n, shifted=True)
+
+
+@composed
+def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's U polynomial of degree n at 2 input - 1. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_U, input, n, shifted=True)
+
+
+@composed
+def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's V polynomial of degree n at 2 input - 1. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_V, input, n, shifted=True)
+
+
+@composed
+def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
+    """Chebyshev's W polynomial of degree n at 2 input - 1. [...] -> [...]
+
+    n: a number, or a tensor of one for each element, of which the highest is read.
+    """
+    return _at(CHEBYSHEV_W, input, n, shifted=True)
+
+
+@composed
+def spherical_bessel_j0(x: Tensor) -> Tensor:
     """sin(x) / x, 1 at 0. [...] -> [...]"""
     return (x * (1 / pi)).sinc()
-
-
-SPECIAL = (*NAMED, "spherical_bessel_j0")

@@ -1,15 +1,19 @@
 """Weights of 8 or 4 bits with a scale for each block of a row, and products with them that read just that."""
 
+from __future__ import annotations
+
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core import dtype as dt
 from ..core.choose import choose
 from ..core.declare import composed, kernel
 from ..core.op import Family, Launch
 
-FUNCTIONS = ("quantize", "quantized_linear")
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
 # On a GPU, up to so many vectors; of more, weights become floats once for a tile of them.
@@ -33,19 +37,19 @@ class Quantized(NamedTuple):
     block: int
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self: Any) -> tuple[int, int]:
         return self.words.shape[0], self.words.shape[1] * 32 // self.bits
 
     @property
-    def nbytes(self) -> int:
+    def nbytes(self: Any) -> int:
         """Bytes of the integers and scales."""
         return 4 * prod(self.words.shape) + 2 * prod(self.scales.shape)
 
-    def dequantize(self) -> Any:
+    def dequantize(self: Any) -> Any:
         """The matrix in float32. -> [n, k]"""
         return _floats(self.words, self.scales, self.bits, self.block)
 
-    def __repr__(self) -> str:
+    def __repr__(self: Any) -> str:
         return f"Quantized({list(self.shape)}, bits={self.bits}, block={self.block}, {self.words.device})"
 
 
@@ -143,7 +147,7 @@ class Shape(NamedTuple):
     lines: int
     ahead: int
 
-    def memory(self, bits: int) -> int:
+    def memory(self: Any, bits: int) -> int:
         """Bytes that the part of the vectors takes, and then the sums."""
         part = self.vectors * self.ahead * (32 // bits) * (self.lanes + 1)
         return 16 * max(part, self.lanes * self.lines)
@@ -213,7 +217,7 @@ class Quantization(Family):
         dtypes="f",
         reads_packed=True,
     )
-    def _quantized_product(self, words, scales, bias=None, *, bits, block):
+    def _quantized_product(self: Any, words, scales, bias=None, *, bits, block):
         """Products with quantised rows, plus a bias. [..., k], [n, k], [n] -> [..., n]"""
         inputs = (self, words, scales) if bias is None else (self, words, scales, bias)
         return inputs, {"bits": bits, "block": block}
@@ -228,7 +232,7 @@ def check_quantization(bits: int, block: int) -> None:
 
 
 @composed(dtypes="f")
-def quantize(input, bits: int = 4, block: int = 32):
+def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
     or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized"""
     check_quantization(bits, block)
@@ -248,7 +252,7 @@ def quantize(input, bits: int = 4, block: int = 32):
 
 
 @composed(dtypes="f")
-def quantized_linear(input, weight, bias=None):
+def quantized_linear(input: Tensor, weight: Quantized, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias for a Quantized weight, of which nothing is unpacked in memory; sums in float32,
     the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]"""
     if not isinstance(weight, Quantized):

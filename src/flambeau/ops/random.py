@@ -1,31 +1,27 @@
 """Random numbers: Philox-4x32-10, so one seed gives the same integers and uniforms on every device."""
 
+from __future__ import annotations
+
 import os
 import threading
 from itertools import count
 from math import pi, prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core import dtype as dt
 from ..core import op as _op
 from ..core.declare import composed
-from ..core.op import OPS, Family, Op, apply
+from ..core.op import OPS, Op, apply
 
-NN = (
-    "alpha_dropout",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "feature_alpha_dropout",
-)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 _seedings = count(1)
 
 
 class _Thread(threading.local):
-    draws: "list[Draw] | None" = None  # those that it makes, while somebody notes them
+    draws: list[Draw] | None = None  # those that it makes, while somebody notes them
 
 
 of_thread = _Thread()
@@ -44,7 +40,7 @@ class StreamPlace(NamedTuple):
         """The counter: how many blocks of four numbers come before."""
         return self.high << 32 | self.low
 
-    def at_block(self, block: int) -> "StreamPlace":
+    def at_block(self, block: int) -> StreamPlace:
         """Another place in the same stream."""
         return StreamPlace(self.k0, self.k1, block & 0xFFFFFFFF, block >> 32 & 0xFFFFFFFF)
 
@@ -59,7 +55,7 @@ class Generator:
         self._lock = threading.Lock()
         self.manual_seed(seed)
 
-    def manual_seed(self, seed: int) -> "Generator":
+    def manual_seed(self, seed: int) -> Generator:
         """Start the stream of this seed (its low 64 bits)."""
         return self.set_state((int(seed) & (1 << 64) - 1, 0))
 
@@ -77,7 +73,7 @@ class Generator:
         with self._lock:
             return self._seed, self.offset
 
-    def set_state(self, state: tuple[int, int]) -> "Generator":
+    def set_state(self, state: tuple[int, int]) -> Generator:
         """Go on from a state of get_state."""
         seed, offset = state
         with self._lock:
@@ -85,7 +81,7 @@ class Generator:
         Generator.seedings = next(_seedings)
         return self
 
-    def clone_state(self) -> "Generator":
+    def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""
         return Generator().set_state(self.get_state())
 
@@ -138,7 +134,7 @@ class Noted:
         self.draws: list[Draw] = []
         self._seedings = Generator.seedings
 
-    def __enter__(self) -> "Noted":
+    def __enter__(self) -> Noted:
         self._before, of_thread.draws = of_thread.draws, self.draws
         return self
 
@@ -231,15 +227,14 @@ def drawn_bits(shape, device, source: Generator | None = None):
     return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
 
-class Random(Family):
-    random_bits = Op(
-        "source",
-        xp=lambda xp, draw, shape: xp.reshape(philox(xp, prod(shape), draw.words), shape),
-        shape=lambda shape: shape,
-        dtype=lambda shape: dt.uint32,
-        doc="32 random bits an element",
-        cost=20,
-    )
+random_bits = Op(
+    "source",
+    xp=lambda xp, draw, shape: xp.reshape(philox(xp, prod(shape), draw.words), shape),
+    shape=lambda shape: shape,
+    dtype=lambda shape: dt.uint32,
+    doc="32 random bits an element",
+    cost=20,
+)
 
 
 def uniform_of(bits, digits: int = 24):
@@ -298,25 +293,25 @@ def _by_channel(input, nd: int):
 
 
 @composed
-def dropout(input, p: float = 0.5, training: bool = True):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
     return _dropped(input, p, training, input.shape)
 
 
 @composed
-def dropout1d(input, p: float = 0.5, training: bool = True):
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels. [n, c, l] -> [n, c, l]"""
     return _dropped(input, p, training, _by_channel(input, 1))
 
 
 @composed
-def dropout2d(input, p: float = 0.5, training: bool = True):
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]"""
     return _dropped(input, p, training, _by_channel(input, 2))
 
 
 @composed
-def dropout3d(input, p: float = 0.5, training: bool = True):
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]"""
     return _dropped(input, p, training, _by_channel(input, 3))
 
@@ -334,12 +329,14 @@ def _alpha_dropped(input, p: float, training: bool, shape):
 
 
 @composed
-def alpha_dropout(input, p: float = 0.5, training: bool = False):
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
     return _alpha_dropped(input, p, training, input.shape)
 
 
 @composed
-def feature_alpha_dropout(input, p: float = 0.5, training: bool = False):
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
     return _alpha_dropped(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))

@@ -1,218 +1,245 @@
 """Rearrangements: rolls, repeats, windows, padding and other shapes of the same elements, made of views."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core import dtype as dt
 from ..core.declare import composed
-from ..core.node import describe
-from ..core.op import Family
+from ..core.node import describe, is_tensor
 from ..core.shape import normal_dim, sizes_of
 from ..core.sizes import integers
+from ..ops.movement import transpose
 from .elementwise import choose
 from .index.indices import slices, valid
 from .join import cat
-from .movement import Movement
 
-NN = ("pad",)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 def _dims(dim) -> tuple[int, ...]:
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
-class Rearrange(Family):
-    swapdims = Movement.transpose
+swapdims = transpose
 
-    @composed
-    def select(self, dim: int, index: int):
-        """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
-        d = normal_dim(dim, self.ndim)
-        n = self.shape[d] if self.ndim else 0
-        if not -n <= index < n:
-            raise IndexError(f"index {index} is out of range for dim {d} of size {n}")
-        return self.narrow(d, index % n, 1).reshape(*self.shape[:d], *self.shape[d + 1 :])
 
-    @composed
-    def broadcast_to(self, shape):
-        """The tensor expanded to a shape, without copying. [n, 1], (n, m) -> [n, m]"""
-        return self.expand(*shape)
+@composed
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
+    d = normal_dim(dim, input.ndim)
+    n = input.shape[d] if input.ndim else 0
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of range for dim {d} of size {n}")
+    return input.narrow(d, index % n, 1).reshape(*input.shape[:d], *input.shape[d + 1 :])
 
-    @composed
-    def expand_as(self, other):
-        """The tensor expanded to the shape of another."""
-        return self.expand(*other.shape)
 
-    @composed
-    def view_as(self, other):
-        """The same elements in order, in the shape of another."""
-        return self.reshape(*other.shape)
+@composed
+def broadcast_to(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """The tensor expanded to a shape, without copying. [n, 1], (n, m) -> [n, m]"""
+    return input.expand(*shape)
 
-    reshape_as = view_as
 
-    @composed
-    def ravel(self):
-        """The same elements in order, in one dim; a view of what lies in order. [...] -> [n]"""
-        return self.contiguous().reshape(self.numel())
+@composed
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of another."""
+    return input.expand(*other.shape)
 
-    @composed
-    def movedim(self, source, destination):
-        """One dim or several moved to other places, the others in order."""
-        a, b = _dims(source), _dims(destination)
-        a, b = ([normal_dim(d, self.ndim) for d in dims] for dims in (a, b))
-        if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
-            raise ValueError(f"source {a} and destination {b} must be as many dims, none of them twice")
-        rest = iter(d for d in range(self.ndim) if d not in a)
-        return self.permute(*(a[b.index(d)] if d in b else next(rest) for d in range(self.ndim)))
 
-    moveaxis = movedim
+@composed
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same elements in order, in the shape of another."""
+    return input.reshape(*other.shape)
 
-    @composed
-    def fliplr(self):
-        """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
-        if self.ndim < 2:
-            raise ValueError(f"rank {self.ndim} has no columns: use 2 or more dims")
-        return self.flip(1)
 
-    @composed
-    def flipud(self):
-        """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
-        if self.ndim < 1:
-            raise ValueError("a 0-d tensor has no rows: use 1 or more dims")
-        return self.flip(0)
+reshape_as = view_as
 
-    @composed
-    def rot90(self, k: int = 1, dims=(0, 1)):
-        """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
-        a, b = (normal_dim(d, self.ndim) for d in dims)
-        if a == b or self.ndim < 2:
-            raise ValueError(f"dims {list(dims)} must be two different ones")
-        turns = {0: lambda: self, 2: lambda: self.flip((a, b)), 1: lambda: self.flip(b).transpose(a, b)}
-        return turns.get(k % 4, lambda: self.flip(a).transpose(a, b))()
 
-    @composed
-    def roll(self, shifts, dims=None):
-        """Elements moved on along dims (or flattened, without), those past the end to the front."""
-        if dims is None:
-            return self.reshape(-1).roll(shifts, 0).reshape(*self.shape)
-        shifts, dims = _dims(shifts), _dims(dims)
-        if len(shifts) != len(dims):
-            raise ValueError(f"{len(shifts)} shifts for {len(dims)} dims: give one for each")
-        if dims and not self.ndim:
-            raise IndexError(f"dims={tuple(dims)}: a 0-d tensor has no dim: leave dims out")
-        x = self
-        for shift, dim in zip(shifts, dims, strict=True):
-            d = normal_dim(dim, x.ndim)
-            n = x.shape[d] if x.ndim else 0
-            by = shift % n if n else 0
-            x = cat([x.narrow(d, n - by, by), x.narrow(d, 0, n - by)], d) if by else x
-        return x
+@composed
+def ravel(input: Tensor) -> Tensor:
+    """The same elements in order, in one dim; a view of what lies in order. [...] -> [n]"""
+    return input.contiguous().reshape(input.numel())
 
-    @composed
-    def repeat(self, *repeats):
-        """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
-        times = sizes_of(repeats)
-        if len(times) < self.ndim or any(r < 0 for r in times):
-            raise ValueError(f"repeats {list(times)} must be counts for all {self.ndim} dims, or for more")
-        shape = (1,) * (len(times) - self.ndim) + self.shape
-        joined = tuple(r * n for r, n in zip(times, shape, strict=True))
-        x = self.reshape(*(n for s in shape for n in (1, s)))
-        x = x.expand(*(n for pair in zip(times, shape, strict=True) for n in pair))
-        return x.reshape(*joined)
 
-    @composed
-    def clone(self):
-        """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
-        another = (1, *self.shape)  # a reshape to the shape that it has would be no node of its own
-        return self.reshape(another).reshape(self.shape)
+@composed
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """One dim or several moved to other places, the others in order."""
+    a, b = _dims(source), _dims(destination)
+    a, b = ([normal_dim(d, input.ndim) for d in dims] for dims in (a, b))
+    if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
+        raise ValueError(f"source {a} and destination {b} must be as many dims, none of them twice")
+    rest = iter(d for d in range(input.ndim) if d not in a)
+    return input.permute(*(a[b.index(d)] if d in b else next(rest) for d in range(input.ndim)))
 
-    @composed
-    def sum_to_size(self, *size):
-        """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
-        wanted = sizes_of(size)
-        lead = self.ndim - len(wanted)
-        if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[lead:], strict=True)):
-            raise ValueError(f"{list(wanted)} does not broadcast to {list(self.shape)}")
-        dims = [d for d in range(self.ndim) if d < lead or wanted[d - lead] != self.shape[d]]
-        if not wanted:
-            return self.sum()
-        return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
 
-    @composed
-    def tile(self, *dims):
-        """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
-        times = sizes_of(dims)
-        return self.repeat(*(1,) * (self.ndim - len(times)), *times)
+moveaxis = movedim
 
-    @composed
-    def repeat_interleave(self, repeats=None, dim: int | None = None, output_size: int | None = None):
-        """Each element so many times in a row: a count, a list, or a tensor of counts. Without
-        any, the tensor has the counts, and its places are repeated.
 
-        Counts in a tensor take one read for their sum, unless it is given as output_size.
-        [..., n, ...] -> [..., sum of the counts, ...]
-        """
-        if repeats is None:
-            return self.arange(self.shape[0], device=self.device).repeat_interleave(self, 0, output_size)
-        x = self.reshape(-1) if dim is None else self
-        d = normal_dim(0 if dim is None else dim, x.ndim)
-        n = x.shape[d]
-        if not hasattr(repeats, "node"):
-            repeats = integers(repeats, "repeats")
-        elif repeats.dtype.kind not in "iu":
-            raise TypeError(f"repeats must be integers, not {describe(repeats)}: use .long()")
-        if isinstance(repeats, int):
-            if repeats < 0:
-                raise ValueError(f"repeats={repeats} is below 0")
-            y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
-            return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
-        if not hasattr(repeats, "node"):
-            return slices(x, x.new_tensor(_repeated(repeats, n), dtype=dt.int32), dim=d)
-        repeats = repeats.reshape(-1)
-        repeats = valid(repeats, repeats < 0, "repeat_interleave")
-        if repeats.shape[0] == 1:
-            repeats = repeats.expand(n)
-        if repeats.shape[0] != n:
-            raise ValueError(f"{repeats.shape[0]} counts for {n} elements: give one for each")
-        size = int(repeats.sum()) if output_size is None else output_size
-        return slices(x, _spans(repeats, size), dim=d)
+@composed
+def fliplr(input: Tensor) -> Tensor:
+    """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
+    if input.ndim < 2:
+        raise ValueError(f"rank {input.ndim} has no columns: use 2 or more dims")
+    return input.flip(1)
 
-    @composed
-    def tensor_unfold(self, dimension: int, size: int, step: int):
-        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
-        d = normal_dim(dimension, self.ndim)
-        if not self.ndim:
-            return self.reshape(1).unfold(0, size, step)[0]
-        if not 0 <= size <= self.shape[d] or step < 1:
-            raise ValueError(f"size {size} and step {step} do not fit in dim {d} of size {self.shape[d]}")
-        if size == 0:
-            shape = (*self.shape[:d], self.shape[d] // step + 1, *self.shape[d + 1 :], 0)
-            return type(self).zeros(shape, dtype=self.dtype, device=self.device)
-        return self.movedim(d, -1)._windows(((size, step, 1, 0, 0),)).movedim(-2, d)
 
-    unfold = tensor_unfold
+@composed
+def flipud(input: Tensor) -> Tensor:
+    """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
+    if input.ndim < 1:
+        raise ValueError("a 0-d tensor has no rows: use 1 or more dims")
+    return input.flip(0)
 
-    @composed
-    def pad(self, pad, mode: str = "constant", value: float | None = None):
-        """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
 
-        Negative amounts cut. [..., n] -> [..., left + n + right]
-        """
-        pairs = [tuple(pad[i : i + 2]) for i in range(0, len(pad), 2)]
-        if len(pad) % 2 or len(pairs) > self.ndim:
-            raise ValueError(f"padding needs pairs for at most {self.ndim} dims")
-        pairs = [(0, 0)] * (self.ndim - len(pairs)) + pairs[::-1]
-        for d, (before, after) in enumerate(pairs):
-            if before + self.shape[d] + after < 0:
-                raise ValueError(f"{before} and {after} cut more than dim {d} of size {self.shape[d]} has")
-        if mode == "constant":
-            return _constant(self, pairs, value)
-        if mode not in EDGES or value:
-            raise ValueError(
-                f"mode={mode!r} with value={value}: use 'constant' with a value, or 'reflect',"
-                " 'replicate' or 'circular'"
-            )
-        x = self
-        for d, (before, after) in enumerate(pairs):
-            x = _padded(x, d, before, after, mode)
-        return x
+@composed
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
+    a, b = (normal_dim(d, input.ndim) for d in dims)
+    if a == b or input.ndim < 2:
+        raise ValueError(f"dims {list(dims)} must be two different ones")
+    turns = {0: lambda: input, 2: lambda: input.flip((a, b)), 1: lambda: input.flip(b).transpose(a, b)}
+    return turns.get(k % 4, lambda: input.flip(a).transpose(a, b))()
+
+
+@composed
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+    """Elements moved on along dims (or flattened, without), those past the end to the front."""
+    if dims is None:
+        return input.reshape(-1).roll(shifts, 0).reshape(*input.shape)
+    shifts, dims = _dims(shifts), _dims(dims)
+    if len(shifts) != len(dims):
+        raise ValueError(f"{len(shifts)} shifts for {len(dims)} dims: give one for each")
+    if dims and not input.ndim:
+        raise IndexError(f"dims={tuple(dims)}: a 0-d tensor has no dim: leave dims out")
+    x = input
+    for shift, dim in zip(shifts, dims, strict=True):
+        d = normal_dim(dim, x.ndim)
+        n = x.shape[d] if x.ndim else 0
+        by = shift % n if n else 0
+        x = cat([x.narrow(d, n - by, by), x.narrow(d, 0, n - by)], d) if by else x
+    return x
+
+
+@composed
+def repeat(input: Tensor, *repeats: int | Sequence[int]) -> Tensor:
+    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
+    times = sizes_of(repeats)
+    if len(times) < input.ndim or any(r < 0 for r in times):
+        raise ValueError(f"repeats {list(times)} must be counts for all {input.ndim} dims, or for more")
+    shape = (1,) * (len(times) - input.ndim) + input.shape
+    joined = tuple(r * n for r, n in zip(times, shape, strict=True))
+    x = input.reshape(*(n for s in shape for n in (1, s)))
+    x = x.expand(*(n for pair in zip(times, shape, strict=True) for n in pair))
+    return x.reshape(*joined)
+
+
+@composed
+def clone(input: Tensor) -> Tensor:
+    """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
+    another = (1, *input.shape)  # a reshape to the shape that it has would be no node of its own
+    return input.reshape(another).reshape(input.shape)
+
+
+@composed
+def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
+    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+    wanted = sizes_of(size)
+    lead = input.ndim - len(wanted)
+    if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, input.shape[lead:], strict=True)):
+        raise ValueError(f"{list(wanted)} does not broadcast to {list(input.shape)}")
+    dims = [d for d in range(input.ndim) if d < lead or wanted[d - lead] != input.shape[d]]
+    if not wanted:
+        return input.sum()
+    return input.sum(dims, keepdim=True).reshape(wanted) if dims else input
+
+
+@composed
+def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
+    times = sizes_of(dims)
+    return input.repeat(*(1,) * (input.ndim - len(times)), *times)
+
+
+@composed
+def repeat_interleave(
+    input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, output_size: int | None = None
+) -> Tensor:
+    """Each element so many times in a row: a count, a list, or a tensor of counts. Without
+    any, the tensor has the counts, and its places are repeated.
+
+    Counts in a tensor take one read for their sum, unless it is given as output_size.
+    [..., n, ...] -> [..., sum of the counts, ...]
+    """
+    if repeats is None:
+        return input.arange(input.shape[0], device=input.device).repeat_interleave(input, 0, output_size)
+    x = input.reshape(-1) if dim is None else input
+    d = normal_dim(0 if dim is None else dim, x.ndim)
+    n = x.shape[d]
+    if not is_tensor(repeats):
+        repeats = integers(repeats, "repeats")
+    elif repeats.dtype.kind not in "iu":
+        raise TypeError(f"repeats must be integers, not {describe(repeats)}: use .long()")
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise ValueError(f"repeats={repeats} is below 0")
+        y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
+        return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
+    if not is_tensor(repeats):
+        return slices(x, x.new_tensor(_repeated(repeats, n), dtype=dt.int32), dim=d)
+    counts: Any = repeats
+    counts = counts.reshape(-1)
+    counts = valid(counts, counts < 0, "repeat_interleave")
+    if counts.shape[0] == 1:
+        counts = counts.expand(n)
+    if counts.shape[0] != n:
+        raise ValueError(f"{counts.shape[0]} counts for {n} elements: give one for each")
+    size = int(counts.sum()) if output_size is None else output_size
+    return slices(x, _spans(counts, size), dim=d)
+
+
+@composed
+def tensor_unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+    d = normal_dim(dimension, input.ndim)
+    if not input.ndim:
+        return input.reshape(1).unfold(0, size, step)[0]
+    if not 0 <= size <= input.shape[d] or step < 1:
+        raise ValueError(f"size {size} and step {step} do not fit in dim {d} of size {input.shape[d]}")
+    if size == 0:
+        shape = (*input.shape[:d], input.shape[d] // step + 1, *input.shape[d + 1 :], 0)
+        return type(input).zeros(shape, dtype=input.dtype, device=input.device)
+    return input.movedim(d, -1)._windows(((size, step, 1, 0, 0),)).movedim(-2, d)
+
+
+unfold = tensor_unfold
+
+
+@composed
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
+
+    Negative amounts cut. [..., n] -> [..., left + n + right]
+    """
+    pairs = [tuple(pad[i : i + 2]) for i in range(0, len(pad), 2)]
+    if len(pad) % 2 or len(pairs) > input.ndim:
+        raise ValueError(f"padding needs pairs for at most {input.ndim} dims")
+    pairs = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
+    for d, (before, after) in enumerate(pairs):
+        if before + input.shape[d] + after < 0:
+            raise ValueError(f"{before} and {after} cut more than dim {d} of size {input.shape[d]} has")
+    if mode == "constant":
+        return _constant(input, pairs, value)
+    if mode not in EDGES or value:
+        raise ValueError(
+            f"mode={mode!r} with value={value}: use 'constant' with a value, or 'reflect',"
+            " 'replicate' or 'circular'"
+        )
+    x = input
+    for d, (before, after) in enumerate(pairs):
+        x = _padded(x, d, before, after, mode)
+    return x
 
 
 def _constant(x, pairs, value):

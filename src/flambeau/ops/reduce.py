@@ -1,16 +1,24 @@
 """Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
 
-from math import nan, prod
-from typing import TYPE_CHECKING, NamedTuple
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite, kernel
 from ..core.modes import is_grad_enabled
+from ..core.node import is_tensor
 from ..core.op import COMPOSED, Family
 from ..core.shape import normal_dim, normal_dims
 from ..core.sizes import integers
 from .elementwise import as_float
 from .index.indices import Chosen, as_places, picked
+
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -82,7 +90,7 @@ def _others(x, dims):
     """For each element the product of all others along dims: of those before it, and of those behind."""
     rest = [d for d in range(x.ndim) if d not in dims]
     order = (*rest, *dims)
-    rows = x.permute(*order).reshape(*(x.shape[d] for d in rest), prod(x.shape[d] for d in dims))
+    rows = x.permute(*order).reshape(*(x.shape[d] for d in rest), math.prod(x.shape[d] for d in dims))
     if not rows.numel():
         return x
     one, n = type(x).ones(*rows.shape[:-1], 1, dtype=x.dtype, device=x.device), rows.shape[-1]
@@ -108,7 +116,7 @@ def reduced_dims(dim, rank: int) -> tuple[int, ...]:
 
 
 def _not_empty(x, dims, what):
-    if prod(x.shape[d] for d in dims) == 0:
+    if math.prod(x.shape[d] for d in dims) == 0:
         raise ValueError(f"{what} of no elements is not defined: check shape {list(x.shape)}")
 
 
@@ -121,177 +129,249 @@ def _corrected(dim, unbiased, correction):
 
 
 class Extremes(NamedTuple):
-    min: "Tensor"
-    max: "Tensor"
+    min: Tensor
+    max: Tensor
+
+
+@composed
+def sum(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+    x = counted(input) if dtype is None else input.to(dtype)
+    dims = reduced_dims(dim, x.ndim)
+    return asked(_result(x._sum(dims), dims, keepdim), dtype)
+
+
+@composed
+def prod(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+    x = counted(input) if dtype is None else input.to(dtype)
+    dims = reduced_dims(dim, x.ndim)
+    return asked(_result(x._prod(dims), dims, keepdim), dtype)
+
+
+@composed
+def mean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+    dims = reduced_dims(dim, input.ndim)
+    n = math.prod(input.shape[d] for d in dims)
+    x, dtype = in_float32(input, dtype)
+    total = x._sum(dims)
+    # by a product with NaN a driver takes the mean of nothing for 0: a sum of nothing is a constant to it
+    y = total * (1 / n) if n else total + (complex(nan, nan) if x.dtype.is_complex else nan)
+    return _result(y, dims, keepdim).to(dtype)
+
+
+@composed
+def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    dims = reduced_dims(dim, input.ndim)
+    _not_empty(input, dims, "the maximum")
+    return input.any(dims, keepdim) if input.dtype is dt.bool_ else _result(input._max(dims), dims, keepdim)
+
+
+@composed
+def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    dims = reduced_dims(dim, input.ndim)
+    _not_empty(input, dims, "the minimum")
+    return input.all(dims, keepdim) if input.dtype is dt.bool_ else _result(input._min(dims), dims, keepdim)
+
+
+@composed
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+    return as_places(_first(input, dim, keepdim, "amax"))
+
+
+@composed
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index (int64) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+    return as_places(_first(input, dim, keepdim, "amin"))
+
+
+@overload
+def max(input: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
+@composed
+def max(input: Tensor, dim: int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
+    tensor in the place of dim, or as other: maximum."""
+    if other is not None or is_tensor(dim):
+        return input.maximum(dim if other is None else other)  # type: ignore[arg-type]
+    return input.amax() if dim is None else _with_index(input, dim, keepdim, "amax")
+
+
+@overload
+def min(input: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
+@composed
+def min(input: Tensor, dim: int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
+    tensor in the place of dim, or as other: minimum."""
+    if other is not None or is_tensor(dim):
+        return input.minimum(dim if other is None else other)  # type: ignore[arg-type]
+    return input.amin() if dim is None else _with_index(input, dim, keepdim, "amin")
+
+
+@composed
+def var(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = 1,
+) -> Tensor:
+    """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
+    dim, correction = _corrected(dim, unbiased, correction)
+    dims = reduced_dims(dim, input.ndim)
+    n = math.prod(input.shape[d] for d in dims)
+    if input.dtype.is_complex:  # how far from their mean both parts are
+        of_real, of_imag = (
+            x.var(dims, None, keepdim, correction=correction) for x in (input.real, input.imag)
+        )
+        return of_real + of_imag
+    x, dtype = in_float32(input)
+    if n <= correction:
+        return _result(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
+    return _result(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
+
+
+@composed
+def std(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = 1,
+) -> Tensor:
+    """Standard deviation, the root of var. [..., n, ...] -> [...]"""
+    x, dtype = in_float32(input)
+    return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype.real)
+
+
+@composed
+def var_mean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = 1,
+) -> tuple[Tensor, Tensor]:
+    """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    where = dim if not isinstance(dim, bool) else None
+    return input.var(dim, unbiased, keepdim, correction=correction), input.mean(where, keepdim)
+
+
+@composed
+def std_mean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = 1,
+) -> tuple[Tensor, Tensor]:
+    """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    where = dim if not isinstance(dim, bool) else None
+    return input.std(dim, unbiased, keepdim, correction=correction), input.mean(where, keepdim)
+
+
+@composed
+def nansum(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """sum, NaN counting as 0. [..., n, ...] -> [...]"""
+    return (input.isnan().where(0, input) if input.dtype.is_float else input).sum(dim, keepdim, dtype)
+
+
+@composed
+def nanmean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
+    x, dtype = in_float32(input, dtype)
+    lost = x.detach().isnan()
+    return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim, dt.int32)).to(dtype)
+
+
+@composed
+def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Extremes:
+    """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
+    return Extremes(input.amin(dim, keepdim), input.amax(dim, keepdim))
+
+
+@composed
+def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+    dims = normal_dims(dim, input.ndim)
+    return _result(input.bool().int()._prod(dims), dims, keepdim).bool()
+
+
+@composed
+def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+    dims = normal_dims(dim, input.ndim)
+    return _result(input.bool()._sum(dims), dims, keepdim) > 0
+
+
+@composed
+def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
+    dims = reduced_dims(dim, input.ndim)
+    x, dtype = in_float32(input)
+    if dtype.is_complex:
+        y = _complex_logsumexp(x, dims)
+    else:
+        y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
+    return _result(y, dims, keepdim).to(dtype)
 
 
 class Reduce(Family):
     @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)], "fiubc")
-    def _sum(self, dims):
+    def _sum(self: Any, dims):
         """Sum over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
     @reduce("prod", _grad_prod, "fiubc")
-    def _prod(self, dims):
+    def _prod(self: Any, dims):
         """Product over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
     @reduce("max", _grad_extreme, "fiu")
-    def _max(self, dims):
+    def _max(self: Any, dims):
         """Largest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
 
     @reduce("min", _grad_extreme, "fiu")
-    def _min(self, dims):
+    def _min(self: Any, dims):
         """Smallest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
-
-    @composed
-    def sum(self, dim=None, keepdim: bool = False, dtype=None):
-        """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        x = counted(self) if dtype is None else self.to(dtype)
-        dims = reduced_dims(dim, x.ndim)
-        return asked(_result(x._sum(dims), dims, keepdim), dtype)
-
-    @composed
-    def prod(self, dim=None, keepdim: bool = False, dtype=None):
-        """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        x = counted(self) if dtype is None else self.to(dtype)
-        dims = reduced_dims(dim, x.ndim)
-        return asked(_result(x._prod(dims), dims, keepdim), dtype)
-
-    @composed
-    def mean(self, dim=None, keepdim: bool = False, dtype=None):
-        """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        dims = reduced_dims(dim, self.ndim)
-        n = prod(self.shape[d] for d in dims)
-        x, dtype = in_float32(self, dtype)
-        total = x._sum(dims)
-        # by a product with NaN a driver takes the mean of nothing for 0: a sum of nothing is a constant to it
-        y = total * (1 / n) if n else total + (complex(nan, nan) if x.dtype.is_complex else nan)
-        return _result(y, dims, keepdim).to(dtype)
-
-    @composed
-    def amax(self, dim=None, keepdim: bool = False):
-        """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
-        dims = reduced_dims(dim, self.ndim)
-        _not_empty(self, dims, "the maximum")
-        return self.any(dims, keepdim) if self.dtype is dt.bool_ else _result(self._max(dims), dims, keepdim)
-
-    @composed
-    def amin(self, dim=None, keepdim: bool = False):
-        """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
-        dims = reduced_dims(dim, self.ndim)
-        _not_empty(self, dims, "the minimum")
-        return self.all(dims, keepdim) if self.dtype is dt.bool_ else _result(self._min(dims), dims, keepdim)
-
-    @composed
-    def argmax(self, dim: int | None = None, keepdim: bool = False):
-        """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
-        return as_places(_first(self, dim, keepdim, "amax"))
-
-    @composed
-    def argmin(self, dim: int | None = None, keepdim: bool = False):
-        """Index (int64) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
-        return as_places(_first(self, dim, keepdim, "amin"))
-
-    @composed
-    def max(self, dim: int | None = None, keepdim: bool = False, *, other=None):
-        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
-        tensor in the place of dim, or as other: maximum."""
-        if other is not None or hasattr(dim, "node"):
-            return self.maximum(dim if other is None else other)
-        return self.amax() if dim is None else _with_index(self, dim, keepdim, "amax")
-
-    @composed
-    def min(self, dim: int | None = None, keepdim: bool = False, *, other=None):
-        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
-        tensor in the place of dim, or as other: minimum."""
-        if other is not None or hasattr(dim, "node"):
-            return self.minimum(dim if other is None else other)
-        return self.amin() if dim is None else _with_index(self, dim, keepdim, "amin")
-
-    @composed
-    def var(
-        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
-    ):
-        """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
-        dim, correction = _corrected(dim, unbiased, correction)
-        dims = reduced_dims(dim, self.ndim)
-        n = prod(self.shape[d] for d in dims)
-        if self.dtype.is_complex:  # how far from their mean both parts are
-            of_real, of_imag = (
-                x.var(dims, None, keepdim, correction=correction) for x in (self.real, self.imag)
-            )
-            return of_real + of_imag
-        x, dtype = in_float32(self)
-        if n <= correction:
-            return _result(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
-        return _result(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
-
-    @composed
-    def std(
-        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
-    ):
-        """Standard deviation, the root of var. [..., n, ...] -> [...]"""
-        x, dtype = in_float32(self)
-        return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype.real)
-
-    @composed
-    def var_mean(
-        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
-    ):
-        """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
-        where = dim if not isinstance(dim, bool) else None
-        return self.var(dim, unbiased, keepdim, correction=correction), self.mean(where, keepdim)
-
-    @composed
-    def std_mean(
-        self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int | None = 1
-    ):
-        """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
-        where = dim if not isinstance(dim, bool) else None
-        return self.std(dim, unbiased, keepdim, correction=correction), self.mean(where, keepdim)
-
-    @composed
-    def nansum(self, dim=None, keepdim: bool = False, dtype=None):
-        """sum, NaN counting as 0. [..., n, ...] -> [...]"""
-        return (self.isnan().where(0, self) if self.dtype.is_float else self).sum(dim, keepdim, dtype)
-
-    @composed
-    def nanmean(self, dim=None, keepdim: bool = False, dtype=None):
-        """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
-        x, dtype = in_float32(self, dtype)
-        lost = x.detach().isnan()
-        return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim, dt.int32)).to(dtype)
-
-    @composed
-    def aminmax(self, dim: int | None = None, keepdim: bool = False):
-        """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
-        return Extremes(self.amin(dim, keepdim), self.amax(dim, keepdim))
-
-    @composed
-    def all(self, dim=None, keepdim: bool = False):
-        """Whether every element is true (not 0). [..., n, ...] -> [...]"""
-        dims = normal_dims(dim, self.ndim)
-        return _result(self.bool().int()._prod(dims), dims, keepdim).bool()
-
-    @composed
-    def any(self, dim=None, keepdim: bool = False):
-        """Whether some element is true (not 0). [..., n, ...] -> [...]"""
-        dims = normal_dims(dim, self.ndim)
-        return _result(self.bool()._sum(dims), dims, keepdim) > 0
-
-    @composed
-    def logsumexp(self, dim, keepdim: bool = False):
-        """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
-        dims = reduced_dims(dim, self.ndim)
-        x, dtype = in_float32(self)
-        if dtype.is_complex:
-            y = _complex_logsumexp(x, dims)
-        else:
-            y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
-        return _result(y, dims, keepdim).to(dtype)
 
 
 def _variance_grad(g, y, x, dims, share):
@@ -299,13 +379,13 @@ def _variance_grad(g, y, x, dims, share):
 
 
 @composite(grad=_variance_grad)
-def _variance(x, *, dims, share):
+def _variance(x: Tensor, *, dims: Any, share: Any) -> Tensor:
     """By two passes: the squares of what is left of the mean, less what that was rounded by, which beside a
     large mean is as large as they are (Chan, Golub and LeVeque, 1983)."""
     away = x - x.mean(dims, keepdim=True)
     lost = away._sum(dims)
     lost = lost.isfinite().where(lost, 0.0)
-    count = prod(x.shape[d] for d in dims)
+    count = math.prod(x.shape[d] for d in dims)
     return ((away * away)._sum(dims) - lost * lost * (1 / count)).relu() * share
 
 
@@ -315,20 +395,20 @@ def standardized(x, dims, eps: float):
     that overflows gives NaN, as in PyTorch: by an infinite one all values would be 0."""
     away = x - x.mean(dims, keepdim=True)
     var = (away * away).mean(dims, keepdim=True)
-    if prod(x.shape[d] for d in dims) >= LONG:
+    if math.prod(x.shape[d] for d in dims) >= LONG:
         lost = away.detach().mean(dims, keepdim=True)
         away, var = away - lost, (var - lost * lost).relu()
     return away * var.isinf().where(float("nan"), (var + eps).rsqrt())
 
 
 @composite(grad=lambda g, y, x: [(y == 0).where(0.0, g) / ((y == 0).where(1.0, y) * 2)])
-def _root(x):
+def _root(x: Tensor) -> Tensor:
     """The root of a variance: where nothing varies it has no slope, as in PyTorch."""
     return x.sqrt()
 
 
 @composite(grad=lambda g, y, x, dims: [g * (x - y).exp()])
-def _logsumexp(x, *, dims):
+def _logsumexp(x: Tensor, *, dims: Any) -> Tensor:
     """An infinite maximum is the result: less than it there is nothing but NaN."""
     top = x._max(dims)
     return top.isinf().where(top, (x - top).exp()._sum(dims).log() + top)

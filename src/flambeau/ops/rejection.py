@@ -4,9 +4,11 @@ A graph has no loops that end when a value says so: tries are a first dim, of wh
 is taken.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import inf, log, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import op as _op
@@ -17,7 +19,10 @@ from .elementwise import covered
 from .index.indices import valid
 from .random import normal_bits, open_bits
 
-FUNCTIONS = ("binomial", "poisson")
+if TYPE_CHECKING:
+    from ..ops.random import Generator
+    from ..tensor import Tensor
+
 FEW = 10  # a mean below which the sum of probabilities is walked up, rather than guessed at
 TRIES = 12  # of which all fail once in 10^7, at most
 WALK = 40  # how far: a Poisson number of mean 10 is above it once in 10^13
@@ -49,7 +54,7 @@ def hat(u, a, b, centre):
 
 
 @composed
-def poisson(input, generator=None):
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]
 
     TypeError for complex numbers; ValueError, at the next read, for a mean that is negative or NaN. An
@@ -80,7 +85,7 @@ def poisson(input, generator=None):
 
 
 @composed
-def binomial(count, prob, generator=None):
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
 
     count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.

@@ -1,25 +1,30 @@
 """Softmax and its logarithm along a dim."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..core.declare import composed, composite
-from ..core.op import Family
 from ..core.shape import normal_dim
 from .reduce import in_float32
 
-NN = ("log_softmax", "softmax")
+if TYPE_CHECKING:
+    from ..core.dtype import DTypeLike
+    from ..tensor import Tensor
 
 
-class Softmax(Family):
-    @composed
-    def softmax(self, dim: int = -1, dtype=None):
-        """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
-        x, dtype = in_float32(self, dtype)
-        return _along(_softmax, x, dim).to(dtype)
+@composed
+def softmax(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
+    """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+    x, dtype = in_float32(input, dtype)
+    return _along(_softmax, x, dim).to(dtype)
 
-    @composed
-    def log_softmax(self, dim: int = -1, dtype=None):
-        """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
-        x, dtype = in_float32(self, dtype)
-        return _along(_log_softmax, x, dim).to(dtype)
+
+@composed
+def log_softmax(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
+    """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+    x, dtype = in_float32(input, dtype)
+    return _along(_log_softmax, x, dim).to(dtype)
 
 
 def _along(op, x, dim):
@@ -34,7 +39,7 @@ def _softmax_grad(g, y, x, dim):
 
 
 @composite(grad=_softmax_grad)
-def _softmax(x, *, dim):
+def _softmax(x: Tensor, *, dim: Any) -> Tensor:
     e = (x - x._max((dim,))).exp()
     return e / e._sum((dim,))
 
@@ -44,6 +49,6 @@ def _log_softmax_grad(g, y, x, dim):
 
 
 @composite(grad=_log_softmax_grad)
-def _log_softmax(x, *, dim):
+def _log_softmax(x: Tensor, *, dim: Any) -> Tensor:
     away = x - x._max((dim,))
     return away - away.exp()._sum((dim,)).log()

@@ -1,15 +1,20 @@
 """Special functions: gamma, error and Bessel functions, with the references that the CPU device runs."""
 
+from __future__ import annotations
+
 import math
 from math import log, pi, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, composite
-from ..core.op import Family
+from ..core.node import is_tensor
 from ..core.sizes import integers
 from .elementwise import elementwise, float_dtype
 from .reduce import in_float32
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor, TensorLike
 
 
 def each(f):
@@ -156,154 +161,191 @@ def _bessel(order: int):
     return scaled
 
 
-class Special(Family):
-    lgamma = elementwise(
-        lambda g, y, x: [g * x.digamma()], each(_lgamma), "logarithm of |gamma(x)|", float_dtype, 40
-    )
-    digamma = elementwise(
-        lambda g, y, x: [g * x.polygamma(1)], each(_digamma), "slope of lgamma", float_dtype, 40
-    )
-    zeta = elementwise(
-        lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)],
-        _zetas,
-        "Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x",
-        float_dtype,
-        80,
-    )
-    igamma = elementwise(
-        lambda g, y, a, x: [None, g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
-        pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
-        "the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x",
-        float_dtype,
-        400,
-    )
-    igammac = elementwise(
-        lambda g, y, a, x: [None, -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
-        pairs(lambda a, x: _incomplete_gamma(a, x)[1]),
-        "the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x",
-        float_dtype,
-        400,
-    )
-    erfc = elementwise(
-        lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))],
-        each(math.erfc),
-        "1 - erf(x), exact far out",
-        float_dtype,
-        12,
-    )
-    erfcx = elementwise(
-        lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))],
-        each(_erfcx),
-        "exp(x * x) * erfc(x)",
-        float_dtype,
-        12,
-    )
-    ndtri = elementwise(
-        lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)],
-        each(_ndtri),
-        "x of a normal distribution with this mass below it",
-        float_dtype,
-        12,
-    )
-    erfinv = elementwise(
-        lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)],
-        each(_erfinv),
-        "inverse of erf",
-        float_dtype,
-        12,
-    )
-    i0e = elementwise(
-        lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), "exp(-|x|) * i0(x)", float_dtype, 40
-    )
-    i1e = elementwise(
-        lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))],
-        each(_bessel(1)),
-        "exp(-|x|) * i1(x)",
-        float_dtype,
-        40,
-    )
-    xlogy = elementwise(
-        lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
-        lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
-        "x * log(y); 0 where x is, whatever y is",
-        float_dtype,
-        5,
-    )
-    xlog1py = elementwise(
-        lambda g, z, x, y: [g * ((x == 0) & (y <= -1)).where(0.0, y.log1p()), g * x / (y + 1)],
-        lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y)),
-        "x * log(1 + y); 0 where x is, whatever y is",
-        float_dtype,
-        9,
-    )
+@elementwise(lambda g, y, x: [g * x.digamma()], each(_lgamma), dtype=float_dtype, cost=40)
+def lgamma(input: Tensor) -> Tensor:
+    """Logarithm of |gamma(input)|. [...] -> [...]"""
+    ...
 
-    @composed
-    def i0(self):
-        """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
-        x, dtype = in_float32(self)
-        return _i0(x).to(dtype)
 
-    @composed
-    def i1(self):
-        """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
-        x, dtype = in_float32(self)
-        return _i1(x).to(dtype)
+@elementwise(lambda g, y, x: [g * x.polygamma(1)], each(_digamma), dtype=float_dtype, cost=40)
+def digamma(input: Tensor) -> Tensor:
+    """Slope of lgamma. [...] -> [...]"""
+    ...
 
-    @composed
-    def polygamma(self, n: Any = None):
-        """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
-        if not hasattr(self, "node") or (hasattr(n, "node") and not self.ndim and self.dtype.kind in "iu"):
-            self, n = n, self  # of polygamma(n, x), whose n may be a 0-d tensor
-        n = integers(n, "n", may_be_several=False)
-        if n is None or n < 0:
-            raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
-        x, dtype = in_float32(self)
-        return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)
 
-    @composed
-    def logit(self, eps: float | None = None):
-        """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
-        x, dtype = in_float32(self)
-        x = x if eps is None else x.clamp(eps, 1 - eps)
-        return _logit(x).to(dtype)
+@elementwise(lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)], _zetas, dtype=float_dtype, cost=80)
+def zeta(input: Tensor, other: TensorLike) -> Tensor:
+    """Hurwitz' zeta: the sum of (other + k)**-input over k >= 0, for input > 1 and other > 0; no slope by
+    input. [...], [...] -> [...]
+    """
+    ...
 
-    @composed
-    def sinc(self):
-        """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
-        turns, dtype = in_float32(self)
-        whole = turns.real if dtype.is_complex else turns
-        x = turns * pi
-        near = x.abs() < 0.8
-        s = near.where(x, 0.0).square()
-        series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
-        # exact turns first: pi * x would round them away
-        wave = ((turns - (whole * 0.5).round() * 2) * pi).sin()
-        return near.where(series, wave / near.where(1.0, x)).to(dtype)
 
-    @composed
-    def entr(self):
-        """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
-        x, dtype = in_float32(self)
-        return _entr(x).to(dtype)
+@elementwise(
+    lambda g, y, a, x: [None, g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+    pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
+    dtype=float_dtype,
+    cost=400,
+)
+def igamma(input: Tensor, other: TensorLike) -> Tensor:
+    """The share of the gamma function's integral of input up to other, for input and other from 0 on; no
+    slope by input. [...], [...] -> [...]
+    """
+    ...
 
-    @composed
-    def ndtr(self):
-        """The mass of the normal distribution below x. [...] -> [...]"""
-        return (self * -sqrt(0.5)).erfc() * 0.5
 
-    @composed
-    def log_ndtr(self):
-        """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
-        x, dtype = in_float32(self)
-        return _log_ndtr(x).to(dtype)
+@elementwise(
+    lambda g, y, a, x: [None, -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+    pairs(lambda a, x: _incomplete_gamma(a, x)[1]),
+    dtype=float_dtype,
+    cost=400,
+)
+def igammac(input: Tensor, other: TensorLike) -> Tensor:
+    """The share of the gamma function's integral of input from other on, for input and other from 0 on; no
+    slope by input. [...], [...] -> [...]
+    """
+    ...
 
-    @composed
-    def mvlgamma(self, p: int):
-        """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
-        if not isinstance(p, int) or p < 1:
-            raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
-        parts = [(self - k / 2).lgamma() for k in range(p)]
-        return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
+
+@elementwise(
+    lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))], each(math.erfc), dtype=float_dtype, cost=12
+)
+def erfc(input: Tensor) -> Tensor:
+    """1 - erf(input), exact far out. [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))], each(_erfcx), dtype=float_dtype, cost=12)
+def erfcx(input: Tensor) -> Tensor:
+    """exp(input * input) * erfc(input). [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)], each(_ndtri), dtype=float_dtype, cost=12
+)
+def ndtri(input: Tensor) -> Tensor:
+    """input of a normal distribution with this mass below it. [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)], each(_erfinv), dtype=float_dtype, cost=12)
+def erfinv(input: Tensor) -> Tensor:
+    """Inverse of erf. [...] -> [...]"""
+    ...
+
+
+@elementwise(lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), dtype=float_dtype, cost=40)
+def i0e(input: Tensor) -> Tensor:
+    """exp(-|input|) * i0(input). [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))], each(_bessel(1)), dtype=float_dtype, cost=40
+)
+def i1e(input: Tensor) -> Tensor:
+    """exp(-|input|) * i1(input). [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
+    lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
+    dtype=float_dtype,
+    cost=5,
+)
+def xlogy(input: Tensor, other: TensorLike) -> Tensor:
+    """input * log(other); 0 where input is, whatever other is. [...], [...] -> [...]"""
+    ...
+
+
+@elementwise(
+    lambda g, z, x, y: [g * ((x == 0) & (y <= -1)).where(0.0, y.log1p()), g * x / (y + 1)],
+    lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y)),
+    dtype=float_dtype,
+    cost=9,
+)
+def xlog1py(input: Tensor, other: TensorLike) -> Tensor:
+    """input * log(1 + other); 0 where input is, whatever other is. [...], [...] -> [...]"""
+    ...
+
+
+@composed
+def i0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return _i0(x).to(dtype)
+
+
+@composed
+def i1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return _i1(x).to(dtype)
+
+
+@composed
+def polygamma(input: Tensor, n: Any = None) -> Tensor:
+    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+    if not is_tensor(input) or (is_tensor(n) and not input.ndim and input.dtype.kind in "iu"):
+        input, n = n, input  # of polygamma(n, x), whose n may be a 0-d tensor
+    n = integers(n, "n", may_be_several=False)
+    if n is None or n < 0:
+        raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
+    x, dtype = in_float32(input)
+    return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)
+
+
+@composed
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    x = x if eps is None else x.clamp(eps, 1 - eps)
+    return _logit(x).to(dtype)
+
+
+@composed
+def sinc(input: Tensor) -> Tensor:
+    """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
+    turns, dtype = in_float32(input)
+    whole = turns.real if dtype.is_complex else turns
+    x = turns * pi
+    near = x.abs() < 0.8
+    s = near.where(x, 0.0).square()
+    series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
+    # exact turns first: pi * x would round them away
+    wave = ((turns - (whole * 0.5).round() * 2) * pi).sin()
+    return near.where(series, wave / near.where(1.0, x)).to(dtype)
+
+
+@composed
+def entr(input: Tensor) -> Tensor:
+    """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return _entr(x).to(dtype)
+
+
+@composed
+def ndtr(input: Tensor) -> Tensor:
+    """The mass of the normal distribution below x. [...] -> [...]"""
+    return (input * -sqrt(0.5)).erfc() * 0.5
+
+
+@composed
+def log_ndtr(input: Tensor) -> Tensor:
+    """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
+    x, dtype = in_float32(input)
+    return _log_ndtr(x).to(dtype)
+
+
+@composed
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+    if not isinstance(p, int) or p < 1:
+        raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
+    parts = [(input - k / 2).lgamma() for k in range(p)]
+    return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
 
 
 def _over(y, x):
@@ -313,33 +355,33 @@ def _over(y, x):
 
 
 @composite(grad=lambda g, y, x: [g * ((x >= 0) & (x <= 1)).where(1 / (x * (1 - x)), math.nan)])
-def _logit(x):
+def _logit(x: Tensor) -> Tensor:
     return (x / (1 - x)).log()
 
 
 @composite(grad=lambda g, y, x: [-g * (x.log() + 1)])
-def _entr(x):
+def _entr(x: Tensor) -> Tensor:
     return (x < 0).where(-float("inf"), (x == 0).where(0.0, -x * x.log()))
 
 
 @composite(grad=lambda g, y, x: [g * x.i1()])
-def _i0(x):
+def _i0(x: Tensor) -> Tensor:
     return x.i0e() * x.abs().exp()
 
 
 @composite(grad=lambda g, y, x: [g * (x.i0() - _over(y, x))])
-def _i1(x):
+def _i1(x: Tensor) -> Tensor:
     return x.i1e() * x.abs().exp()
 
 
 @composite(grad=lambda g, y, x: [g * sqrt(2 / pi) / (x * -sqrt(0.5)).erfcx()])
-def _log_ndtr(x):
+def _log_ndtr(x: Tensor) -> Tensor:
     below = (x.minimum(-1) * -sqrt(0.5)).erfcx().log() - x * x * 0.5 - log(2)
     return (x < -1).where(below, ((x * sqrt(0.5)).erfc() * -0.5).log1p())
 
 
 @composite(grad=lambda g, y, x, n: [g * x.polygamma(n + 1)])
-def _polygamma(x, *, n):
+def _polygamma(x: Tensor, *, n: Any) -> Tensor:
     """(-1)**(n+1) n! zeta(n + 1, x); below 0.5 by the nth derivative of pi cot(pi x), a polynomial of cot."""
     mirrored = x < 0.5
     sign = (-1) ** (n + 1)

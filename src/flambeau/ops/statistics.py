@@ -1,13 +1,16 @@
 """Statistics and grids made of ops: covariances, distances of pairs, slopes between points, choices."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from itertools import combinations as choices
 from itertools import combinations_with_replacement
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed
-from ..core.op import Family
+from ..core.node import is_tensor
 from ..core.shape import normal_dim
 from .complex import complex
 from .creation import triu_indices
@@ -17,48 +20,54 @@ from .index.indices import as_places, slices, valid
 from .join import cat
 from .reduce import in_float32
 
-FUNCTIONS = ("combinations", "gradient", "pdist", "unravel_index")
-NN = ("pdist",)
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
-class Statistics(Family):
-    @composed
-    def cov(self, *, correction: int = 1, fweights=None, aweights=None):
-        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
+@composed
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
 
-        ValueError where there are more dims, or weights are not one for each column; at the next read where
-        one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
-        """
-        if self.ndim > 2:
-            raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
-        x, dtype = in_float32(self)
-        x = x.reshape(1, -1) if self.ndim < 2 else x
-        given = _observed(x.shape[1], fweights, aweights)
-        if not given:
-            away = x - x.mean(1, keepdim=True)
-            away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
-            c = away @ away.mH / max(x.shape[1] - correction, 0)
-        else:
-            w = given[0] * given[-1] if len(given) == 2 else given[0]
-            total = w.sum()
-            total = valid(total, total == 0, "cov sum")
-            away = x - (x * w).sum(1, keepdim=True) / total
-            away = away - (away * w).sum(1, keepdim=True).detach() / total.detach()
-            lost = correction if aweights is None else (w * aweights).sum() / total * correction
-            c = (away * w) @ away.mH / (total - lost).clamp(min=0.0)
-        return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
+    ValueError where there are more dims, or weights are not one for each column; at the next read where
+    one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
+    """
+    if input.ndim > 2:
+        raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
+    x, dtype = in_float32(input)
+    x = x.reshape(1, -1) if input.ndim < 2 else x
+    given = _observed(x.shape[1], fweights, aweights)
+    if not given:
+        away = x - x.mean(1, keepdim=True)
+        away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
+        c = away @ away.mH / max(x.shape[1] - correction, 0)
+    else:
+        w = given[0] * given[-1] if len(given) == 2 else given[0]
+        total = w.sum()
+        total = valid(total, total == 0, "cov sum")
+        away = x - (x * w).sum(1, keepdim=True) / total
+        away = away - (away * w).sum(1, keepdim=True).detach() / total.detach()
+        lost = correction if aweights is None else (w * aweights).sum() / total * correction
+        c = (away * w) @ away.mH / (total - lost).clamp(min=0.0)
+    return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
 
-    @composed
-    def corrcoef(self):
-        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
-        c = self.cov()
-        if not c.ndim:
-            return c / c
-        spread = (c.diagonal().real if c.dtype.is_complex else c.diagonal()).sqrt()
-        c = c / spread.unsqueeze(1) / spread
-        if c.dtype.is_complex:
-            return complex(c.real.clamp(-1.0, 1.0), c.imag.clamp(-1.0, 1.0))
-        return c.clamp(-1.0, 1.0)
+
+@composed
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
+    c = input.cov()
+    if not c.ndim:
+        return c / c
+    spread = (c.diagonal().real if c.dtype.is_complex else c.diagonal()).sqrt()
+    c = c / spread.unsqueeze(1) / spread
+    if c.dtype.is_complex:
+        return complex(c.real.clamp(-1.0, 1.0), c.imag.clamp(-1.0, 1.0))
+    return c.clamp(-1.0, 1.0)
 
 
 def _observed(n: int, fweights, aweights) -> list[Any]:
@@ -77,7 +86,7 @@ def _observed(n: int, fweights, aweights) -> list[Any]:
 
 
 @composed
-def pdist(input, p: float = 2.0):
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
     if input.ndim != 2:
         raise ValueError("takes 2 dims, points in rows: reshape it")
@@ -89,7 +98,7 @@ def pdist(input, p: float = 2.0):
 
 
 @composed
-def combinations(input, r: int = 2, with_replacement: bool = False):
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]"""
     if input.ndim != 1 or r < 0:
         raise ValueError("takes 1 dim, and r from 0")
@@ -101,14 +110,16 @@ def combinations(input, r: int = 2, with_replacement: bool = False):
 
 
 @composed
-def unravel_index(indices, shape):
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """The coordinates (int64, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     return tuple(as_places(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1)) for d, n in enumerate(sizes))
 
 
 @composed
-def gradient(input, *, spacing: Any = 1, dim=None, edge_order: int = 1):
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
     """Slopes along each dim by central differences, at the ends one-sided of order 1 or 2. -> a tuple
 
     spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
@@ -130,7 +141,7 @@ def _slopes(x, d: int, step: Any, order: int):
     if n < order + 1:
         raise ValueError(f"dim {d} of size {n} is too short: edge_order {order} needs {order + 1}")
     f = x.movedim(d, -1)
-    if hasattr(step, "node"):
+    if is_tensor(step):
         gaps = step.diff()
         a, b = gaps[:-1], gaps[1:]
         inner = (f[..., 2:] - f[..., 1:-1]) * (a / (b * (a + b)))

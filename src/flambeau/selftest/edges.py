@@ -215,7 +215,7 @@ def _alike(b: Builder, top: int = 4) -> dict[str, object]:
     d = b.whole(0, 1)
     found: dict[str, Value] = {n: b.input(shape, dt.float32) for n in "xy"}
     found |= {"at": b.places(shape, top), "m": b.input(shape, dt.bool_), "k": b.places((), shape[d])}
-    return {name: v.name for name, v in found.items()} | {"d": d}
+    return {**{name: v.name for name, v in found.items()}, "d": d}
 
 
 def of_values(b: Builder) -> None:

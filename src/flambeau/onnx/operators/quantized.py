@@ -150,7 +150,8 @@ def _conv_int(x: Tensor, w: Tensor, group: int, a: WindowAttributes) -> Tensor:
     windows = windows_of(tuple(x.shape[2:]), check_kernel(w, a.kernel_shape), a)
     x = pad_ends(x, [(v.before, v.after) for v in windows])
     strides, dilations = [v.stride for v in windows], [v.dilation for v in windows]
-    return CONV[x.ndim - 2](x, w, None, stride=strides, dilation=dilations, groups=group)
+    conv: Any = CONV[x.ndim - 2]
+    return conv(x, w, None, stride=strides, dilation=dilations, groups=group)
 
 
 def _outputs(t: Tensor | None, rank: int) -> Tensor | None:

@@ -1,6 +1,9 @@
 """Scaled dot-product attention: on GPUs, and for long sequences, its scores are never in memory."""
 
+from __future__ import annotations
+
 from math import inf, prod, sqrt
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.choose import choose
@@ -13,7 +16,9 @@ from ..random import dropout
 from . import launches
 from .kv_cache import place_of
 
-NN = ("scaled_dot_product_attention",)
+if TYPE_CHECKING:
+    from ...tensor import HostScalar, Tensor
+
 WIDEST = 256  # elements of a head's row; beyond it a thread's registers do not hold one
 LOWEST = -3.4028234663852886e38  # of float32: added to a whole row it leaves the mean; -inf alone masks
 MOST_SCORES = 1 << 22  # that a software adapter stores
@@ -173,7 +178,7 @@ class Attention(Family):
         launch=launches.forward,
         packs=True,
     )
-    def _attention(self, key, value, *others, **attrs):
+    def _attention(self: Any, key: Tensor, value: Tensor, *others: Any, **attrs: Any):
         """Attention of flattened heads; others: the first query's place where `placed`, a bias."""
         return (self, key, value, *others), attrs
 
@@ -194,7 +199,7 @@ class Attention(Family):
         launch=launches.by_queries,
         packs=True,
     )
-    def _queries(self, *others, **attrs):
+    def _queries(self: Any, *others, **attrs):
         """The gradient of attention by its queries."""
         return (self, *others), attrs
 
@@ -206,7 +211,7 @@ class Attention(Family):
         launch=launches.by_keys,
         packs=True,
     )
-    def _keys(self, *others, **attrs):
+    def _keys(self: Any, *others, **attrs):
         """The gradient of attention by its keys."""
         return (self, *others), attrs
 
@@ -259,17 +264,17 @@ def _four(x, rank):
 
 @composed
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    scale=None,
+    scale: float | HostScalar | None = None,
     enable_gqa: bool = False,
-    softcap=None,
-    start=None,
-):
+    softcap: float | HostScalar | None = None,
+    start: int | Tensor | HostScalar | None = None,
+) -> Tensor:
     """softmax(q @ k.T * scale + mask) @ v, the scores never in memory (Dao et al., 2022), but for software
     adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
     0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
@@ -287,7 +292,7 @@ def scaled_dot_product_attention(
     if 0 in (*lead, *heads, n, m, e):  # zeros, which all three have gradients by
         of_q, of_k, of_v = (x.narrow(-1, 0, 0).sum() for x in (q, k, v))
         return (of_q + of_k + of_v).expand(*lead, *heads, n, e).to(query.dtype)
-    scale = float(1 / sqrt(max(d, 1)) if scale is None else scale)
+    scale = 1 / sqrt(max(d, 1)) if scale is None else float(scale)  # type: ignore[arg-type]
     attrs = {"scale": scale, "causal": is_causal, "softcap": softcap, "heads": prod(heads)}
     bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
     by_ops = dropout_p or max(d, e) > WIDEST or not d
@@ -300,8 +305,10 @@ def scaled_dot_product_attention(
         w = _dropout(_weights(q, k, v, 0 if start is None else start, bias, **attrs), dropout_p)
         y = (w.reshape(k.shape[0], -1, n, m) @ v.unsqueeze(1)).reshape(q.shape[0], n, v.shape[-1])
     else:
-        others = () if start is None else (place_of(q, start),)
-        y = q._attention(k, v, *others, *(() if bias is None else (bias,)), placed=bool(others), **attrs)
+        others: list[Any] = [] if start is None else [place_of(q, start)]
+        more = [*others, *([] if bias is None else [bias])]
+        primitive: Any = q._attention
+        y = primitive(k, v, *more, placed=bool(others), **attrs)
     y = y.narrow(-1, 0, e).reshape(*lead, *heads, n, e)
     return y.to(query.dtype)
 
@@ -313,8 +320,8 @@ def with_weights(q, k, v, mask, p: float):
     """
     shape, scale = (*q.shape[:-1], k.shape[-2]), 1 / sqrt(max(q.shape[-1], 1))
     bias = None if mask is None else _bias(mask, shape, 1, 2)
-    flat = (as_float(x).flatten(0, 1) for x in (q, k, v))
-    w = _weights(*flat, 0, bias, causal=False, scale=scale, softcap=None, heads=shape[1])
+    a, b, c = (as_float(x).flatten(0, 1) for x in (q, k, v))
+    w = _weights(a, b, c, 0, bias, causal=False, scale=scale, softcap=None, heads=shape[1])
     w = _dropout(w, p).reshape(*shape)
     return (w @ as_float(v)).to(q.dtype), w.to(q.dtype)
 

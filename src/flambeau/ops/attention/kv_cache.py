@@ -1,12 +1,18 @@
 """Rows into a table that is longer than they are, at a place that may be on the device; without gradients."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
+from ...core.node import is_tensor
 from ...core.op import Family, Launch
 
-NN = ("put_rows",)
+if TYPE_CHECKING:
+    from ...tensor import HostScalar, Tensor
+
 THREADS = 64
 
 
@@ -45,14 +51,14 @@ def _of_table(table, *_):
 
 class Cache(Family):
     @kernel("whole", shape=_of_table, dtype=_of_table, xp=_reference, launch=_launch, packs=True)
-    def _put(self, rows, start):
+    def _put(self: Any, rows, start):
         """[lines, length, width] with [lines, rows, width] from row `start` (int32[1]) on."""
         return (self, rows, start), {}
 
 
 def place_of(x, start):
     """A number, HostScalar or tensor of one integer as an int32[1] on x's device."""
-    if not hasattr(start, "node"):
+    if not is_tensor(start):
         return x.full((1,), start, dtype=dt.int32, device=x.device)
     if not start.dtype.is_int or prod(start.shape) != 1:
         raise ValueError(f"start is one integer: not {start.dtype.short}{list(start.shape)}")
@@ -60,7 +66,7 @@ def place_of(x, start):
 
 
 @composed
-def put_rows(table, rows, start):
+def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> Tensor:
     """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end, or before
     row 0, are left out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]"""
     if table.ndim < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):

@@ -1,7 +1,10 @@
 """Pools to a given size: windows from floor(i * n / o) to ceil((i + 1) * n / o), gathered where they lie."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import gcd, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -10,14 +13,8 @@ from ..index.indices import as_places
 from ..reduce import in_float32
 from .pool import lowest
 
-NN = (
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-)
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def _ratio(n: int, o: int) -> tuple[int, int]:
@@ -75,7 +72,7 @@ def _sum_grad(g, y, x, out_size):
 
 
 @composite(grad=_sum_grad)
-def adaptive_sum(x, *, out_size):
+def adaptive_sum(x: Tensor, *, out_size: Sequence[int]) -> Tensor:
     """The sum of each window over the last dims. [..., *size] -> [..., *o]"""
     nd = len(out_size)
     xw, inside = _gathered(x, nd, out_size)
@@ -90,7 +87,7 @@ def _taken_grad(g, y, x, index, out_size):
 
 
 @composite(grad=_taken_grad)
-def _adaptive_taken(x, index, *, out_size):
+def _adaptive_taken(x: Tensor, index: Any, *, out_size: Any) -> Tensor:
     """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *o]"""
     nd = len(out_size)
     lead = x.ndim - nd
@@ -116,7 +113,7 @@ def _max_grad(g, y, x, out_size):
 
 
 @composite(grad=_max_grad)
-def adaptive_max(x, *, out_size):
+def adaptive_max(x: Tensor, *, out_size: Sequence[int]) -> Tensor:
     """The largest element of each window over the last dims. [..., *size] -> [..., *o]"""
     nd = len(out_size)
     xw, inside = _gathered(x, nd, out_size)
@@ -152,7 +149,7 @@ def adaptive_mean(x, out_size):
 
 
 def _adaptive_avg_pool(nd):
-    def pool(input, output_size):
+    def pool(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
         return adaptive_mean(input, _sizes(input, nd, output_size))
 
     pool.__name__ = f"adaptive_avg_pool{nd}d"
@@ -164,7 +161,7 @@ def _adaptive_avg_pool(nd):
 
 
 def _adaptive_max_pool(nd):
-    def pool(input, output_size, return_indices=False):
+    def pool(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
         y = adaptive_max(input, out_size=_sizes(input, nd, output_size))
         return (y, as_places(_max_places(input.detach(), y.detach(), nd))) if return_indices else y
 

@@ -1,6 +1,10 @@
 """Convolutions over one to three dims, transposed ones, and windows as columns: contractions of views."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ...core.declare import composed, composite
 from ...core.shape import Window
@@ -9,14 +13,8 @@ from ..contract import contract, same_rank
 from ..join import stack
 from ..movement import fold
 
-NN = (
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-)
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def pair(value, n: int = 2) -> tuple[int, ...]:
@@ -121,7 +119,15 @@ def _by_phases(g, w, size, stride, padding, groups):
 
 
 @composite(grad=_conv_grad)
-def conv(x, w, *, stride, padding, dilation, groups):
+def conv(
+    x: Tensor,
+    w: Any,
+    *,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
+) -> Tensor:
     """Convolution over the dims from the third. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
     nd = x.ndim - 2
     xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
@@ -167,7 +173,15 @@ def _check_weight(x, w, nd, groups, inputs, outputs):
 
 
 def _conv(nd):
-    def convolve(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    def convolve(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+    ) -> Tensor:
         x, w = same_rank(input, weight)
         x, single = batched(x, nd)
         _check_weight(x, w, nd, groups, w.shape[1] * groups if w.ndim > 1 else 0, w.shape[0])
@@ -202,7 +216,16 @@ def transposed_size(size, kernel_size, stride, padding, output_padding, dilation
 
 
 def _conv_transpose(nd):
-    def convolve(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    def convolve(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        dilation: int | Sequence[int] = 1,
+    ) -> Tensor:
         x, w = same_rank(input, weight)
         x, single = batched(x, nd)
         _check_weight(x, w, nd, groups, w.shape[0], w.shape[0])
@@ -229,7 +252,13 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = (
 
 
 @composed
-def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
+def im2col(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
     """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]"""
     x, single = batched(input, 2)
     kernel = pair(kernel_size)
@@ -239,7 +268,14 @@ def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
 
 
 @composed
-def col2im(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def col2im(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
     """Columns added back where im2col took them: nn.functional.fold.
 
     [n, c * kh * kw, positions] -> [n, c, *output_size]

@@ -1,7 +1,10 @@
 """Sampling at computed places: grid_sample, the grids of affine maps, and deformable convolution."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed
@@ -13,8 +16,9 @@ from ..reduce import in_float32
 from .conv import batched, pair
 from .resize import KINDS
 
-NN = ("affine_grid", "grid_sample")
-FUNCTIONS = ("deform_conv2d",)
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
 PADDINGS = ("zeros", "border", "reflection")
 MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
 
@@ -85,8 +89,12 @@ def taken(x, taps: list[Taps], size):
 
 @composed
 def grid_sample(
-    input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
-):
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
     """The input read at the grid's places, x first, -1 to 1 from edge to edge (align_corners: of centres).
 
     mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
@@ -115,7 +123,7 @@ def grid_sample(
 
 
 @composed
-def affine_grid(theta, size, align_corners: bool | None = None):
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The places that affine maps take to an output of `size`, for grid_sample.
 
     [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]
@@ -158,7 +166,16 @@ def _deform_check(x, w, offset, mask, out, groups):
 
 
 @composed
-def deform_conv2d(input, offset, weight, bias=None, stride=1, padding=0, dilation=1, mask=None):
+def deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Convolution whose taps read where offset moves them, times mask (Dai et al., 2017; Zhu et al., 2018).
 
     The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.

@@ -1,6 +1,10 @@
 """Pooling: reductions over window views, and fold, the adjoint of taking windows."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
@@ -12,20 +16,8 @@ from ..movement import fold
 from ..reduce import counted, in_float32
 from .conv import pair
 
-NN = (
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-)
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def _fold(xp, x, spec, size):
@@ -55,7 +47,7 @@ class Pooling(Family):
         xp=_fold,
         grad=lambda g, y, x, spec, size: [g._windows(spec)],
     )
-    def _fold(self, spec, size):
+    def _fold(self: Any, spec, size):
         """Windows added back where they came from. [..., *positions, *kernel] -> [..., *size]"""
         return (self,), {"spec": spec, "size": tuple(size)}
 
@@ -105,7 +97,7 @@ def _max_pool_grad(g, y, x, spec):
 
 
 @composite(grad=_max_pool_grad)
-def max_pool(x, *, spec):
+def max_pool(x: Tensor, *, spec: Any) -> Tensor:
     """The largest element of each window over the last dims. [..., *size] -> [..., *positions]"""
     n = len(spec)
     return _max_windows(x, spec).amax(tuple(range(x.ndim, x.ndim + n)))
@@ -134,7 +126,7 @@ def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_m
     return max(padding, last * stride + span - n - padding)
 
 
-def _pool_spec(x, nd, kernel_size, stride, padding, dilation=1, ceil_mode=False) -> tuple[Window, ...]:
+def _pool_spec(x, nd, kernel_size, stride, padding, dilation: Any = 1, ceil_mode=False) -> tuple[Window, ...]:
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"input needs {nd + 1} or {nd + 2} dims")
     kernel = pair(kernel_size, nd)
@@ -147,7 +139,15 @@ def _pool_spec(x, nd, kernel_size, stride, padding, dilation=1, ceil_mode=False)
 
 
 def _max_pool(nd):
-    def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    def pool(
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
         y = max_pool(input, spec=spec)
         return (y, as_places(flat_places(input, y, spec))) if return_indices else y
@@ -177,7 +177,7 @@ def _window_sum_grad(g, y, x, spec):
 
 
 @composite(grad=_window_sum_grad)
-def window_sum(x, *, spec):
+def window_sum(x: Tensor, *, spec: Any) -> Tensor:
     """The sum of each window over the last dims, zeros around. [..., *size] -> [..., *positions]"""
     return x._windows(spec).sum(tuple(range(x.ndim, x.ndim + len(spec))))
 
@@ -222,7 +222,14 @@ _AVERAGE = (
 
 
 @composed
-def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
     count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]"""
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
@@ -230,14 +237,14 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 def _avg_pool_nd(nd):
     def pool(
-        input,
-        kernel_size,
-        stride=None,
-        padding=0,
-        ceil_mode=False,
-        count_include_pad=True,
-        divisor_override=None,
-    ):
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
         settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return _avg_pool(input, nd, *settings)
 
@@ -249,14 +256,20 @@ avg_pool2d, avg_pool3d = _avg_pool_nd(2), _avg_pool_nd(3)
 
 
 def _lp_pool(nd):
-    def pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    def pool(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
         kernel = pair(kernel_size, nd)
         x, dtype = in_float32(input)
-        powers = {1: lambda: x, 2: x.square}.get(norm_type, lambda: x.pow(norm_type))()
+        powers = x if norm_type == 1 else x.square() if norm_type == 2 else x.pow(norm_type)
         total = _avg_pool(powers, nd, kernel, stride, 0, ceil_mode, True) * prod(kernel)
         some = total != 0  # a root of 0 has no slope: it is given 0
         safe = some.where(total, 1.0)
-        root = {1: lambda: safe, 2: safe.sqrt}.get(norm_type, lambda: safe.pow(1 / norm_type))()
+        root = safe if norm_type == 1 else safe.sqrt() if norm_type == 2 else safe.pow(1 / norm_type)
         return some.where(root, 0.0).to(dtype)
 
     pool.__name__ = f"lp_pool{nd}d"
@@ -285,7 +298,7 @@ def _unpooled_size(x, nd, kernel_size, stride, padding, output_size):
 
 
 @composite(grad=lambda g, y, x, index, size: [picked(g, -1, index), None])
-def _unpooled(x, index, *, size):
+def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
     """Elements at places of rows of zeros; each takes its place's gradient, also where the last won, as in
     PyTorch. [..., n], [..., n] -> [..., size]"""
     empty = type(x).zeros(*x.shape[:-1], size, dtype=x.dtype, device=x.device)
@@ -293,7 +306,14 @@ def _unpooled(x, index, *, size):
 
 
 def _max_unpool(nd):
-    def unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    def unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        output_size: int | Sequence[int] | None = None,
+    ) -> Tensor:
         if input.ndim not in (nd + 1, nd + 2) or indices.shape != input.shape:
             raise ValueError(f"input needs {nd + 1} or {nd + 2} dims, and indices the same shape")
         size = _unpooled_size(input, nd, kernel_size, stride, padding, output_size)

@@ -5,12 +5,14 @@ which inputs an output takes. Of nearest ones that is checked against PyTorch's 
 now and then take the input before or behind; then the places come from the host.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, pi
 from operator import eq
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -20,7 +22,9 @@ from .adaptive import adaptive_mean
 from .conv import pair
 from .nearest import KEPT, nearest_places
 
-NN = ("interpolate", "upsample")
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
 FEW = 12  # outputs of an input whose gradients are added in one expression
 SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
@@ -72,7 +76,7 @@ def _position(i, line: ResizedDim):
     return whole, (at - whole * line.d).float() * (1 / line.d)
 
 
-def _weight(frac, tap: int, kind: Kind, total=None):
+def _weight(frac, tap: Any, kind: Kind, total=None):
     if kind.weight is None:
         return frac * 0 + 1
     w = kind.weight((frac + (kind.before - tap)).abs())
@@ -109,7 +113,7 @@ def _resize_grad(g, y, x, dim, line):
 
 
 @composite(grad=_resize_grad)
-def resize(x, *, dim, line):
+def resize(x: Tensor, *, dim: int, line: Any) -> Tensor:
     """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
     whole, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line)
@@ -150,7 +154,7 @@ def _back_grad(g, y, x, dim, line):
 
 
 @composite(grad=_back_grad)
-def _resize_back(x, *, dim, line):
+def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
     """The adjoint of resize: each input gathers from what took it. [..., o, ...] -> [..., n, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
     most = _most_outputs(line, kind)
@@ -282,14 +286,14 @@ def _kind(mode: str, nd: int, align_corners) -> str:
 
 @composed
 def interpolate(
-    input,
-    size=None,
-    scale_factor=None,
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-):
+) -> Tensor:
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
@@ -326,6 +330,12 @@ def interpolate(
 
 
 @composed
-def upsample(input, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None):
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode, align_corners)

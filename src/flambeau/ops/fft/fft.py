@@ -2,7 +2,11 @@
 view_as_real gives it. Dims count without that one: dim=-1 is the last dim of the complex tensor.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import sqrt
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core import op
@@ -12,6 +16,10 @@ from ..creation import finished
 from ..elementwise import as_float
 from ..join import cat
 from . import kernels as fo
+
+if TYPE_CHECKING:
+    from ...core.dtype import DTypeLike
+    from ...tensor import Tensor
 
 NORMS = {
     None: (0, 1),
@@ -59,19 +67,19 @@ def _transformed(z, n, dim, norm, back: bool):
 
 
 @composed
-def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The transform of complex (or real) numbers along a dim. [..., n] -> [..., n]"""
     return _transformed(_pairs(input), n, dim, norm, False).view_as_complex()
 
 
 @composed
-def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse transform of complex (or real) numbers along a dim. [..., n] -> [..., n]"""
     return _transformed(_pairs(input), n, dim, norm, True).view_as_complex()
 
 
 @composed
-def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1]"""
     return _half(input, n, dim, norm).view_as_complex()
 
@@ -87,7 +95,7 @@ def _half(input, n, dim, norm):
 
 
 @composed
-def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]"""
     return _whole(_pairs(input), n, dim, norm)
 
@@ -107,13 +115,13 @@ SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": 
 
 
 @composed
-def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]"""
     return _whole(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
 
 
 @composed
-def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+def fft_ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of hfft. [..., n] -> [..., n // 2 + 1]"""
     return fo.conjugate(_half(input, n, dim, SWAPPED.get(norm, norm))).view_as_complex()
 
@@ -139,45 +147,80 @@ def _each(z, pairs, norm, back: bool):
 
 
 @composed
-def fft_fftn(input, s=None, dim=None, norm: str | None = None):
+def fft_fftn(
+    input: Tensor,
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
     """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]"""
     return _each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
 
 
 @composed
-def fft_ifftn(input, s=None, dim=None, norm: str | None = None):
+def fft_ifftn(
+    input: Tensor,
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
     """The inverse of fftn. [...] -> [...]"""
     return _each(_pairs(input), _dims(input.ndim, s, dim), norm, True).view_as_complex()
 
 
 @composed
-def fft_rfftn(input, s=None, dim=None, norm: str | None = None):
+def fft_rfftn(
+    input: Tensor,
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
     """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]"""
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _each(_half(input, n, d, norm), rest, norm, False).view_as_complex()
 
 
 @composed
-def fft_irfftn(input, s=None, dim=None, norm: str | None = None):
+def fft_irfftn(
+    input: Tensor,
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
     """The inverse of rfftn. [..., m] -> [..., n]"""
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _whole(_each(_pairs(input), rest, norm, True), n, d, norm)
 
 
 @composed
-def fft_hfftn(input, s=None, dim=None, norm: str | None = None):
+def fft_hfftn(
+    input: Tensor,
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
     """The real transform along several dims of half the numbers. [..., m] -> [..., n]"""
     return fft_irfftn(input.conj(), s, dim, SWAPPED.get(norm, norm))
 
 
 @composed
-def fft_ihfftn(input, s=None, dim=None, norm: str | None = None):
+def fft_ihfftn(
+    input: Tensor,
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
     """The inverse of hfftn. [..., n] -> [..., n // 2 + 1]"""
     return fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)).conj()
 
 
 def _two(name, f):
-    def transform(input, s=None, dim=(-2, -1), norm: str | None = None):
+    def transform(
+        input: Tensor,
+        s: int | Sequence[int] | None = None,
+        dim: int | Sequence[int] = (-2, -1),
+        norm: str | None = None,
+    ) -> Tensor:
         return f(input, s, dim, norm)
 
     transform.__name__ = name
@@ -198,14 +241,18 @@ def _tensor():
 
 
 @composed
-def fft_fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
+def fft_fftfreq(
+    n: Any, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The frequencies of a transform of n samples, d apart. -> [n]"""
     k = _tensor().arange(n, dtype=dt.int32, device=device)
     return finished((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
 
 
 @composed
-def fft_rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
+def fft_rfftfreq(
+    n: Any, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
     k = _tensor().arange(n // 2 + 1, dtype=dt.int32, device=device).float()
     return finished(k * (1 / (n * d)), dtype, requires_grad)
@@ -220,12 +267,12 @@ def _turned(x, dim, by):
 
 
 @composed
-def fft_fftshift(input, dim=None):
+def fft_fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Frequency 0 in the middle of dims, all unless given. [...] -> [...]"""
     return _turned(input, dim, lambda n: n - n // 2)
 
 
 @composed
-def fft_ifftshift(input, dim=None):
+def fft_ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift. [...] -> [...]"""
     return _turned(input, dim, lambda n: n // 2)

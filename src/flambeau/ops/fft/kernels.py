@@ -1,11 +1,17 @@
 """Fourier transforms of complex rows [..., n, 2] of any length by kernels for smooth lengths."""
 
+from __future__ import annotations
+
 from math import cos, pi, prod, sin, sqrt
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
 from ...core.op import Launch
 from ..join import cat, stack
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 MOST = 1024  # complex numbers in workgroup memory, twice: 16 KB
 RADICES = (4, 2, 3, 5, 7)
@@ -162,7 +168,7 @@ def _fft_grad(g, y, z, inverse):
 
 
 @composite(grad=_fft_grad)
-def _fft(z, *, inverse):
+def _fft(z: Tensor, *, inverse: Any) -> Tensor:
     """Complex rows transformed, nothing scaled; the gradient is the other way. -> [..., n, 2]"""
     return transform(z, inverse)
 

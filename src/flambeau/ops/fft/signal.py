@@ -1,8 +1,12 @@
 """Short-time Fourier transforms, and windows by torch's names."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from math import pi
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core import op
@@ -14,21 +18,15 @@ from ..join import cat
 from ..movement import fold
 from .fft import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
-FUNCTIONS = (
-    "bartlett_window",
-    "blackman_window",
-    "hamming_window",
-    "hann_window",
-    "istft",
-    "kaiser_window",
-    "stft",
-)
+if TYPE_CHECKING:
+    from ...core.dtype import DTypeLike
+    from ...tensor import HostScalar, Tensor
 
 
 # --- windows ---
 
 
-def _typed(window):
+def _typed(window: Callable[..., Any]) -> Callable[..., Any]:
     """A window that takes a dtype and requires_grad, as PyTorch's."""
 
     @wraps(window)
@@ -41,7 +39,7 @@ def _typed(window):
 
     shown = signature(window)
     more = [signature(typed, follow_wrapped=False).parameters[n] for n in ("dtype", "requires_grad")]
-    typed.__signature__ = shown.replace(parameters=[*shown.parameters.values(), *more])
+    vars(typed)["__signature__"] = shown.replace(parameters=[*shown.parameters.values(), *more])
     return composed(typed)
 
 
@@ -63,39 +61,54 @@ def _cosines(n: int, terms, periodic: bool, device):
 
 @composed
 def hann_window(
-    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
-):
+    window_length: Any,
+    periodic: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Hann's raised cosine. -> [window_length]"""
     return finished(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
 
 
 @composed
 def hamming_window(
-    window_length: int,
+    window_length: Any,
     periodic: bool = True,
-    alpha=0.54,
-    beta=0.46,
+    alpha: float | HostScalar = 0.54,
+    beta: float | HostScalar = 0.46,
     *,
-    dtype=None,
-    device=None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """alpha - beta * cos. -> [window_length]"""
     return finished(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
 
 
 @composed
 def blackman_window(
-    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
-):
+    window_length: Any,
+    periodic: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Blackman's sum of three cosines. -> [window_length]"""
     return finished(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
 
 
 @composed
 def bartlett_window(
-    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
-):
+    window_length: Any,
+    periodic: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A triangle. -> [window_length]"""
     k, steps = _places(window_length, periodic, device)
     return finished(
@@ -105,14 +118,14 @@ def bartlett_window(
 
 @composed
 def kaiser_window(
-    window_length: int,
+    window_length: Any,
     periodic: bool = True,
     beta: float = 12.0,
     *,
-    dtype=None,
-    device=None,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """Kaiser's window, of Bessel functions. -> [window_length]"""
     k, steps = _places(window_length, periodic, device)
     if window_length == 1:
@@ -199,17 +212,17 @@ def _padded(x, by: int, mode: str):
 
 @composed
 def stft(
-    input,
+    input: Tensor,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window=None,
+    window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
     onesided: bool = True,
     return_complex: bool = True,
-):
+) -> Tensor:
     """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (or n_fft, where not onesided)
 
     hop_length is n_fft // 4 unless given. return_complex=False gives view_as_real of it.
@@ -231,17 +244,17 @@ def stft(
 
 @composed
 def istft(
-    input,
+    input: Tensor,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window=None,
+    window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
     onesided: bool = True,
     length: int | None = None,
     return_complex: bool = False,
-):
+) -> Tensor:
     """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames] -> [..., t]
 
     Samples that no window covers become inf or NaN (torch raises, which needs a read). return_complex, of

@@ -1,12 +1,17 @@
 """Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.modes import no_grad
 from ..reduce import in_float32
 from .indices import as_index, placed, slices
 
-NN = ("embedding", "embedding_bag")
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def _check(input, weight):
@@ -28,7 +33,7 @@ def _row_of(padding_idx, weight):
 
 
 @composite(grad=lambda g, y, weight, share: [g * share.to(g.dtype), None])
-def _shared_gradient(weight, share):
+def _shared_gradient(weight: Tensor, share: Any) -> Tensor:
     """weight, whose gradient is multiplied by share. [n, d], [n, 1] -> [n, d]"""
     return weight
 
@@ -53,14 +58,14 @@ def shorten(input, weight, longest: float, p: float) -> None:
 
 @composed
 def embedding(
-    input,
-    weight,
+    input: Tensor,
+    weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-):
+) -> Tensor:
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]
 
     max_norm: rows that are used and longer, by norm_type, are shortened in weight. scale_grad_by_freq: the
@@ -120,18 +125,18 @@ def _pooled_rows(rows, used, mode: str):
 
 @composed
 def embedding_bag(
-    input,
-    weight,
-    offsets=None,
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,
-    per_sample_weights=None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-):
+) -> Tensor:
     """Rows of weight pooled bag by bag: sum, mean or max; row padding_idx is left out, an empty bag gives 0.
 
     Bags are the rows of input, or run from each offset to the next. per_sample_weights (mode "sum") multiply

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.host import to_bytes
+from ...core.node import is_tensor
 from ...core.shape import Shape, broadcast
 from ..elementwise import choose
 from ..movement import unslice
@@ -82,7 +83,7 @@ def _item(x, k):
         return k
     if isinstance(k, bool):
         return Flag(k)
-    if hasattr(k, "node"):
+    if is_tensor(k):
         return k if k.ndim or k.dtype is not dt.bool_ else Flag(known(k)[0])
     try:
         return as_integer(k)
@@ -163,10 +164,10 @@ def _add_array(plan: IndexPlan, x, item, used: int) -> None:
         wanted = x.shape[used : used + item.ndim]
         if tuple(item.shape) != wanted:
             raise IndexError(f"mask has shape {list(item.shape)}, the dims it stands for {list(wanted)}")
-        arrays = item.nonzero(as_tuple=True) if hasattr(item, "node") else item.nonzero()
+        arrays = item.nonzero(as_tuple=True) if is_tensor(item) else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
-        k = as_index(x, k, d, "__getitem__", wraps=True) if hasattr(k, "node") else checked(k, n, d)
+        k = as_index(x, k, d, "__getitem__", wraps=True) if is_tensor(k) else checked(k, n, d)
         _add(plan, 0, 1, n)
         plan.picks.append((len(plan.final), k))
         plan.final.append(n)
@@ -210,7 +211,7 @@ def one_index(y, plan: IndexPlan):
     """The picks as one index of all the dims they are along, taken as one: (those dims, places). -> [*m]"""
     dims = [d for d, _ in plan.picks]
     shape = plan.shape
-    if not any(hasattr(k, "node") for _, k in plan.picks):
+    if not any(is_tensor(k) for _, k in plan.picks):
         import numpy as np
 
         place = np.zeros(shape, "i8")
@@ -221,7 +222,7 @@ def one_index(y, plan: IndexPlan):
         return dims, y.new_tensor(place, dtype=dt.int32)
     total: Any = None
     for d, k in plan.picks:
-        k = k if hasattr(k, "node") else y.new_tensor(k, dtype=dt.int32)
+        k = k if is_tensor(k) else y.new_tensor(k, dtype=dt.int32)
         total = k if total is None else total * y.shape[d] + k
     return dims, total.expand(*shape)
 

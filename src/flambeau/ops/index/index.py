@@ -4,17 +4,22 @@ Indices on the host (integers, lists, arrays) are checked at once. Those on a de
 that uses them, and raise at the next read (see `faults`).
 """
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
+from ...core.node import is_tensor
 from ...core.op import Family
 from ...core.shape import broadcast, normal_dim
 from ..elementwise import choose
 from .getitem import cut, parse, pick
 from .indices import as_index, as_places, nd_places, placed, slices, valid
 
-NN = ("one_hot",)
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def _gather_shape(x, index, dim):
@@ -33,6 +38,90 @@ def _gather(xp, x, index, dim):
     return xp.take_along_axis(x[cut], index, axis=dim)
 
 
+@composed
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    d = normal_dim(dim, input.ndim)
+    index = as_index(input, index, d, "gather")
+    if index.ndim != input.ndim and not index.numel():  # PyTorch takes nothing of any shape
+        return input.reshape(-1).narrow(0, 0, 0).reshape(*index.shape)
+    if input.ndim == 0 and index.ndim == 0:
+        return input.reshape(1)._gather(index.reshape(1), 0).reshape()
+    return input._gather(index, d)
+
+
+@composed
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+    d = normal_dim(dim, input.ndim)
+    index = as_index(input, index, d, "index_select")
+    if index.ndim > 1:
+        raise ValueError(f"index has {index.ndim} dims: use 1, or take or brackets")
+    if input.ndim == 0:
+        return input.reshape(1).index_select(0, index.reshape(-1)).reshape()
+    return slices(input, index.reshape(-1), dim=d)
+
+
+@composed
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+    flat = input.reshape(-1)
+    index = as_index(flat, index, 0, "take", wraps=True)
+    return slices(flat, index.reshape(-1), dim=0).reshape(*index.shape)
+
+
+@composed
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """gather whose tensor and indices broadcast; of the flattened tensor without dim.
+
+    [..., n, ...], [..., m, ...] -> [..., m, ...]
+    """
+    if dim is None:
+        return input.take(indices if not is_tensor(indices) else indices.reshape(-1))
+    d = normal_dim(dim, input.ndim)
+    indices = as_index(input, indices, d, "take_along_dim", wraps=True)
+    if indices.ndim != input.ndim:
+        raise ValueError(f"tensor and indices differ in rank: {input.ndim} and {indices.ndim}")
+    sizes = [max(a, b) if b and a else 0 for a, b in zip(input.shape, indices.shape, strict=True)]
+    x = input.expand(*(n if e == d else s for e, (n, s) in enumerate(zip(input.shape, sizes, strict=True))))
+    shape = (indices.shape[d] if e == d else s for e, s in enumerate(sizes))
+    return x._gather(indices.expand(*shape), d)
+
+
+@composed
+def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
+    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+    places, k = nd_places(input, indices, "gather_nd")
+    rest = input.shape[k:]
+    rows = slices(input.reshape(prod(input.shape[:k]), *rest), places.reshape(-1), dim=0)
+    return rows.reshape(*places.shape, *rest)
+
+
+@composed
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+    x, mask = _broadcast(input, mask)
+    return x[mask]
+
+
+@composed
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The elements where mask is true replaced by those of source in order.
+
+    A source that is too short raises IndexError at the next read, an empty one ValueError.
+    [...], [...], [m] -> [...]
+    """
+    x, mask = _broadcast(input, mask)
+    if source.dtype is not x.dtype:
+        raise TypeError(f"source must be of {x.dtype.short}: cast one of them")
+    if not source.numel():
+        return valid(x, mask, "masked_scatter")
+    # before the first of them there is none yet: held inside, for the gradient's sake
+    place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
+    place = placed(place, source.numel(), "inside", "source")
+    return choose(mask, source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
+
+
 class Indexing(Family):
     @kernel(
         "gather",
@@ -45,89 +134,12 @@ class Indexing(Family):
             None,
         ],
     )
-    def _gather(self, index, dim):
+    def _gather(self: Any, index, dim):
         """Elements at `index` along a dim: behind gather, index_select and brackets."""
         return (self, index), {"dim": dim}
 
     @composed
-    def gather(self, dim: int, index):
-        """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
-        d = normal_dim(dim, self.ndim)
-        index = as_index(self, index, d, "gather")
-        if index.ndim != self.ndim and not index.numel():  # PyTorch takes nothing of any shape
-            return self.reshape(-1).narrow(0, 0, 0).reshape(*index.shape)
-        if self.ndim == 0 and index.ndim == 0:
-            return self.reshape(1)._gather(index.reshape(1), 0).reshape()
-        return self._gather(index, d)
-
-    @composed
-    def index_select(self, dim: int, index):
-        """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
-        d = normal_dim(dim, self.ndim)
-        index = as_index(self, index, d, "index_select")
-        if index.ndim > 1:
-            raise ValueError(f"index has {index.ndim} dims: use 1, or take or brackets")
-        if self.ndim == 0:
-            return self.reshape(1).index_select(0, index.reshape(-1)).reshape()
-        return slices(self, index.reshape(-1), dim=d)
-
-    @composed
-    def take(self, index):
-        """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
-        flat = self.reshape(-1)
-        index = as_index(flat, index, 0, "take", wraps=True)
-        return slices(flat, index.reshape(-1), dim=0).reshape(*index.shape)
-
-    @composed
-    def take_along_dim(self, indices, dim: int | None = None):
-        """gather whose tensor and indices broadcast; of the flattened tensor without dim.
-
-        [..., n, ...], [..., m, ...] -> [..., m, ...]
-        """
-        if dim is None:
-            return self.take(indices if not hasattr(indices, "node") else indices.reshape(-1))
-        d = normal_dim(dim, self.ndim)
-        indices = as_index(self, indices, d, "take_along_dim", wraps=True)
-        if indices.ndim != self.ndim:
-            raise ValueError(f"tensor and indices differ in rank: {self.ndim} and {indices.ndim}")
-        sizes = [max(a, b) if b and a else 0 for a, b in zip(self.shape, indices.shape, strict=True)]
-        x = self.expand(*(n if e == d else s for e, (n, s) in enumerate(zip(self.shape, sizes, strict=True))))
-        shape = (indices.shape[d] if e == d else s for e, s in enumerate(sizes))
-        return x._gather(indices.expand(*shape), d)
-
-    @composed
-    def gather_nd(self, indices):
-        """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
-        places, k = nd_places(self, indices, "gather_nd")
-        rest = self.shape[k:]
-        rows = slices(self.reshape(prod(self.shape[:k]), *rest), places.reshape(-1), dim=0)
-        return rows.reshape(*places.shape, *rest)
-
-    @composed
-    def masked_select(self, mask):
-        """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
-        x, mask = _broadcast(self, mask)
-        return x[mask]
-
-    @composed
-    def masked_scatter(self, mask, source):
-        """The elements where mask is true replaced by those of source in order.
-
-        A source that is too short raises IndexError at the next read, an empty one ValueError.
-        [...], [...], [m] -> [...]
-        """
-        x, mask = _broadcast(self, mask)
-        if source.dtype is not x.dtype:
-            raise TypeError(f"source must be of {x.dtype.short}: cast one of them")
-        if not source.numel():
-            return valid(x, mask, "masked_scatter")
-        # before the first of them there is none yet: held inside, for the gradient's sake
-        place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
-        place = placed(place, source.numel(), "inside", "source")
-        return choose(mask, source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
-
-    @composed
-    def __getitem__(self, key):
+    def __getitem__(self: Any, key: Any) -> Tensor:
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 
         A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
@@ -138,7 +150,7 @@ class Indexing(Family):
 
 
 def _broadcast(x, mask):
-    if not hasattr(mask, "node"):
+    if not is_tensor(mask):
         mask = x.new_tensor(mask, dtype=dt.bool_)
     if mask.dtype is not dt.bool_:
         raise TypeError(f"mask is {mask.dtype.short}: use a tensor of bools")
@@ -147,7 +159,7 @@ def _broadcast(x, mask):
 
 
 @composed
-def one_hot(tensor, num_classes: int = -1):
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at each index, else 0, as int64. [...] -> [..., num_classes]
 
     Without num_classes it takes one read, of the largest index.

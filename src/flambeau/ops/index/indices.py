@@ -1,5 +1,7 @@
 """Indices, given as integers, lists, arrays or tensors, into tensors of places that are inside."""
 
+from __future__ import annotations
+
 import threading
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
 from ...core.faults import Fault, site_of
+from ...core.node import is_tensor
 from ...core.op import Family
 from ...core.shape import normal_dim
 
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 class Chosen(NamedTuple):
     """What a function chose along a dim, and where it was: max, sort, topk and their kind."""
 
-    values: "Tensor"
-    indices: "Tensor"
+    values: Tensor
+    indices: Tensor
 
 
 class _Thread(threading.local):
@@ -48,7 +51,7 @@ class Places(Family):
         dtype=lambda i, **_: dt.int32,
         xp=_inside_reference,
     )
-    def _inside(self, n, mode, site, none=0):
+    def _inside(self: Any, n, mode, site, none=0):
         """Indices as places in 0..n. One that is outside is a fault, noted as of `site`, and becomes the
         nearest place, so that nothing outside a buffer is touched.
 
@@ -72,7 +75,7 @@ def as_index(x, index, dim: int, name: str, wraps: bool = False, n: int | None =
     if not name:
         return index
     n = (x.shape[dim] if x.ndim else 1) if n is None else n
-    if not hasattr(index, "node"):
+    if not is_tensor(index):
         return x.new_tensor(checked(index, n, dim, wraps), dtype=dt.int32)
     if not index.dtype.is_int:
         raise TypeError(f"the index must be of integers, not {index.dtype.short}: cast with .int()")
@@ -128,7 +131,7 @@ def _slices_grad(g, y, x, places, dim):
 
 
 @composite(grad=_slices_grad)
-def _index_select(x, places, *, dim):
+def _index_select(x: Tensor, places: Any, *, dim: Any) -> Tensor:
     """gather of whole slices, with a gradient that adds whole slices. [..., n, ...], [m] -> [..., m, ...]"""
     shape = (*x.shape[:dim], places.shape[0], *x.shape[dim + 1 :])
     return x._gather(places.reshape(*(-1 if e == dim else 1 for e in range(x.ndim))).expand(*shape), dim)
@@ -139,7 +142,7 @@ slices = _index_select
 
 def nd_places(x, indices, name: str):
     """The place of each index tuple among the first k dims taken as one, and k. [..., k] -> [...]"""
-    if not hasattr(indices, "node"):
+    if not is_tensor(indices):
         indices = x.new_tensor(indices, dtype=dt.int32)
     k = indices.shape[-1] if indices.ndim else 0
     if not 0 < k <= x.ndim or not indices.dtype.is_int:

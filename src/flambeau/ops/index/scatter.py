@@ -1,10 +1,14 @@
 """Writing by index: scatters, index_add and its kind, and assignment to brackets."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
+from ...core.node import is_tensor
 from ...core.op import Family
 from ...core.shape import normal_dim
 from ..elementwise import choose
@@ -12,152 +16,188 @@ from .getitem import cut, moved, one_index, parse, uncut
 from .indices import along, as_index, nd_places
 from .scatter_rows import join_rows
 
+if TYPE_CHECKING:
+    from ...tensor import Tensor, TensorLike
+
 FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
 JOINS = {None: "assign", "add": "sum", "multiply": "prod"}
 NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "multiply": "prod"}
 
 
+@composed
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: TensorLike | None = None,
+    *,
+    value: float | None = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
+    last counts. With reduce, "add" or "multiply", it is joined to what is there; ValueError for others.
+
+    [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
+    """
+    if (src is None) == (value is None):
+        raise TypeError("takes src or value, and one of them: give a tensor, or a number")
+    if reduce not in JOINS:
+        raise ValueError(f"reduce={reduce!r} is unknown: use 'add' or 'multiply', or scatter_reduce")
+    return scattered(input, dim, index, value if src is None else src, JOINS[reduce], "scatter")
+
+
+@composed
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+    return scattered(input, dim, index, src, "sum", "scatter_add")
+
+
+@composed
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
+) -> Tensor:
+    """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
+
+    Without include_self, elements that an index names do not count themselves. -> the shape of self
+    """
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
+    return scattered(input, dim, index, src, reduce, "scatter_reduce", include_self)
+
+
+@composed
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Tensor:
+    """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+    source = source if alpha == 1 else source * alpha
+    return _by_slices(input, dim, index, source, "sum", "index_add")
+
+
+@composed
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+    return _by_slices(input, dim, index, source, "assign", "index_copy")
+
+
+@composed
+def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Tensor:
+    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+    d = normal_dim(dim, input.ndim)
+    index = as_index(input, index, d, "index_fill", wraps=True)
+    n = input.shape[d] if input.ndim else 1
+    if not index.numel():
+        return input
+    hit = index.reshape(-1)._last(n) >= 0
+    hit = hit.reshape(*(n if e == d else 1 for e in range(input.ndim)))
+    return choose(hit, value, input).to(input.dtype)
+
+
+@composed
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
+) -> Tensor:
+    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+    return _by_slices(input, dim, index, source, reduce, "index_reduce", include_self)
+
+
+@composed
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+    n = input.numel()
+    index = as_index(input.reshape(-1), index, 0, "put", wraps=True)
+    source = source if source.numel() == index.numel() else source.expand(*index.shape)
+    rows = source.reshape(-1, 1)
+    join = "sum" if accumulate else "assign"
+    return join_rows(input.reshape(n, 1), index.reshape(-1), rows, join).reshape(*input.shape)
+
+
+@composed
+def slice_assign(input: Tensor, key: Any, value: TensorLike) -> Tensor:
+    """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
+    return put_at(input, key, value)
+
+
+@composed
+def index_put(
+    input: Tensor, indices: Sequence[Tensor | None], values: TensorLike, accumulate: bool = False
+) -> Tensor:
+    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+    key = tuple(slice(None) if k is None else k for k in indices)
+    return put_at(input, key, values, "sum" if accumulate else "assign")
+
+
+@composed
+def slice_scatter(
+    input: Tensor,
+    src: TensorLike,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+    d = normal_dim(dim, input.ndim)
+    return put_at(input, (*[slice(None)] * d, slice(start, end, step)), src)
+
+
+@composed
+def select_scatter(input: Tensor, src: TensorLike, dim: int, index: int) -> Tensor:
+    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+    return put_at(input, (*[slice(None)] * normal_dim(dim, input.ndim), index), src)
+
+
+@composed
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+    x = input.movedim((dim1, dim2), (-2, -1))
+    (n, m), k = x.shape[-2:], src.shape[-1]
+    wanted = input.diagonal(offset, dim1, dim2).shape
+    if src.shape != wanted:
+        raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(wanted)}")
+    arange, above = type(input).arange, max(-offset, 0)
+    on = (
+        arange(m, dtype=dt.int32, device=input.device)
+        - arange(n, dtype=dt.int32, device=input.device).unsqueeze(1)
+        == offset
+    )
+    column = src.pad((above, n - k - above)).unsqueeze(-1)
+    return choose(on, column, x).movedim((-2, -1), (dim1, dim2))
+
+
+@composed
+def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
+    """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
+
+    [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
+    """
+    if reduce != "none" and reduce not in NAMES:
+        raise ValueError(f"reduce={reduce!r} is unknown: use 'none', 'add', 'mul', 'max' or 'min'")
+    places, k = nd_places(input, indices, "scatter_nd")
+    rest = input.shape[k:]
+    rows = updates.expand(*places.shape, *rest).reshape(-1, prod(rest))
+    x = input.reshape(prod(input.shape[:k]), prod(rest))
+    join = "assign" if reduce == "none" else NAMES[reduce]
+    return join_rows(x, places.reshape(-1), rows, join).reshape(*input.shape)
+
+
 class Scatter(Family):
-    @composed
-    def scatter(self, dim: int, index, src=None, *, value: float | None = None, reduce: str | None = None):
-        """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
-        last counts. With reduce, "add" or "multiply", it is joined to what is there; ValueError for others.
-
-        [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
-        """
-        if (src is None) == (value is None):
-            raise TypeError("takes src or value, and one of them: give a tensor, or a number")
-        if reduce not in JOINS:
-            raise ValueError(f"reduce={reduce!r} is unknown: use 'add' or 'multiply', or scatter_reduce")
-        return scattered(self, dim, index, value if src is None else src, JOINS[reduce], "scatter")
-
-    @composed
-    def scatter_add(self, dim: int, index, src):
-        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
-        return scattered(self, dim, index, src, "sum", "scatter_add")
-
-    @composed
-    def scatter_reduce(self, dim: int, index, src, reduce: str, include_self: bool = True):
-        """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
-
-        Without include_self, elements that an index names do not count themselves. -> the shape of self
-        """
-        if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-            raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
-        return scattered(self, dim, index, src, reduce, "scatter_reduce", include_self)
-
-    @composed
-    def index_add(self, dim: int, index, source, alpha: float = 1):
-        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
-        source = source if alpha == 1 else source * alpha
-        return _by_slices(self, dim, index, source, "sum", "index_add")
-
-    def _scatter_at(self, dim, places, src):
+    def _scatter_at(self: Any, dim, places, src):
         """scatter_add at places that are known to be inside: the gradient of a gather."""
         return scattered(self, dim, places, src, "sum", "")
 
-    def _add_at(self, dim, places, src):
+    def _add_at(self: Any, dim, places, src):
         """index_add at places that are known to be inside: the gradient of slices."""
         return _by_slices(self, dim, places, src, "sum", "")
 
     @composed
-    def index_copy(self, dim: int, index, source):
-        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
-        return _by_slices(self, dim, index, source, "assign", "index_copy")
-
-    @composed
-    def index_fill(self, dim: int, index, value):
-        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
-        d = normal_dim(dim, self.ndim)
-        index = as_index(self, index, d, "index_fill", wraps=True)
-        n = self.shape[d] if self.ndim else 1
-        if not index.numel():
-            return self
-        hit = index.reshape(-1)._last(n) >= 0
-        hit = hit.reshape(*(n if e == d else 1 for e in range(self.ndim)))
-        return choose(hit, value, self).to(self.dtype)
-
-    @composed
-    def index_reduce(self, dim: int, index, source, reduce: str, include_self: bool = True):
-        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
-        return _by_slices(self, dim, index, source, reduce, "index_reduce", include_self)
-
-    @composed
-    def put(self, index, source, accumulate: bool = False):
-        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
-        n = self.numel()
-        index = as_index(self.reshape(-1), index, 0, "put", wraps=True)
-        source = source if source.numel() == index.numel() else source.expand(*index.shape)
-        rows = source.reshape(-1, 1)
-        join = "sum" if accumulate else "assign"
-        return join_rows(self.reshape(n, 1), index.reshape(-1), rows, join).reshape(*self.shape)
-
-    @composed
-    def slice_assign(self, key, value):
-        """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
-        return put_at(self, key, value)
-
-    @composed
-    def __setitem__(self, key, value):
+    def __setitem__(self: Any, key: Any, value: TensorLike) -> None:
         """Give the tensor the value of slice_assign(key, value): computed with the next run, and the only
         tensor that changes, for none shares its elements."""
         self.replace_(put_at(self, key, value))
 
-    @composed
-    def index_put(self, indices, values, accumulate: bool = False):
-        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
-        key = tuple(slice(None) if k is None else k for k in indices)
-        return put_at(self, key, values, "sum" if accumulate else "assign")
-
-    @composed
-    def slice_scatter(
-        self, src, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-    ):
-        """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
-        d = normal_dim(dim, self.ndim)
-        return put_at(self, (*[slice(None)] * d, slice(start, end, step)), src)
-
-    @composed
-    def select_scatter(self, src, dim: int, index: int):
-        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
-        return put_at(self, (*[slice(None)] * normal_dim(dim, self.ndim), index), src)
-
-    @composed
-    def diagonal_scatter(self, src, offset: int = 0, dim1: int = 0, dim2: int = 1):
-        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
-        x = self.movedim((dim1, dim2), (-2, -1))
-        (n, m), k = x.shape[-2:], src.shape[-1]
-        wanted = self.diagonal(offset, dim1, dim2).shape
-        if src.shape != wanted:
-            raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(wanted)}")
-        arange, above = type(self).arange, max(-offset, 0)
-        on = (
-            arange(m, dtype=dt.int32, device=self.device)
-            - arange(n, dtype=dt.int32, device=self.device).unsqueeze(1)
-            == offset
-        )
-        column = src.pad((above, n - k - above)).unsqueeze(-1)
-        return choose(on, column, x).movedim((-2, -1), (dim1, dim2))
-
-    @composed
-    def scatter_nd(self, indices, updates, reduce: str = "none"):
-        """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
-
-        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
-        """
-        if reduce != "none" and reduce not in NAMES:
-            raise ValueError(f"reduce={reduce!r} is unknown: use 'none', 'add', 'mul', 'max' or 'min'")
-        places, k = nd_places(self, indices, "scatter_nd")
-        rest = self.shape[k:]
-        rows = updates.expand(*places.shape, *rest).reshape(-1, prod(rest))
-        x = self.reshape(prod(self.shape[:k]), prod(rest))
-        join = "assign" if reduce == "none" else NAMES[reduce]
-        return join_rows(x, places.reshape(-1), rows, join).reshape(*self.shape)
-
 
 def _source(x, src, shape):
     """A number as a tensor of that shape; a tensor cut to it; both in the dtype that holds x and it."""
-    if not hasattr(src, "node"):
+    if not is_tensor(src):
         src = type(x).full(shape, src, x.dtype, x.device)
     if src.ndim != len(shape) or any(a < b for a, b in zip(src.shape, shape, strict=True)):
         raise ValueError(f"src has shape {list(src.shape)}: it must cover index's {list(shape)}")
@@ -171,7 +211,7 @@ def scattered(x, dim, index, src, reduce, name, include_self=True):
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0:
         x, index = x.reshape(1), index.reshape(-1)
-        src = src.reshape(-1) if hasattr(src, "node") else src
+        src = src.reshape(-1) if is_tensor(src) else src
         return scattered(x, 0, index, src, reduce, name, include_self).reshape()
     place = as_index(x, index, d, name)
     if place.ndim == 0 and x.ndim == 1:  # one place, of one number
@@ -199,7 +239,7 @@ def scattered(x, dim, index, src, reduce, name, include_self=True):
 
 
 @composite(grad=lambda g, y, x, place, src, dim: [g, None, g._gather(place, dim)])
-def _scatter_few(x, place, src, *, dim):
+def _scatter_few(x: Tensor, place: Any, src: Any, *, dim: Any) -> Tensor:
     """scatter_add of few sources along a dim: every element compares its place with theirs."""
     n, m = x.shape[dim], place.shape[dim]
     if m == 1:
@@ -232,7 +272,7 @@ def _by_slices(x, dim, index, source, reduce, name, include_self=True):
 
 def put_at(x, key, value, join: str = "assign"):
     """x with `value` put (or added) where x[key] is. -> the shape of x"""
-    value = value if hasattr(value, "node") else x.new_tensor(value, dtype=x.dtype)
+    value = value if is_tensor(value) else x.new_tensor(value, dtype=x.dtype)
     value = value.to(x.dtype)
     quick = _by_mask(x, key, value) if join == "assign" else None
     if quick is not None:
@@ -255,7 +295,7 @@ def put_at(x, key, value, join: str = "assign"):
 def _by_mask(x, key: Any, value):
     """A mask on a device and a value that is the same for all of it: where, which reads nothing."""
     mask: Any = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if not hasattr(mask, "node") or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
+    if not is_tensor(mask) or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
         return None
     rest = x.shape[mask.ndim :]
     fits = all(a in (1, b) for a, b in zip(value.shape[::-1], rest[::-1], strict=False))

@@ -5,7 +5,10 @@ by an atomic maximum, which comes out the same in any order. Sums, products and 
 the sources, without atomics: destinations are sorted, then each element of the result joins those of its own.
 """
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
@@ -13,6 +16,9 @@ from ...core.modes import is_grad_enabled
 from ...core.op import UNORDERED, Family, Launch
 from ..elementwise import choose
 from .indices import slices
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
 GROUP = 64
@@ -104,7 +110,7 @@ class ScatterRows(Family):
         xp=_last_xp,
         launch=_last_launches,
     )
-    def _last(self, n):
+    def _last(self: Any, n):
         """Which element is the last to name each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
         return (self,), {"n": n}
 
@@ -116,7 +122,7 @@ class ScatterRows(Family):
         xp=_scatter_xp,
         launch=_scatter_launch,
     )
-    def _scatter_sorted(self, keys, order, src, join):
+    def _scatter_sorted(self: Any, keys, order, src, join):
         """Rows of src joined to rows of self; keys are the destinations sorted, by `order`.
 
         [v, d], [j], [j], [j, d] -> [v, d]
@@ -211,7 +217,7 @@ PUT_GRADS = {
 
 
 @composite(grad=_put_grad)
-def _put_rows(x, place, src, *, join):
+def _put_rows(x: Tensor, place: Any, src: Any, *, join: Any) -> Tensor:
     """Rows of src joined to (or put as) the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
     j = src.shape[0]
     if j == 1:

@@ -3,16 +3,21 @@
 Their size takes one read, unless it is given.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ...core import dtype as dt
 from ...core.declare import composed
-from ...core.op import Family
 from ...core.shape import normal_dim
 from ...errors import FlambeauError
 from ..join import cat, stack
 from .indices import as_places, slices
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def known(*numbers) -> list[Any]:
@@ -42,59 +47,142 @@ def places_of(flags, size: int | None = None):
     return sums._search(type(flags).arange(1, count + 1, dtype=dt.int32, device=flags.device), False), total
 
 
-class Select(Family):
-    @composed
-    def nonzero(self, as_tuple: bool = False, *, size: int | None = None, fill_value: int = 0):
-        """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+@overload
+def nonzero(
+    input: Tensor, as_tuple: Literal[False] = False, *, size: int | None = None, fill_value: int = 0
+) -> Tensor: ...
+@overload
+def nonzero(
+    input: Tensor, as_tuple: Literal[True], *, size: int | None = None, fill_value: int = 0
+) -> tuple[Tensor, ...]: ...
+@composed
+def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, fill_value: int = 0) -> Any:
+    """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
-        k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
-        what is missing has fill_value.
-        """
-        x = self.reshape(1) if as_tuple and not self.ndim else self
-        places, total = places_of((x != 0).reshape(-1), size)
-        within = type(x).arange(places.shape[0], dtype=dt.int32, device=x.device) < total
-        at = []
-        for d, n in enumerate(x.shape):
-            c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)
-            at.append(c if size is None else within.where(c, fill_value))
-        if as_tuple:
-            return tuple(as_places(a) for a in at)
-        return as_places(stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0))
+    k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
+    what is missing has fill_value.
+    """
+    x = input.reshape(1) if as_tuple and not input.ndim else input
+    places, total = places_of((x != 0).reshape(-1), size)
+    within = type(x).arange(places.shape[0], dtype=dt.int32, device=x.device) < total
+    at = []
+    for d, n in enumerate(x.shape):
+        c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)
+        at.append(c if size is None else within.where(c, fill_value))
+    if as_tuple:
+        return tuple(as_places(a) for a in at)
+    return as_places(stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0))
 
-    @composed
-    def nonzero_static(self, *, size: int, fill_value: int = -1):
-        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
-        return self.nonzero(size=size, fill_value=fill_value)
 
-    @composed
-    def argwhere(self):
-        """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
-        return self.nonzero()
+@composed
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+    return input.nonzero(size=size, fill_value=fill_value)
 
-    @composed
-    def count_nonzero(self, dim=None):
-        """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
-        return (self != 0).sum(dim)
 
-    @composed
-    def unique(
-        self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None
-    ):
-        """The different elements (or slices of a dim) in order; their number takes one read.
+@composed
+def argwhere(input: Tensor) -> Tensor:
+    """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+    return input.nonzero()
 
-        With return_inverse also where each element went, with return_counts how often each occurs, int64.
-        [...] -> [k], or [..., k, ...] with dim
-        """
-        lines, restore = _lines(self, dim)
-        order = _order(lines.detach()).realize()  # or what comes after the read would sort again
-        ordered = slices(lines, order, dim=0).realize()
-        return _runs(ordered, order, restore, return_inverse, return_counts)
 
-    @composed
-    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim=None):
-        """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
-        lines, restore = _lines(self, dim)
-        return _runs(lines, None, restore, return_inverse, return_counts)
+@composed
+def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
+    return (input != 0).sum(dim)
+
+
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@composed
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | Sequence[int] | None = None,
+) -> Any:
+    """The different elements (or slices of a dim) in order; their number takes one read.
+
+    With return_inverse also where each element went, with return_counts how often each occurs, int64.
+    [...] -> [k], or [..., k, ...] with dim
+    """
+    lines, restore = _lines(input, dim)
+    order = _order(lines.detach()).realize()  # or what comes after the read would sort again
+    ordered = slices(lines, order, dim=0).realize()
+    return _runs(ordered, order, restore, return_inverse, return_counts)
+
+
+@overload
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@composed
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | Sequence[int] | None = None,
+) -> Any:
+    """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+    lines, restore = _lines(input, dim)
+    return _runs(lines, None, restore, return_inverse, return_counts)
 
 
 def _lines(x, dim):

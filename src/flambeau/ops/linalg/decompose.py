@@ -1,5 +1,7 @@
 """Cholesky, QR, eigenvalues and singular values by torch.linalg's names, and the methods of tensors."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.declare import composed
@@ -14,35 +16,35 @@ if TYPE_CHECKING:
 
 
 class QR(NamedTuple):
-    Q: "Tensor"
-    R: "Tensor"
+    Q: Tensor
+    R: Tensor
 
 
 class CholeskyEx(NamedTuple):
-    L: "Tensor"
-    info: "Tensor"
+    L: Tensor
+    info: Tensor
 
 
 class Eigh(NamedTuple):
-    eigenvalues: "Tensor"
-    eigenvectors: "Tensor"
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class SVD(NamedTuple):
-    U: "Tensor"
-    S: "Tensor"
-    Vh: "Tensor"
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 
 class SVDTopLevel(NamedTuple):
-    U: "Tensor"
-    S: "Tensor"
-    V: "Tensor"
+    U: Tensor
+    S: Tensor
+    V: Tensor
 
 
 class Geqrf(NamedTuple):
-    a: "Tensor"
-    tau: "Tensor"
+    a: Tensor
+    tau: Tensor
 
 
 def _not_larger(x):
@@ -58,7 +60,7 @@ def _not_larger(x):
 
 
 @composed
-def linalg_cholesky(A, upper: bool = False):
+def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
     """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
     [..., n, n] -> [..., n, n]"""
     a = matrices(A, square=True, complex_too=True)
@@ -67,7 +69,7 @@ def linalg_cholesky(A, upper: bool = False):
 
 
 @composed
-def linalg_cholesky_ex(A, upper: bool = False, check_errors: bool = False):
+def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
     [..., n, n] -> [..., n, n], int32 [...]"""
     unchecked(check_errors)
@@ -76,13 +78,13 @@ def linalg_cholesky_ex(A, upper: bool = False, check_errors: bool = False):
 
 
 @composed
-def cholesky(input, upper: bool = False):
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
     return linalg_cholesky(input, upper=upper)
 
 
 @composed
-def cholesky_solve(B, L, upper: bool = False):
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
@@ -92,7 +94,7 @@ def cholesky_solve(B, L, upper: bool = False):
 
 
 @composed
-def cholesky_inverse(L, upper: bool = False):
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
     return cholesky_solve(lf.identity(L, L.shape[-1]).expand(*L.shape), L, upper=upper)
 
@@ -101,7 +103,7 @@ def cholesky_inverse(L, upper: bool = False):
 
 
 @composed
-def linalg_qr(A, mode: str = "reduced"):
+def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
 
     mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
@@ -118,7 +120,7 @@ def linalg_qr(A, mode: str = "reduced"):
 
 
 @composed
-def geqrf(input):
+def geqrf(input: Tensor) -> Geqrf:
     """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
     a = matrices(input).detach()
     m, n = a.shape[-2:]
@@ -127,7 +129,7 @@ def geqrf(input):
 
 
 @composed
-def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q @ other (other @ Q if not left; Q^T if transpose) of the square Q that geqrf's factors are, which is
     not made. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
 
@@ -146,7 +148,7 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
 
 
 @composed
-def linalg_householder_product(A, tau):
+def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]"""
     a, k = matrices(A), tau.shape[-1]
     if not a.shape[-2] >= a.shape[-1] >= k:
@@ -166,7 +168,7 @@ def _lower(a, UPLO):
 
 
 @composed
-def linalg_eigh(A, UPLO: str = "L"):
+def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues, ascending, and eigenvectors as columns, of symmetric matrices. -> [..., n], [..., n, n]
 
     One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
@@ -179,13 +181,13 @@ def linalg_eigh(A, UPLO: str = "L"):
 
 
 @composed
-def linalg_eigvalsh(A, UPLO: str = "L"):
+def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]"""
     return linalg_eigh(A, UPLO).eigenvalues
 
 
 @composed
-def linalg_svd(A, full_matrices: bool = True, driver: str | None = None):
+def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> SVD:
     """U, S, V^H with A = U diag(S) V^H, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
     full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
@@ -212,13 +214,13 @@ def _complex_svd(a, full_matrices):
 
 
 @composed
-def linalg_svdvals(A, driver: str | None = None):
+def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending. [..., m, n] -> [..., min(m, n)]"""
     return linalg_svd(A, full_matrices=False).S
 
 
 @composed
-def svd(input, some: bool = True, compute_uv: bool = True):
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDTopLevel:
     """U, S, V (not transposed) with A = U diag(S) V^H; without compute_uv zeros for U and V.
 
     [..., m, n] -> [..., m, k], [..., k], [..., n, k]

@@ -4,6 +4,8 @@ The iteration (LAPACK's geev) takes one step after another on one matrix, which 
 matrix is moved to the NumPy device, and the results back.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.declare import composed, kernel
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class Eig(NamedTuple):
-    eigenvalues: "Tensor"
-    eigenvectors: "Tensor"
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 def _inverse(xp, v):
@@ -70,7 +72,7 @@ class Eigen:
 
 
 @composed
-def linalg_eig(A):
+def linalg_eig(A: Tensor) -> Eig:
     """Eigenvalues and eigenvectors, as columns of length 1, of any matrices: complex, in no order.
 
     Computed on the host: on a GPU the matrix is read, which a recorded call can't. ValueError where it is not
@@ -84,6 +86,6 @@ def linalg_eig(A):
 
 
 @composed
-def linalg_eigvals(A):
+def linalg_eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]"""
     return linalg_eig(A).eigenvalues

@@ -1,11 +1,18 @@
 """Factorisations of batches of matrices with their gradients: blocks by kernels, the rest by matmul."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ...core import dtype as dt
 from ...core.declare import composite
 from ...core.shape import broadcast
 from ..index.indices import picked
 from ..join import cat
 from .kernels import Factor, columns_of, lu_turns, qr_turns
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 BLOCK = 64  # columns that one kernel factorises; more are split in halves, with products between
 PANEL = 32  # columns of a QR kernel: each is a thread's
@@ -88,7 +95,7 @@ def _triangular_grad(g, y, a, b, upper, unit):
 
 
 @composite(grad=_triangular_grad)
-def _triangular(a, b, *, upper, unit):
+def _triangular(a: Tensor, b: Any, *, upper: Any, unit: Any) -> Tensor:
     """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]"""
     return zeros(b, *b.shape) if 0 in b.shape else substitute(a, b, upper, unit)
 
@@ -147,7 +154,7 @@ def _over_upper(x, up, solve):
 
 
 @composite(grad=_lu_grad)
-def _lu(a):
+def _lu(a: Tensor) -> Tensor:
     """L and U in one, the order of the rows, the pivots from 1. [..., m, n] -> [..., m, n + 2]"""
     m, n = a.shape[-2:]
     if 0 in a.shape:
@@ -199,7 +206,7 @@ def _cholesky_grad(g, y, a):
 
 
 @composite(grad=_cholesky_grad)
-def _cholesky(a):
+def _cholesky(a: Tensor) -> Tensor:
     """The lower factor of symmetric positive definite matrices. [..., n, n] -> [..., n, n]"""
     return zeros(a, *a.shape) if 0 in a.shape else _root(a)
 
@@ -260,7 +267,7 @@ def _qr_grad(g, y, a, complete):
 
 
 @composite(grad=_qr_grad)
-def _qr(a, *, complete):
+def _qr(a: Tensor, *, complete: Any) -> Tensor:
     """Q over R transposed. [..., m, n] -> [..., m + n, min(m, n)] (or [..., m + n, m], complete)"""
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -292,7 +299,7 @@ def _eigh_grad(g, y, a):
 
 
 @composite(grad=_eigh_grad)
-def _eigh(a):
+def _eigh(a: Tensor) -> Tensor:
     """Eigenvalues over eigenvectors, of the lower triangle. [..., n, n] -> [..., n + 1, n]"""
     return zeros(a, *a.shape[:-2], a.shape[-1] + 1, a.shape[-1]) if 0 in a.shape else Factor._eigh_jacobi(a)
 
@@ -319,7 +326,7 @@ def _svd_grad(g, y, a):
 
 
 @composite(grad=_svd_grad)
-def _svd(a):
+def _svd(a: Tensor) -> Tensor:
     """Singular values over U over V, of no fewer rows than columns. [..., m, n] -> [..., 1 + m + n, n]"""
     m, n = a.shape[-2:]
     if 0 in a.shape:

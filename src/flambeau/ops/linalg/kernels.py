@@ -1,6 +1,7 @@
 """Factorisations as whole kernels, a workgroup a matrix: blocks that compositions are built of."""
 
 from math import prod
+from typing import Any
 
 from ...core import dtype as dt
 from ...core.declare import kernel
@@ -156,32 +157,32 @@ class Factor:
     """The kernels. They are no methods of tensors: ops/linalg/factor.py makes factorisations of them."""
 
     @_whole(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
-    def _lu_block(self):
+    def _lu_block(self: Any):
         """L below the diagonal, U above; the order of rows; the pivots. [..., m, n] -> [..., m, n + 2]"""
         return (self,), {}
 
     @_whole(lambda s: s, _cholesky_launch, reference.cholesky)
-    def _cholesky_block(self):
+    def _cholesky_block(self: Any):
         """The lower factor from the lower triangle; NaN where there is none. [..., n, n] -> [..., n, n]"""
         return (self,), {}
 
     @_whole(lambda a, b, **_: b, _triangular_launch, reference.triangular)
-    def _triangular_block(self, b, upper, unit):
+    def _triangular_block(self: Any, b, upper, unit):
         """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]"""
         return (self, b), {"upper": upper, "unit": unit}
 
     @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _qr_launch, reference.qr)
-    def _qr_block(self):
+    def _qr_block(self: Any):
         """R, the Householder vectors below it, and their factors. [..., m, n] -> [..., m + 1, n]"""
         return (self,), {}
 
     @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _eigh_launch, reference.eigh)
-    def _eigh_jacobi(self):
+    def _eigh_jacobi(self: Any):
         """Eigenvalues, and vectors as columns, from the lower triangle. [..., n, n] -> [..., n + 1, n]"""
         return (self,), {}
 
     @_whole(lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]), _svd_launch, reference.svd)
-    def _svd_jacobi(self):
+    def _svd_jacobi(self: Any):
         """Singular values, self @ V, V. [..., n, n] -> [..., 2 n + 1, n]"""
         return (self,), {}
 
@@ -192,6 +193,6 @@ class Factor:
         launch=_row_order_launch,
         xp=reference.row_order,
     )
-    def _row_order(self, rows):
+    def _row_order(self: Any, rows):
         """The order of rows that LAPACK's pivots make. [..., k] -> [..., rows]"""
         return (self,), {"rows": rows}

@@ -4,6 +4,8 @@ One column after another of one matrix, which is no work for a GPU: it is read, 
 Packed and counted as LAPACK's sytrf and hetrf do, of the lower triangle.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
@@ -19,14 +21,14 @@ ALPHA = (1 + 17**0.5) / 8  # which bounds how elements grow
 
 
 class LDLFactor(NamedTuple):
-    LD: "Tensor"
-    pivots: "Tensor"
+    LD: Tensor
+    pivots: Tensor
 
 
 class LDLFactorEx(NamedTuple):
-    LD: "Tensor"
-    pivots: "Tensor"
-    info: "Tensor"
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
 
 
 def _pivot(size: Any, s: Any, k: int) -> tuple[int, int]:
@@ -130,7 +132,7 @@ class Symmetric:
 
 
 @composed
-def linalg_ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False):
+def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorEx:
     """L and D in one matrix, pivots as LAPACK's sytrf, and info: the place of the first zero of D, or 0.
 
     [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: of complex matrices that are their own adjoint,
@@ -148,7 +150,7 @@ def linalg_ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = Fal
 
 
 @composed
-def linalg_ldl_factor(A, *, hermitian: bool = False):
+def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> LDLFactor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
 
     hermitian: as there.
@@ -157,7 +159,7 @@ def linalg_ldl_factor(A, *, hermitian: bool = False):
 
 
 @composed
-def linalg_ldl_solve(LD, pivots, B, *, hermitian: bool = False):
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X with A X = B, of what ldl_factor gives. [..., n, n], [..., n], [..., n, k] -> [..., n, k]
 
     LD, pivots: these. hermitian: as there. ValueError where B has not n rows. Computed on the host, without

@@ -1,5 +1,7 @@
 """A few of the largest or smallest eigenvalues of symmetric matrices, by products (Knyazev, 2001)."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.declare import composed
@@ -14,13 +16,12 @@ from .lu import matrices
 if TYPE_CHECKING:
     from ...tensor import Tensor
 
-FUNCTIONS = ("lobpcg",)
 MOST = 1000  # iterations, where nobody said
 
 
 class Lobpcg(NamedTuple):
-    eigenvalues: "Tensor"
-    eigenvectors: "Tensor"
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EigenSearch(NamedTuple):
@@ -37,7 +38,14 @@ LOBPCG: dict[str, Any] = {"iK": None, "niter": None, "tol": None, "largest": Tru
 
 
 @composed
-def lobpcg(A, k=None, B=None, X=None, n=None, **how: Any):
+def lobpcg(
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    **how: Any,
+) -> Lobpcg:
     """The k largest (or smallest) eigenvalues of symmetric A, in this order, and their vectors as columns.
 
     [..., m, m] -> [..., k], [..., m, k]. B: a positive definite matrix, for A x = e B x. X: n columns to

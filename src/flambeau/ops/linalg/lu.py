@@ -1,6 +1,8 @@
 """LU and what is made of it, by torch.linalg's names: systems of equations, inverses, determinants."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -13,40 +15,39 @@ from .kernels import Factor
 if TYPE_CHECKING:
     from ...tensor import Tensor
 
-FUNCTIONS = ("lu_unpack",)
 COMPLEX = "solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or lstsq, which the host computes of them"
 
 
 class LU(NamedTuple):
-    P: "Tensor"
-    L: "Tensor"
-    U: "Tensor"
+    P: Tensor
+    L: Tensor
+    U: Tensor
 
 
 class LUFactor(NamedTuple):
-    LU: "Tensor"
-    pivots: "Tensor"
+    LU: Tensor
+    pivots: Tensor
 
 
 class LUFactorEx(NamedTuple):
-    LU: "Tensor"
-    pivots: "Tensor"
-    info: "Tensor"
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
 
 
 class InverseEx(NamedTuple):
-    inverse: "Tensor"
-    info: "Tensor"
+    inverse: Tensor
+    info: Tensor
 
 
 class SolveEx(NamedTuple):
-    result: "Tensor"
-    info: "Tensor"
+    result: Tensor
+    info: Tensor
 
 
 class SignLogDet(NamedTuple):
-    sign: "Tensor"
-    logabsdet: "Tensor"
+    sign: Tensor
+    logabsdet: Tensor
 
 
 def matrices(x, square: bool = False, complex_too: bool = False):
@@ -89,7 +90,7 @@ def lu_info(packed):
 
 
 @composed
-def linalg_lu_factor_ex(A, pivot: bool = True, check_errors: bool = False):
+def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> LUFactorEx:
     """LU in one matrix, pivots (int32, from 1), and info: the place of the first zero of U's diagonal, or 0.
 
     [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused.
@@ -101,7 +102,7 @@ def linalg_lu_factor_ex(A, pivot: bool = True, check_errors: bool = False):
 
 
 @composed
-def linalg_lu_factor(A, pivot: bool = True):
+def linalg_lu_factor(A: Tensor, pivot: bool = True) -> LUFactor:
     """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]"""
     _only_pivoted(pivot)
     packed = _packed(A)
@@ -109,7 +110,7 @@ def linalg_lu_factor(A, pivot: bool = True):
 
 
 @composed
-def linalg_lu(A, pivot: bool = True):
+def linalg_lu(A: Tensor, pivot: bool = True) -> LU:
     """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]"""
     _only_pivoted(pivot)
     packed = _packed(A)
@@ -133,7 +134,7 @@ def _permutation(order):
 
 
 @composed
-def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> LU:
     """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]"""
     m, n = LU_data.shape[-2:]
     empty = lf.zeros(LU_data, 0)
@@ -148,7 +149,9 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
 
 
 @composed
-def linalg_lu_solve(LU, pivots, B, left: bool = True, adjoint: bool = False):
+def linalg_lu_solve(
+    LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False
+) -> Tensor:
     """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]"""
     if not left:
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
@@ -164,7 +167,7 @@ def linalg_lu_solve(LU, pivots, B, left: bool = True, adjoint: bool = False):
 
 
 @composed
-def lu_solve(b, LU_data, LU_pivots):
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
@@ -188,7 +191,7 @@ def _solve_grad(g, y, a, b, packed, adjoint):
 
 
 @composite(grad=_solve_grad)
-def _solve(a, b, packed, *, adjoint):
+def _solve(a: Tensor, b: Any, packed: Any, *, adjoint: Any) -> Tensor:
     """X with a @ X = b (or a transposed), packed being a's LU. -> [..., n, k]"""
     return lf.zeros(b, *b.shape) if 0 in b.shape else _solve_packed(packed, b, adjoint)
 
@@ -203,7 +206,7 @@ def fits(a, b, rows: int):
 
 
 @composed
-def linalg_solve_ex(A, B, left: bool = True, check_errors: bool = False):
+def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> SolveEx:
     """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
     [..., n, n], [..., n, k] -> [..., n, k], int32 [...]"""
     unchecked(check_errors)
@@ -237,7 +240,7 @@ def _complex_solve(A, B, left):
 
 
 @composed
-def linalg_solve(A, B, left: bool = True):
+def linalg_solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
 
     [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them; complex ones on the host.
@@ -248,7 +251,9 @@ def linalg_solve(A, B, left: bool = True):
 
 
 @composed
-def linalg_solve_triangular(A, B, upper: bool, left: bool = True, unitriangular: bool = False):
+def linalg_solve_triangular(
+    A: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]"""
     a, b = matrices(A, True, complex_too=True), matrices(B, complex_too=True)
     a, b = host.same(a, b) if is_complex(a, b) else (a, b)
@@ -266,7 +271,7 @@ def _inverse_grad(g, y, a):
 
 
 @composite(grad=_inverse_grad)
-def _inverse(a):
+def _inverse(a: Tensor) -> Tensor:
     """The inverse by LU. [..., n, n] -> [..., n, n]"""
     if 0 in a.shape:
         return lf.zeros(a, *a.shape)
@@ -274,14 +279,14 @@ def _inverse(a):
 
 
 @composed
-def linalg_inv(A):
+def linalg_inv(A: Tensor) -> Tensor:
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
     a = matrices(A, square=True, complex_too=True)
     return host.inverse(a) if is_complex(a) else _inverse(a)
 
 
 @composed
-def linalg_inv_ex(A, check_errors: bool = False):
+def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
     """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
     [..., n, n] -> [..., n, n], int32 [...]"""
     unchecked(check_errors)
@@ -311,13 +316,13 @@ def _det_grad(g, y, a, packed):
 
 
 @composite(grad=_det_grad)
-def _det(a, packed):
+def _det(a: Tensor, packed: Any) -> Tensor:
     """The determinant from LU. [..., n, n], _lu(a) -> [...]"""
     return lf.diagonal(packed[..., :-2]).prod(-1) * _sign(packed)
 
 
 @composed
-def linalg_det(A):
+def linalg_det(A: Tensor) -> Tensor:
     """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]"""
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
@@ -327,7 +332,7 @@ def linalg_det(A):
 
 
 @composed
-def linalg_slogdet(A):
+def linalg_slogdet(A: Tensor) -> SignLogDet:
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
@@ -338,7 +343,7 @@ def linalg_slogdet(A):
 
 
 @composed
-def logdet(input):
+def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant, NaN where that is negative; complex of complex ones.
     [..., n, n] -> [...]"""
     sign, size = linalg_slogdet(input)

@@ -1,9 +1,13 @@
 """Linear algebra made of factorisations: norms, condition, ranks, pseudo-inverses, least squares."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
+from ...core.node import is_tensor
 from ...core.shape import normal_dim
 from ..elementwise import as_float
 from ..reduce import in_float32, reduced_dims
@@ -12,16 +16,19 @@ from . import lu
 from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
 
 if TYPE_CHECKING:
+    from ...core.dtype import DTypeLike
+
+if TYPE_CHECKING:
     from ...tensor import Tensor
 
 EPS = 2.0**-23
 
 
 class LeastSquares(NamedTuple):
-    solution: "Tensor"
-    residuals: "Tensor"
-    rank: "Tensor"
-    singular_values: "Tensor"
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 # --- norms ---
@@ -39,7 +46,7 @@ def _power_grad(g, y, x, ord, dims):
 
 
 @composite(grad=_power_grad)
-def _power_norm(x, *, ord, dims):
+def _power_norm(x: Tensor, *, ord: Any, dims: Any) -> Tensor:
     """sum(|x|^ord)^(1 / ord) over dims, which stay with size 1; the count of what is not 0 for ord 0."""
     if ord == 0:
         return (x != 0).float()._sum(dims)
@@ -53,7 +60,13 @@ def _kept(y, dims, keepdim):
 
 
 @composed
-def linalg_vector_norm(x, ord=2, dim=None, keepdim: bool = False, dtype=None):
+def linalg_vector_norm(
+    x: Tensor,
+    ord: float = 2,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The norm of vectors along dims: any ord, infinities too. [..., n, ...] -> [...]
 
     Of complex numbers their sizes. At 0 the gradient is 0; that of infinite ords is shared among equals.
@@ -84,7 +97,13 @@ def matrix_dims(x, dim):
 
 
 @composed
-def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=None):
+def linalg_matrix_norm(
+    A: Tensor,
+    ord: float | str = "fro",
+    dim: int | Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]"""
     x, result = in_float32(A, dtype)
     rows, columns = matrix_dims(x, dim)
@@ -105,7 +124,13 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=
 
 
 @composed
-def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, dtype=None):
+def linalg_norm(
+    A: Tensor,
+    ord: float | str | None = None,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements.
     [..., m, n] -> [...]"""
     dims = (dim,) if isinstance(dim, int) else dim
@@ -120,7 +145,7 @@ def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, dtype=None):
 
 
 @composed
-def linalg_cond(A, p=None):
+def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]"""
     if p in (None, 2, -2):
         values = linalg_svdvals(A)
@@ -135,7 +160,7 @@ def linalg_cond(A, p=None):
 
 def _column(x: Any) -> Any:
     """A number a matrix, to compare with a row of values."""
-    return x.unsqueeze(-1) if hasattr(x, "node") and x.ndim else x
+    return x.unsqueeze(-1) if is_tensor(x) and x.ndim else x
 
 
 def _threshold(largest, shape, atol, rtol):
@@ -151,7 +176,14 @@ def _sizes(a, hermitian):
 
 
 @composed
-def linalg_matrix_rank(A, tol=None, hermitian: bool = False, *, atol=None, rtol=None):
+def linalg_matrix_rank(
+    A: Tensor,
+    tol: float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Tensor:
     """How many singular values are above a threshold (int64). [..., m, n] -> [...]"""
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
@@ -174,7 +206,7 @@ def _pseudo_grad(g, y, a, bound):
 
 
 @composite(grad=_pseudo_grad, holomorphic=False)
-def _pseudo(a, bound):
+def _pseudo(a: Tensor, bound: Any) -> Tensor:
     """The pseudo-inverse, singular values up to bound taken for 0. [..., m, n], [..., 1] -> [..., n, m]"""
     u, s, vh = linalg_svd(a, full_matrices=False)
     kept = s > bound
@@ -182,7 +214,14 @@ def _pseudo(a, bound):
 
 
 @composed
-def linalg_pinv(A, rcond: float | None = None, hermitian: bool = False, *, atol=None, rtol=None):
+def linalg_pinv(
+    A: Tensor,
+    rcond: float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Tensor:
     """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]"""
     rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)
@@ -194,7 +233,7 @@ def linalg_pinv(A, rcond: float | None = None, hermitian: bool = False, *, atol=
 
 
 @composed
-def pinverse(input, rcond: float = 1e-15):
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
     return linalg_pinv(input, rtol=rcond)
 
@@ -209,7 +248,9 @@ def _by_qr(a, b):
 
 
 @composed
-def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
+def linalg_lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> LeastSquares:
     """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
 
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular

@@ -1,24 +1,31 @@
 """Products of matrices and vectors, powers and the exponential, and the methods of tensors."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
-from ...core.op import Family
 from ...core.shape import normal_dim
 from ..elementwise import covered
 from ..reduce import in_float32
 from . import factor as lf
 from . import lu
-from .decompose import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, ormqr, svd
-from .norms import linalg_matrix_norm, linalg_vector_norm, matrix_dims, pinverse
+from .decompose import linalg_qr
+from .norms import linalg_matrix_norm, linalg_vector_norm, matrix_dims
+
+if TYPE_CHECKING:
+    from ...core.dtype import DTypeLike
+    from ...ops.linalg.decompose import QR
+    from ...tensor import Tensor
 
 HALVINGS = 16
 
 
 @composed
-def linalg_matrix_power(A, n: int):
+def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
     a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
@@ -40,7 +47,7 @@ def _exponential_grad(g, y, a):
 
 
 @composite(grad=_exponential_grad, holomorphic=False)
-def _exponential(a):
+def _exponential(a: Tensor) -> Tensor:
     """exp of matrices: halved until small, Taylor's terms to the eighth, squared again as often."""
     size = a.abs().sum(-2, keepdim=True).amax(-1, keepdim=True)
     times = (size * 4.0).log2().ceil().clamp(0.0, float(HALVINGS))
@@ -55,32 +62,32 @@ def _exponential(a):
 
 
 @composed
-def linalg_matrix_exp(A):
+def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]"""
     a = lu.matrices(A, square=True, complex_too=True)
     return a if 0 in a.shape else _exponential(a)
 
 
 @composed
-def matrix_power(input, n: int):
+def matrix_power(input: Tensor, n: int) -> Tensor:
     """linalg.matrix_power by its older name. [..., k, k] -> [..., k, k]"""
     return linalg_matrix_power(input, n)
 
 
 @composed
-def matrix_exp(input):
+def matrix_exp(input: Tensor) -> Tensor:
     """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
     return linalg_matrix_exp(input)
 
 
 @composed
-def linalg_matmul(input, other):
+def linalg_matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of matrices, as Tensor.matmul. [..., n, k], [..., k, m] -> [..., n, m]"""
     return input.matmul(other)
 
 
 @composed
-def linalg_vander(x, *, N: int | None = None):
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Rising powers of x in columns. [..., n] -> [..., n, N]"""
     x = x if x.ndim else x.reshape(1)
     columns = x.shape[-1] if N is None else N
@@ -88,19 +95,19 @@ def linalg_vander(x, *, N: int | None = None):
 
 
 @composed
-def linalg_vecdot(x, y, *, dim: int = -1):
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sums of products along a dim, x conjugated where it is complex. [..., n], [..., n] -> [...]"""
     return (x.conj() * y).sum(dim)
 
 
 @composed
-def linalg_cross(input, other, *, dim: int = -1):
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
     return input.cross(other, dim)
 
 
 @composed
-def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]"""
     a, b = matrix_dims(A, (dim1, dim2))
     x = A.permute(*(d for d in range(A.ndim) if d not in (a, b)), a, b)
@@ -112,7 +119,7 @@ def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
 
 
 @composed
-def linalg_tensorsolve(A, B, dims=None):
+def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X"""
     if dims is not None:
         moved = [normal_dim(d, A.ndim) for d in dims]
@@ -126,7 +133,7 @@ def linalg_tensorsolve(A, B, dims=None):
 
 
 @composed
-def linalg_tensorinv(A, ind: int = 2):
+def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]"""
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind < 1 or prod(rows) != prod(columns):
@@ -135,51 +142,50 @@ def linalg_tensorinv(A, ind: int = 2):
 
 
 @composed
-def qr(input, some: bool = True):
+def qr(input: Tensor, some: bool = True) -> QR:
     """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
     return linalg_qr(input, "reduced" if some else "complete")
 
 
-class Linalg(Family):
-    """Methods of tensors, and so functions of the package, as torch has them."""
+@composed
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
 
-    @composed
-    def norm(self, p: Any = "fro", dim=None, keepdim: bool = False, dtype=None):
-        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
+    ValueError where p is another word.
+    """
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise ValueError(f"p={p!r} is no norm: give a number, 'fro' or 'nuc'")
+    x, own = in_float32(input, dtype)
+    dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
+    if p == "nuc":
+        return linalg_matrix_norm(x, "nuc", (0, 1) if dims is None else dims, keepdim).to(own.real)
+    return linalg_vector_norm(x, 2 if p in ("fro", None) else p, dims, keepdim).to(own.real)
 
-        ValueError where p is another word.
-        """
-        if isinstance(p, str) and p not in ("fro", "nuc"):
-            raise ValueError(f"p={p!r} is no norm: give a number, 'fro' or 'nuc'")
-        x, dtype = in_float32(self, dtype)
-        dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
-        if p == "nuc":
-            return linalg_matrix_norm(x, "nuc", (0, 1) if dims is None else dims, keepdim).to(dtype.real)
-        return linalg_vector_norm(x, 2 if p in ("fro", None) else p, dims, keepdim).to(dtype.real)
 
-    @composed
-    def dist(self, other, p: float = 2):
-        """The p-norm of the difference. [...], [...] -> []"""
-        return (self - other).norm(p)
+@composed
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of the difference. [...], [...] -> []"""
+    return (input - other).norm(p)
 
-    @composed
-    def renorm(self, p: float, dim: int, maxnorm: float):
-        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-        ValueError where p is not above 0, maxnorm is below 0, or the tensor has fewer than two dims;
-        IndexError where there is no such dim.
-        """
-        if not p > 0 or not maxnorm >= 0:
-            raise ValueError(f"p={p} is not above 0, or maxnorm={maxnorm} below 0: give others")
-        if self.ndim < 2:
-            raise ValueError(f"takes at least 2 dims, not {self.ndim}: scale by linalg.vector_norm")
-        d = normal_dim(dim, self.ndim)
-        x, dtype = in_float32(self)
-        size = linalg_vector_norm(x, p, tuple(e for e in range(self.ndim) if e != d), True)
-        return (x * (size > maxnorm).where(maxnorm / (size + 1e-7), 1.0)).to(dtype)
+@composed
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
 
-    det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, qr
-    logdet, svd, geqrf, lu_solve = lu.logdet, svd, geqrf, lu.lu_solve
-    ormqr = ormqr
-    cholesky, cholesky_solve, cholesky_inverse = cholesky, cholesky_solve, cholesky_inverse
-    matrix_power, matrix_exp, pinverse = matrix_power, matrix_exp, pinverse
+    ValueError where p is not above 0, maxnorm is below 0, or the tensor has fewer than two dims;
+    IndexError where there is no such dim.
+    """
+    if not p > 0 or not maxnorm >= 0:
+        raise ValueError(f"p={p} is not above 0, or maxnorm={maxnorm} below 0: give others")
+    if input.ndim < 2:
+        raise ValueError(f"takes at least 2 dims, not {input.ndim}: scale by linalg.vector_norm")
+    d = normal_dim(dim, input.ndim)
+    x, dtype = in_float32(input)
+    size = linalg_vector_norm(x, p, tuple(e for e in range(input.ndim) if e != d), True)
+    return (x * (size > maxnorm).where(maxnorm / (size + 1e-7), 1.0)).to(dtype)

@@ -1,10 +1,14 @@
 """Counting: how often indices occur, and how many values fall into each bin."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
+from ...core.node import is_tensor
 from ...core.op import Family, Launch
 from ...core.sizes import integers
 from ..elementwise import as_float
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HistogramEdges(NamedTuple):
-    hist: "Tensor"
+    hist: Tensor
     bin_edges: Any  # a tensor, or of several dims one for each
 
 
@@ -54,6 +58,74 @@ def _count_reference(xp, x, bins):
     return xp.bincount(inside.reshape(-1), minlength=bins)
 
 
+@composed
+def bincount(
+    input: Tensor, weights: Tensor | None = None, minlength: int = 0, *, length: int | None = None
+) -> Tensor:
+    """How often each of 0, 1, ... occurs, or the sum of the weights there.
+
+    The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
+    which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+    """
+    if input.ndim != 1 or input.dtype.is_float:
+        raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
+    if weights is not None and weights.shape != input.shape:
+        raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(input.shape)}")
+    size = _length(input.int(), minlength) if length is None else length
+    x = input.int() if length is None else _countable(input, length)
+    return as_places(counts(x, size)) if weights is None else as_float(_added(x, weights, size))
+
+
+@composed
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+
+    Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+
+    ValueError where bins is below 1, or max below min, or either is not finite; at the next read where
+    the range of the elements is not.
+    """
+    if bins < 1:
+        raise ValueError(f"bins={bins} is not above 0")
+    min, max = _number(min), _number(max)
+    if max < min:
+        raise ValueError(f"max={max} is below min={min}")
+    x = as_float(input.detach()).reshape(-1)
+    low, high = _range(x, min, max, 1.0)
+    place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
+    inside = (x >= low) & (x <= high)
+    return counts(inside.where(place, -1), bins).to(_float_of(input))
+
+
+@composed
+def histogram(
+    input: Tensor,
+    bins: int | Tensor,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> HistogramEdges:
+    """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+
+    bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
+    ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
+    own at the next read). [...] -> [bins], [bins + 1]
+    """
+    x = as_float(input.detach()).reshape(-1)
+    edges = _edges(x, bins, range)
+    n = edges.shape[0] - 1
+    if edges.ndim != 1 or n < 1:
+        raise ValueError("bins must be a number above 0, or at least 2 edges in order")
+    inside = (x >= edges[0]) & (x <= edges[n])
+    place = (edges._search(x, True) - 1).minimum(n - 1)
+    place = inside.where(place, -1)
+    found = counts(place, n).float() if weight is None else _added(place, weight.reshape(-1), n)
+    if density:
+        found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
+    return HistogramEdges(found.to(_float_of(input)), edges.to(_float_of(input)))
+
+
 class Histogram(Family):
     @kernel(
         "whole",
@@ -62,72 +134,20 @@ class Histogram(Family):
         xp=_count_reference,
         launch=_count_launches,
     )
-    def _count(self, bins):
+    def _count(self: Any, bins):
         """How often each of 0 to bins - 1 occurs; others are left out. [...] -> [bins] int32"""
         return (self.int(),), {"bins": bins}
 
-    @composed
-    def bincount(self, weights=None, minlength: int = 0, *, length: int | None = None):
-        """How often each of 0, 1, ... occurs, or the sum of the weights there.
-
-        The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
-        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
-        """
-        if self.ndim != 1 or self.dtype.is_float:
-            raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
-        if weights is not None and weights.shape != self.shape:
-            raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(self.shape)}")
-        size = _length(self.int(), minlength) if length is None else length
-        x = self.int() if length is None else _countable(self, length)
-        return as_places(counts(x, size)) if weights is None else as_float(_added(x, weights, size))
-
-    @composed
-    def histc(self, bins: int = 100, min: float = 0, max: float = 0):
-        """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
-
-        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
-
-        ValueError where bins is below 1, or max below min, or either is not finite; at the next read where
-        the range of the elements is not.
-        """
-        if bins < 1:
-            raise ValueError(f"bins={bins} is not above 0")
-        min, max = _number(min), _number(max)
-        if max < min:
-            raise ValueError(f"max={max} is below min={min}")
-        x = as_float(self.detach()).reshape(-1)
-        low, high = _range(x, min, max, 1.0)
-        place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
-        inside = (x >= low) & (x <= high)
-        return counts(inside.where(place, -1), bins).to(_float_of(self))
-
-    @composed
-    def histogram(self, bins, *, range=None, weight=None, density: bool = False):
-        """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
-
-        bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-        ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
-        own at the next read). [...] -> [bins], [bins + 1]
-        """
-        x = as_float(self.detach()).reshape(-1)
-        edges = _edges(x, bins, range)
-        n = edges.shape[0] - 1
-        if edges.ndim != 1 or n < 1:
-            raise ValueError("bins must be a number above 0, or at least 2 edges in order")
-        inside = (x >= edges[0]) & (x <= edges[n])
-        place = (edges._search(x, True) - 1).minimum(n - 1)
-        place = inside.where(place, -1)
-        found = counts(place, n).float() if weight is None else _added(place, weight.reshape(-1), n)
-        if density:
-            found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
-        return HistogramEdges(found.to(_float_of(self)), edges.to(_float_of(self)))
-
-
-FUNCTIONS = ("histogramdd",)
-
 
 @composed
-def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
+def histogramdd(
+    input: Tensor,
+    bins: int | Sequence[int] | Sequence[Tensor],
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> HistogramEdges:
     """(hist, bin_edges): how many points, or what weight, fall into each box of a grid; the last edge of each
     dim is included. [..., d] -> [bins, ...] and d edges
 
@@ -198,7 +218,7 @@ def counts(x, bins: int):
 
 def _number(end) -> float:
     """An end of a range, which one read takes where it is a tensor of one number."""
-    return end.item() if hasattr(end, "node") else end
+    return end.item() if is_tensor(end) else end
 
 
 def _range(x, low, high, wide: float):
@@ -216,7 +236,7 @@ def _range(x, low, high, wide: float):
 
 
 def _edges(x, bins: Any, given):
-    if hasattr(bins, "node") and bins.ndim:
+    if is_tensor(bins) and bins.ndim:
         return as_float(bins)
     bins = integers(bins, "bins", may_be_several=False)
     if bins < 1:

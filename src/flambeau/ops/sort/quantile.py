@@ -1,11 +1,18 @@
 """Order statistics: medians, modes and quantiles, read off a sorted dim."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
 from ...core import dtype as dt
 from ...core.declare import composed, composite
-from ...core.op import Family
+from ...core.node import is_tensor
 from ...core.shape import normal_dim
 from ..index.indices import Chosen, picked, valid
 from .sort import at_rank, order_along
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -25,7 +32,7 @@ def _evenly_grad(g, y, x, value):
 
 
 @composite(grad=_evenly_grad)
-def _evenly(x, value):
+def _evenly(x: Tensor, value: Any) -> Tensor:
     """A value of x, whose gradient all its equals share, as that of PyTorch's median without a dim."""
     return value
 
@@ -51,55 +58,80 @@ def _rank_of_numbers(n, lost):
     return ((n - 1 - lost) // 2).clamp(min=0)
 
 
-class Order(Family):
-    @composed
-    def median(self, dim: int | None = None, keepdim: bool = False):
-        """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
+@composed
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
 
-        [..., n, ...] -> [...]
-        """
-        return _median(self, dim, keepdim, _rank_or_nan)
+    [..., n, ...] -> [...]
+    """
+    return _median(input, dim, keepdim, _rank_or_nan)
 
-    @composed
-    def nanmedian(self, dim: int | None = None, keepdim: bool = False):
-        """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
-        return _median(self, dim, keepdim, _rank_of_numbers)
 
-    @composed
-    def mode(self, dim: int = -1, keepdim: bool = False):
-        """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
+@composed
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
+    return _median(input, dim, keepdim, _rank_of_numbers)
 
-        [..., n, ...] -> [...], [...]
-        """
-        line, d = _line(self, dim if self.ndim else None)
-        n = line.shape[d]
-        places = order_along(line, d)
-        ordered = picked(line.detach(), d, places)
-        at = (
-            type(line)
-            .arange(n, dtype=dt.int32, device=line.device)
-            .reshape(*(n if e == d else 1 for e in range(line.ndim)))
-        )
-        differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
-        before = tuple(int(e == d) for e in range(line.ndim))
-        starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
-        length = at - starts.cummax(d)[0]
-        found = picked(places, d, length.argmax(d, keepdim=True))
-        values, index = at_rank(line, found, d, keepdim)
-        return Chosen(values, index) if self.ndim else Chosen(values.reshape(()), index.reshape(()))
 
-    @composed
-    def quantile(self, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):
-        """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+@composed
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
+    """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
 
-        [..., n, ...] -> [...] or [k, ...]
-        """
-        return _quantile(self, q, dim, keepdim, interpolation, False)
+    [..., n, ...] -> [...], [...]
+    """
+    line, d = _line(input, dim if input.ndim else None)
+    n = line.shape[d]
+    places = order_along(line, d)
+    ordered = picked(line.detach(), d, places)
+    at = (
+        type(line)
+        .arange(n, dtype=dt.int32, device=line.device)
+        .reshape(*(n if e == d else 1 for e in range(line.ndim)))
+    )
+    differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
+    before = tuple(int(e == d) for e in range(line.ndim))
+    starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
+    length = at - starts.cummax(d)[0]
+    found = picked(places, d, length.argmax(d, keepdim=True))
+    values, index = at_rank(line, found, d, keepdim)
+    return Chosen(values, index) if input.ndim else Chosen(values.reshape(()), index.reshape(()))
 
-    @composed
-    def nanquantile(self, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):
-        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
-        return _quantile(self, q, dim, keepdim, interpolation, True)
+
+@composed
+def quantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+
+    [..., n, ...] -> [...] or [k, ...]
+    """
+    return _quantile(input, q, dim, keepdim, interpolation, False)
+
+
+@composed
+def nanquantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+    return _quantile(input, q, dim, keepdim, interpolation, True)
 
 
 def _quantile(x, q, dim, keepdim, interpolation, skip):
@@ -107,18 +139,18 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
         raise TypeError("takes floats: cast with .float()")
     if interpolation not in KINDS:
         raise ValueError(f"interpolation={interpolation!r} is unknown: use one of {', '.join(KINDS)}")
-    if not hasattr(q, "node") and not 0 <= q <= 1:
+    if not is_tensor(q) and not 0 <= q <= 1:
         raise ValueError(f"q={q} is not from 0 to 1")
-    if hasattr(q, "node") and q.ndim > 1:
+    if is_tensor(q) and q.ndim > 1:
         raise ValueError(f"q has {q.ndim} dims: give a number or 1 dim")
     line, d = _line(x, dim)
     last = line.ndim - 1
     ordered = line.sort(d)[0].transpose(d, last)  # [..., n]
     lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32).transpose(d, last)  # [..., 1]
-    many = hasattr(q, "node") and q.ndim == 1
-    given = q if hasattr(q, "node") else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
+    many = is_tensor(q) and q.ndim == 1
+    given = q if is_tensor(q) else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
     parts = given.reshape(-1)
-    if hasattr(q, "node"):
+    if is_tensor(q):
         parts = valid(parts, (parts < 0) | (parts > 1) | parts.isnan(), "quantile")
     values = _between(ordered, lost, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
     shape = [1 if e == d else n for e, n in enumerate(line.shape)]

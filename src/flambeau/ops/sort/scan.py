@@ -1,6 +1,9 @@
 """Scans: what sums, products and extremes come to along a dim, element by element."""
 
+from __future__ import annotations
+
 from math import inf, prod
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
@@ -12,7 +15,10 @@ from ..index.indices import Chosen, as_places
 from ..join import cat
 from ..reduce import asked, counted, in_float32, in_words, summed_in
 
-FUNCTIONS = ("cumulative_trapezoid", "trapezoid")
+if TYPE_CHECKING:
+    from ...core.dtype import DTypeLike
+    from ...tensor import Tensor
+
 TILE = 2048  # elements that a workgroup scans at once
 THREADS = {True: 256, False: 1 << 18}  # threads that keep an adapter busy; True: of a CPU
 LEAST = 256  # elements that are worth a thread of their own
@@ -178,7 +184,7 @@ def _shares_after_grad(u, z, g, x, y, dim):
 
 
 @composite(grad=_shares_after_grad)
-def _shares_after(g, x, y, *, dim):
+def _shares_after(g: Tensor, x: Any, y: Any, *, dim: Any) -> Tensor:
     """The sum of g * exp(x - y) over each element's own and later g and y. It is linear in g, and computed by
     logarithms, for each sign of g, so that nothing overflows."""
     return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
@@ -190,7 +196,7 @@ def _shares_before_grad(u, z, g, x, y, dim):
 
 
 @composite(grad=_shares_before_grad)
-def _shares_before(g, x, y, *, dim):
+def _shares_before(g: Tensor, x: Any, y: Any, *, dim: Any) -> Tensor:
     """The same over each element's own and earlier g and x; 0 where y is minus infinity."""
     none = y == -inf
     end = none.where(0.0, y)
@@ -220,14 +226,72 @@ def _places(d, **_):
     return dt.int32
 
 
+@composed
+def cumsum(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
+    """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
+    return _scanned(input, dim, "_cumsum", dtype, counted)
+
+
+@composed
+def cumprod(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
+    """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
+    return _scanned(input, dim, "_cumprod", dtype, counted)
+
+
+@composed
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
+    x, dtype = in_float32(input)
+    return _scanned(x, dim, "_logcumsumexp").to(dtype)
+
+
+@composed
+def cummax(input: Tensor, dim: int) -> Chosen:
+    """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
+
+    [..., n, ...] -> [..., n, ...], [..., n, ...]
+    """
+    return _extremes(input, dim, "_cummax")
+
+
+@composed
+def cummin(input: Tensor, dim: int) -> Chosen:
+    """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
+
+    [..., n, ...] -> [..., n, ...], [..., n, ...]
+    """
+    return _extremes(input, dim, "_cummin")
+
+
+@composed
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+    if n < 0:
+        raise ValueError(f"n={n} is below 0")
+    d, x = normal_dim(dim, input.ndim), input
+    if not x.ndim:
+        raise ValueError("takes at least 1 dim: got a scalar")
+    if n == 0:
+        return x
+    ends = [part for part in (prepend, input, append) if part is not None]
+    x = cat(ends, d) if len(ends) > 1 else x
+    for _ in range(min(n, x.shape[d])):
+        m = x.shape[d] - 1
+        after, before = x.narrow(d, 1, m), x.narrow(d, 0, m)
+        x = after ^ before if x.dtype is dt.bool_ else after - before
+    return x
+
+
 class Scan(Family):
     @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"), dtypes=ANY)
-    def _cumsum(self, dim):
+    def _cumsum(self: Any, dim):
         """Sums so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
     @scan("prod", _grad_cumprod, _reference("cumprod"), dtypes=ANY)
-    def _cumprod(self, dim):
+    def _cumprod(self: Any, dim):
         """Products so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
@@ -236,69 +300,19 @@ class Scan(Family):
         lambda g, y, x, dim: [_shares_after(g, x, y, dim=dim)],
         lambda xp, x, dim: xp.logcumsumexp(x, axis=dim),
     )
-    def _logcumsumexp(self, dim):
+    def _logcumsumexp(self: Any, dim):
         """Logarithms of the sums of exp so far along a dim."""
         return (as_float(self),), {"dim": dim}
 
     @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), _places)
-    def _cummax(self, dim):
+    def _cummax(self: Any, dim):
         """Places (int32) of the largest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
 
     @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), _places)
-    def _cummin(self, dim):
+    def _cummin(self: Any, dim):
         """Places (int32) of the smallest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
-
-    @composed
-    def cumsum(self, dim: int, dtype=None):
-        """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
-        return _scanned(self, dim, "_cumsum", dtype, counted)
-
-    @composed
-    def cumprod(self, dim: int, dtype=None):
-        """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
-        return _scanned(self, dim, "_cumprod", dtype, counted)
-
-    @composed
-    def logcumsumexp(self, dim: int):
-        """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
-        x, dtype = in_float32(self)
-        return _scanned(x, dim, "_logcumsumexp").to(dtype)
-
-    @composed
-    def cummax(self, dim: int):
-        """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
-
-        [..., n, ...] -> [..., n, ...], [..., n, ...]
-        """
-        return _extremes(self, dim, "_cummax")
-
-    @composed
-    def cummin(self, dim: int):
-        """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
-
-        [..., n, ...] -> [..., n, ...], [..., n, ...]
-        """
-        return _extremes(self, dim, "_cummin")
-
-    @composed
-    def diff(self, n: int = 1, dim: int = -1, prepend=None, append=None):
-        """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
-        if n < 0:
-            raise ValueError(f"n={n} is below 0")
-        d, x = normal_dim(dim, self.ndim), self
-        if not x.ndim:
-            raise ValueError("takes at least 1 dim: got a scalar")
-        if n == 0:
-            return x
-        ends = [part for part in (prepend, self, append) if part is not None]
-        x = cat(ends, d) if len(ends) > 1 else x
-        for _ in range(min(n, x.shape[d])):
-            m = x.shape[d] - 1
-            after, before = x.narrow(d, 1, m), x.narrow(d, 0, m)
-            x = after ^ before if x.dtype is dt.bool_ else after - before
-        return x
 
 
 def _areas(y, x, dx, dim):
@@ -318,14 +332,16 @@ def _areas(y, x, dx, dim):
 
 
 @composed
-def trapezoid(y, x=None, *, dx=None, dim: int = -1):
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
     areas, d = _areas(y, x, dx, dim)
     return areas.sum(d)
 
 
 @composed
-def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+) -> Tensor:
     """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]"""
     areas, d = _areas(y, x, dx, dim)
     return areas.cumsum(d)

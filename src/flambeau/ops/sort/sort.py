@@ -1,18 +1,23 @@
 """Sorting: places of elements in order, by radix passes or in workgroup memory; what is taken from there."""
 
+from __future__ import annotations
+
 from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
+from ...core.node import is_tensor
 from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
 from ..index.indices import Chosen, as_index, as_places, picked
 from ..join import cat
 from .scan import THREADS, scan_launches
 
-FUNCTIONS = ("bucketize", "isin", "searchsorted")
+if TYPE_CHECKING:
+    from ...tensor import Tensor, TensorLike
+
 
 SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
 FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are dear
@@ -198,6 +203,58 @@ def _search_reference(xp, table, x, right):
     return xp.stack(found).reshape(x.shape) if found else xp.zeros(x.shape, dtype="int32")
 
 
+@composed
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
+
+    [..., n, ...] -> [..., n, ...]
+    """
+    return as_places(order_along(input, normal_dim(dim, input.ndim), descending))
+
+
+@composed
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Chosen:
+    """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
+
+    [..., n, ...] -> [..., n, ...], [..., n, ...]
+    """
+    d = normal_dim(dim, input.ndim)
+    places = order_along(input, d, descending)
+    values = _in_order(input, places, dim=d) if input.ndim else input
+    return Chosen(values, as_places(places))  # type: ignore[arg-type]
+
+
+@composed
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first dim. [n, ...] -> [n, ...]"""
+    return input.sort(0)[0]
+
+
+@composed
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Chosen:
+    """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
+
+    [..., n, ...] -> [..., k, ...], [..., k, ...]
+    """
+    d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
+    if not 0 <= k <= x.shape[d]:
+        raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
+    if not input.ndim:
+        return Chosen(input, as_places(order_along(input, 0, False)))  # type: ignore[arg-type]
+    last = x.ndim - 1
+    places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
+    return Chosen(x._gather(places, d), as_places(places))
+
+
+@composed
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Chosen:
+    """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+    d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
+    if not 1 <= k <= x.shape[d]:
+        raise ValueError(f"k={k} is not from 1 to {x.shape[d]}, the size of dim {d}")
+    return at_rank(input, order_along(x, d, False).narrow(d, k - 1, 1), d, keepdim)
+
+
 class Sort(Family):
     @kernel(
         "whole",
@@ -208,7 +265,7 @@ class Sort(Family):
         refusal=UNORDERED,
         launch=_argsort_launches,
     )
-    def _argsort(self, descending, bits=32):
+    def _argsort(self: Any, descending, bits=32):
         """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ."""
         return (self,), {"descending": descending, "bits": bits}
 
@@ -221,7 +278,7 @@ class Sort(Family):
         grad=lambda g, y, x, places: [picked(g, -1, places), None],
         launch=_back_launches,
     )
-    def _back(self, places):
+    def _back(self: Any, places):
         """Elements put at places that name each of the last dim's once: what gather takes apart.
 
         Packed dtypes come out in 4 bytes: neighbours of one word are written by different threads.
@@ -235,56 +292,9 @@ class Sort(Family):
         xp=_search_reference,
         launch=_search_launches,
     )
-    def _search(self, input, right):
+    def _search(self: Any, input, right):
         """How many of a sorted last dim are below `input` (or not above it, to the right). -> int32"""
         return (self, input), {"right": right}
-
-    @composed
-    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False):
-        """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
-
-        [..., n, ...] -> [..., n, ...]
-        """
-        return as_places(order_along(self, normal_dim(dim, self.ndim), descending))
-
-    @composed
-    def sort(self, dim: int = -1, descending: bool = False, stable: bool = False):
-        """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
-
-        [..., n, ...] -> [..., n, ...], [..., n, ...]
-        """
-        d = normal_dim(dim, self.ndim)
-        places = order_along(self, d, descending)
-        values = _in_order(self, places, dim=d) if self.ndim else self
-        return Chosen(values, as_places(places))  # type: ignore[arg-type]
-
-    @composed
-    def msort(self):
-        """The elements in order along the first dim. [n, ...] -> [n, ...]"""
-        return self.sort(0)[0]
-
-    @composed
-    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
-        """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
-
-        [..., n, ...] -> [..., k, ...], [..., k, ...]
-        """
-        d, x = normal_dim(dim, self.ndim), self if self.ndim else self.reshape(1)
-        if not 0 <= k <= x.shape[d]:
-            raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
-        if not self.ndim:
-            return Chosen(self, as_places(order_along(self, 0, False)))  # type: ignore[arg-type]
-        last = x.ndim - 1
-        places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
-        return Chosen(x._gather(places, d), as_places(places))
-
-    @composed
-    def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False):
-        """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
-        d, x = normal_dim(dim, self.ndim), self if self.ndim else self.reshape(1)
-        if not 1 <= k <= x.shape[d]:
-            raise ValueError(f"k={k} is not from 1 to {x.shape[d]}, the size of dim {d}")
-        return at_rank(self, order_along(x, d, False).narrow(d, k - 1, 1), d, keepdim)
 
 
 def at_rank(x, places, d: int, keepdim: bool):
@@ -313,7 +323,7 @@ def _in_order_grad(g, y, x, places, dim):
 
 
 @composite(grad=_in_order_grad)
-def _in_order(x, places, *, dim):
+def _in_order(x: Tensor, places: Any, *, dim: Any) -> Tensor:
     """Elements at places that name each of a dim's once, so that the gradient goes back without adding."""
     return x._gather(places, dim)
 
@@ -349,8 +359,14 @@ def _sorted_by(x, sorter):
 
 @composed
 def searchsorted(
-    sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side=None, sorter=None
-):
+    sorted_sequence: Tensor,
+    input: Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
     """Where values would be put in to keep the order (int64): before equals, or after them (right).
 
     [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
@@ -360,7 +376,7 @@ def searchsorted(
     if side == "left" and right:
         raise ValueError("side='left' contradicts right=True: give one of them")
     table = sorted_sequence if sorter is None else _sorted_by(sorted_sequence, sorter)
-    x = input if hasattr(input, "node") else type(table).full((), input, device=table.device)
+    x = input if is_tensor(input) else type(table).full((), input, device=table.device)
     if table.ndim == 0 or (table.ndim > 1 and table.shape[:-1] != x.shape[:-1]):
         raise ValueError(
             f"shapes {list(table.shape)} and {list(x.shape)} do not match: the sorted one needs 1 dim,"
@@ -372,7 +388,9 @@ def searchsorted(
 
 
 @composed
-def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False):
+def bucketize(
+    input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
     """Which of the buckets between sorted boundaries each value is in (int64). [...], [n] -> [...]"""
     if boundaries.ndim != 1:
         raise ValueError(f"boundaries need 1 dim, not {boundaries.ndim}")
@@ -380,14 +398,15 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
 
 
 @composed
-def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False):
+def isin(
+    elements: Tensor, test_elements: TensorLike, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
     """Whether each element is among the test elements. [...], [...] -> [...]"""
-    given = next((t for t in (elements, test_elements) if hasattr(t, "node")), None)
+    given = next((t for t in (elements, test_elements) if is_tensor(t)), None)
     if given is None:
         raise TypeError("needs a tensor: wrap one of them in tensor(...)")
     x, tests = (
-        t if hasattr(t, "node") else type(given).full((), t, device=given.device)
-        for t in (elements, test_elements)
+        t if is_tensor(t) else type(given).full((), t, device=given.device) for t in (elements, test_elements)
     )
     tests = tests.reshape(-1)
     x, tests = _alike(x.detach(), tests.detach())

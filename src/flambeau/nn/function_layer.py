@@ -1,0 +1,26 @@
+"""The base of layers that are functions of their inputs, with their settings as attributes."""
+
+from inspect import signature
+
+from ..tensor import Tensor
+from .module import Module
+
+
+class FunctionLayer(Module):
+    """A layer without parameters: `forward` calls a function with the settings."""
+
+    shows_all = False  # as PyTorch prints some: with the settings that are the usual ones, too
+
+    def __init__(self) -> None:
+        pass  # a layer of settings has its own
+
+    def extra_repr(self) -> str:
+        """The settings, as `repr` shows them."""
+        shown = []
+        for p in list(signature(type(self)).parameters.values()):
+            value = getattr(self, p.name)
+            if isinstance(value, Tensor):
+                continue
+            if value != p.default or (self.shows_all and p.name != "inplace"):
+                shown.append(f"{p.name}={value!r}")
+        return ", ".join(shown)
