@@ -95,7 +95,7 @@ def peer(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 def ours(path: Path, feeds: dict[str, np.ndarray], device: str) -> list[np.ndarray]:
     with fb.no_grad():
-        return [v.numpy() for v in fb.onnx.load(path, device=device).eval()(feeds)]
+        return [v.numpy() for v in fb.onnx.load(path, device=device)(feeds)]
 
 
 def difference(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:

@@ -54,8 +54,24 @@ def test_a_model_is_a_module(line, device):
     assert model(x=fb.tensor(x, device=device))[1].tolist() == [25.0]
 
 
-def test_a_model_trains(line, device):
+def test_a_model_loads_for_inference(line, device):
     model = fb.onnx.load(line, device=device)
+    assert not any(m.training for m in model.modules())
+    assert not any(p.requires_grad for p in model.parameters())
+    x = fb.tensor([[1.0, 0.0, 2.0]], device=device)
+    for _ in range(3):
+        y, z = model(x)
+        assert y.tolist() == [[11.5, 13.5]] and z.tolist() == [25.0] and not z.requires_grad
+    programs = [] if model._recordings is None else [*model._recordings.programs.values()]
+    calls = [program.calls for (program,) in programs]
+    assert calls == ([] if device.kind == "cpu" else [2])  # the second call is recorded, the third replayed
+    x.requires_grad_()
+    grads = model(x)[1].sum().backward()  # by an input, though no weight takes gradients
+    assert grads[x].tolist() == [[3.0, 7.0, 11.0]]
+
+
+def test_a_model_trains(line, device):
+    model = fb.onnx.load(line, device=device).requires_grad_()
     sgd = fb.optim.SGD(model.parameters(), lr=0.1)
     x = fb.tensor([[1.0, 0.0, 2.0]], device=device)
     loss = model(x)[1].sum()
@@ -423,7 +439,7 @@ READING = {
 @pytest.mark.parametrize("name", READING)
 def test_what_reads_values_cannot_be_saved(name, device, tmp_path):
     text = '<ir_version: 9, opset_import: ["": 17]> ' + READING[name]
-    model = fb.onnx.load(parser.parse_model(text), device=device).eval()
+    model = fb.onnx.load(parser.parse_model(text), device=device)
     short = {"float32": "f32", "int64": "i64", "bool": "bool"}
     specs = {v.name: f"{short[v.dtype]}{list(v.shape)}" for v in model.inputs}
     rule = "reads values that depend on an input: sizes and branches are fixed in what is saved"

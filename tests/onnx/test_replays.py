@@ -30,7 +30,7 @@ def wanted(x, w=W, two=2.0):
 
 
 def test_what_is_made_of_weights_is_kept_while_they_stay():
-    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device="cpu").eval()
+    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device="cpu").requires_grad_()
     x = np.random.default_rng(0).normal(size=(4, 3)).astype("f4") * 0.01
     weight = model.get_parameter("w")
     with fb.no_grad():
@@ -51,7 +51,7 @@ def test_what_is_made_of_weights_is_kept_while_they_stay():
 
 
 def test_weights_that_move_all_the_time_are_not_made_into_anything():
-    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device="cpu").eval()
+    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device="cpu")
     x = np.full((1, 3), 0.01, "f4")
     with fb.no_grad():
         for k in range(8):
@@ -61,7 +61,7 @@ def test_weights_that_move_all_the_time_are_not_made_into_anything():
 
 
 def test_calls_are_recorded_when_shapes_come_again(gpu, capsys):
-    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device=gpu).eval()
+    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device=gpu).requires_grad_()
     x = np.random.default_rng(0).normal(size=(4, 3)).astype("f4") * 0.01
     with fb.no_grad():
         for k in range(4):
@@ -106,7 +106,7 @@ def test_calls_are_recorded_when_shapes_come_again(gpu, capsys):
 
 
 def test_no_circle_holds_what_was_recorded(gpu):
-    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device=gpu).eval()
+    model = fb.onnx.load(parser.parse_model(MADE_OF_WEIGHTS), device=gpu)
     with fb.no_grad():
         for _ in range(3):
             model(np.ones((4, 3), "f4"))
@@ -123,7 +123,7 @@ def test_models_that_read_values_run_as_they_are(gpu, capsys):
       zero = Constant <value_float = 0.0> ()
       c = Greater(x, zero)
       y = Compress <axis = 0> (x, c) }"""
-    model = fb.onnx.load(parser.parse_model(text), device=gpu).eval()
+    model = fb.onnx.load(parser.parse_model(text), device=gpu)
     with fb.no_grad():
         for k in range(6):
             x = np.array([1, -2, 3, -4 + k], "f4")
@@ -174,7 +174,7 @@ def test_attention_that_is_spelled_out(place, request, monkeypatch):
         proto = spelled_out(**form)
         mask = draw.normal(size=form.get("mask", (1, 1, 4, 4))).astype("f4")
         mask[..., 0] = -np.finfo("f4").max
-        model = fb.onnx.load(proto, device=device, replays=False).eval()
+        model = fb.onnx.load(proto, device=device, replays=False)
         names = [n.op for n in model.runner.model.graph.nodes]
         assert ("SpelledAttention" in names) is not bool(form.get("read"))
         assert "two" in dict(model.named_parameters())
@@ -212,7 +212,7 @@ def packed(rng, k, n, block, zeros, dtype):
 def test_packed_weights_are_read_as_they_are(gpu, k, zeros, dtype):
     rng = np.random.default_rng(5)
     proto, w = packed(rng, k, 12, 32, zeros, dtype)
-    model = fb.onnx.load(proto, device=gpu).eval()
+    model = fb.onnx.load(proto, device=gpu).requires_grad_()
     x = rng.normal(size=(3, k)).astype(dtype)
     with fb.no_grad():
         model.replays = False
@@ -271,7 +271,7 @@ SMALL = ("INT4", "UINT4", "INT2", "UINT2", "FLOAT4E2M1", "FLOAT8E4M3FN", "FLOAT8
 def test_weights_that_no_device_has_are_called_again(name, gpu, capsys):
     """Four calls, of which the last ones are replayed; large weights are no hindrance."""
     values = [0.0, 1.0, 1.0] if name != "FLOAT8E8M0" else [1.0, 2.0, 4.0]
-    model = fb.onnx.load(of_few_bits(name, values, 1 << 17 if name == "INT4" else 0), device=gpu).eval()
+    model = fb.onnx.load(of_few_bits(name, values, 1 << 17 if name == "INT4" else 0), device=gpu)
     with fb.no_grad():
         for k in range(4):
             assert model(np.full(3, k, "f4")).tolist() == [k + v for v in values]
@@ -284,7 +284,7 @@ def test_constants_that_are_fed_in_turn():
     proto = parser.parse_model("""<ir_version: 9, opset_import: ["": 18]>
 g (float[2] x, int64[2] a, int64[2] b) => (float[2] y) <int64[2] a = {1, 2}, int64[2] b = {10, 20}> {
   c = Neg(a) d = Neg(b) e = Sub(c, d) f = Cast <to = 1> (e) y = Add(x, f) }""")
-    model, x, fed = fb.onnx.load(proto, device="cpu").eval(), np.zeros(2, "f4"), np.array([100, 100])
+    model, x, fed = fb.onnx.load(proto, device="cpu"), np.zeros(2, "f4"), np.array([100, 100])
     with fb.no_grad():
         assert model({"x": x})[0].tolist() == [9, 18]
         assert model({"x": x, "a": fed})[0].tolist() == [-90, -80]

@@ -92,7 +92,7 @@ def look(path: str, name: str) -> dict[str, Any]:
             more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
             return {"problems": [*found[:LISTED], *more]}
         emit("step", "bringing the weights to the GPU")
-        dropped = Dropped(OnnxModel(definition).eval())
+        dropped = Dropped(OnnxModel(definition))
     except MemoryError:
         return {"problems": [f"{name}: is larger than what this page can hold: take a smaller one"]}
     except Exception as e:  # files come from strangers: whatever one leads to is a line

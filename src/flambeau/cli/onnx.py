@@ -83,7 +83,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
         raise FlambeauError("check --compare: needs onnxruntime: pip install onnxruntime") from None
     with steps(3) as begin, no_grad():
         begin("loading")
-        model = load(file, device).eval()
+        model = load(file, device)
         feeds = _inputs(model, sizes, inputs)
         begin("onnxruntime")
         try:
@@ -196,7 +196,7 @@ def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path |
     import numpy as np
     from rich.progress import track
 
-    model = load(file, device).eval()
+    model = load(file, device)
     feeds, times, arrays = _inputs(model, sizes, inputs), [], []
     with no_grad():
         for _ in track(

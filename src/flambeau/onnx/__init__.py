@@ -18,12 +18,14 @@ def load(
     replays: bool = True,
     fuses: bool = True,
 ) -> OnnxModel:
-    """An ONNX file as a module; OnnxError with all that is wrong where it can't be read or run.
+    """An ONNX file as a module in eval mode; OnnxError with all that is wrong where it can't be read or run.
 
+    Its parameters take no gradients: `model.requires_grad_()` lets them, for training.
     path_or_bytes: a path, a file's bytes, or a ModelProto. device: where it runs, the default device unless
     given. fold_norms: batch norms become part of the convolutions before them, which is faster, and is for
-    inference. replays: calls of `eval()` inside `no_grad` are recorded when shapes come again, as `fb.jit`
-    does it. fuses: what exporters spell out in many nodes, such as attention, runs as one.
+    inference. replays: calls that need no gradients are recorded when shapes come again, as `fb.jit` does it;
+    calls in training mode are not. fuses: what exporters spell out in many nodes, such as attention, runs as
+    one.
     """
     definition = read_model(path_or_bytes)
     return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device, replays, fuses)

@@ -10,7 +10,7 @@ from ..capture.jit import Recordings
 from ..capture.recorder import Recorder
 from ..core.dtype import DTYPES, DType
 from ..core.events import is_heard
-from ..core.modes import is_grad_enabled
+from ..core.modes import is_grad_enabled, no_grad
 from ..core.node import Node
 from ..core.recent import Recent
 from ..device import get_device
@@ -57,13 +57,13 @@ class ModelCall:
 
 
 class OnnxModel(Module):
-    """An ONNX graph as a module.
+    """An ONNX graph as a module, in eval mode, whose parameters take no gradients until `requires_grad_()`.
 
     model(x, y) takes inputs in their order and returns the output, a tuple where there are several;
     model({"x": x}) takes them by name and returns a list. `inputs` and `outputs` say names, dtypes and
     shapes. definition: what a file says, as `read_model` gives it. device: where it runs. replays: whether
-    calls of `eval()` inside `no_grad` are recorded (`fb.jit`) when shapes come again. fuses: whether what
-    exporters spell out in many nodes runs as one.
+    calls in eval mode that need no gradients are recorded (`fb.jit`) when shapes come again. fuses: whether
+    what exporters spell out in many nodes runs as one.
     """
 
     def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
@@ -81,6 +81,7 @@ class OnnxModel(Module):
         state = running_state(graph)
         for name, array in graph.initializers.items():
             self._take(name, array, name in state)
+        self.eval()
 
     @property
     def device(self) -> Any:
@@ -129,8 +130,19 @@ class OnnxModel(Module):
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
         fed = self._checked(feeds)
-        frozen = not (self.training or is_grad_enabled())
-        if not frozen or not self.replays or state.thread.recorder is not None:
+        if self.training or (is_grad_enabled() and self._needs_gradients(fed)):
+            return self._computed(fed)
+        with no_grad():
+            return self._inferred(fed)
+
+    def _needs_gradients(self, fed: dict[str, Any]) -> bool:
+        """Whether an input or a weight takes gradients."""
+        weights = (getattr(owner or self, last) for owner, last in self._weights.values())
+        return any(requires_grad(v) for v in fed.values()) or any(w.requires_grad for w in weights)
+
+    def _inferred(self, fed: dict[str, Any]) -> list[Any]:
+        """The outputs where no gradient is needed: by a recording, where there can be one."""
+        if not self.replays or state.thread.recorder is not None:
             return self._computed(fed)
         if state.thread.computing is not None or is_heard("plan"):  # somebody looks at how it is computed
             return self._computed(fed)
@@ -205,7 +217,8 @@ class OnnxModel(Module):
             self._constants[name] = value
             return
         owner, last = self._owner(name)
-        setattr(owner, last, Buffer(value) if is_state or not value.dtype.has_gradients else Parameter(value))
+        is_buffer = is_state or not value.dtype.has_gradients
+        setattr(owner, last, Buffer(value) if is_buffer else Parameter(value, requires_grad=False))
         self._weights[name] = (None if owner is self else owner), last
         if value.numel() == 1 and value.dtype.is_float:
             self._single[name] = getattr(owner, last).node, to_value(array, cpu())
@@ -233,6 +246,13 @@ class OnnxModel(Module):
         """What goes in and out."""
         out = ", ".join(f"{v.name}: {v}" for v in self.outputs)
         return f"{self._signature()} -> {out}"
+
+
+def requires_grad(value: Any) -> bool:
+    """Whether an input, or a tensor of a sequence, takes gradients."""
+    if isinstance(value, list):
+        return any(map(requires_grad, value))
+    return isinstance(value, Tensor) and value.requires_grad
 
 
 def _is_device(given: Any) -> bool:
