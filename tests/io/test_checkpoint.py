@@ -19,6 +19,7 @@ STATE = {
     "dtype": fb.bfloat16,
     7: "a number as a key",
     "big": 2**70,
+    "raw": bytes(range(256)),
     "empty": [{}, (), []],
 }
 
@@ -115,7 +116,11 @@ def with_tree(tree: str) -> io.BytesIO:
 
 
 @pytest.mark.parametrize(
-    "tree", ["{", '{"tensor": "gone"}', '{"call": 1}', '{"dict": 3}', "{}", '{"dtype": "x"}', "[" * 10**5]
+    "tree",
+    [
+        *("{", '{"tensor": "gone"}', '{"call": 1}', '{"dict": 3}', "{}", '{"dtype": "x"}', '{"bytes": "é"}'),
+        *('{"bytes": "!AAA"}', '{"bytes": 3}', "[" * 10**5),
+    ],
 )
 def test_files_that_are_wrong_say_so(tree):
     rule = "what is around its tensors is not as save writes it"

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from flambeau.io import load_safetensors
 from flambeau.io.sealed import damage, sealed
 from flambeau.learner import Callback, Learner, Message, RunEnded, Saved, checkpoints
 from flambeau.learner.interrupt import Signals
+from flambeau.learner.randoms import random_states, set_random_states
 
 X = np.random.default_rng(0).normal(size=(50, 3)).astype("float32")
 Y = (X[:, 0] > 0).astype("int64")
@@ -85,6 +87,22 @@ def test_going_on_ends_in_the_same_bits(device, tmp_path):
     resumed.fit(loader(4), loader(), epochs=2, resume=True)
     assert bits(resumed) == bits(learner)
     assert events[0].resumed and events[0].step == 6
+
+
+def draws():
+    numbers = random.gauss(0, 1), random.random(), *np.random.normal(size=3)
+    return fb.rand(3, device="cpu").tolist(), numbers
+
+
+def test_states_of_generators_are_saved_as_bytes(tmp_path):
+    draws()  # Python's and NumPy's have a second normal number ready now
+    words = struct.pack("<625I", *random.getstate()[1])
+    states = random_states()
+    assert states["python"][1] == words and len(states["numpy"][1]) == 4 * 624
+    fb.save(states, tmp_path / "states.safetensors")
+    drawn = draws()
+    set_random_states(fb.load(tmp_path / "states.safetensors"))
+    assert draws() == drawn
 
 
 def test_a_run_that_is_killed_ends_in_the_same_bits():

@@ -6,6 +6,7 @@ metadata: no file brings anything that is run.
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from math import isfinite
@@ -41,8 +42,8 @@ CURES = {  # what is given by mistake: what to give
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, dtypes and None among them,
-    to a .safetensors file; f is a path, or a file that is open for writing bytes.
+    """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, bytes, dtypes and None among
+    them, to a .safetensors file; f is a path, or a file that is open for writing bytes.
 
     A path that ends in .npz or .gguf becomes a file of that kind, of a flat dict of tensors, one in .pt,
     .pth or .bin what torch.load reads. In .safetensors a flat dict becomes a plain file as other libraries
@@ -174,6 +175,8 @@ def _encoded(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
     if type(obj) in (list, tuple):
         parts = [inside(v, i) for i, v in enumerate(obj)]
         return parts if type(obj) is list else {"tuple": parts}
+    if isinstance(obj, bytes):
+        return {"bytes": b64encode(obj).decode("ascii")}
     if isinstance(obj, float):
         return float(obj) if isfinite(obj) else {"float": str(float(obj))}
     if obj is None or isinstance(obj, str | int):
@@ -204,6 +207,7 @@ MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a
     "dict": lambda pairs, tensors: {key(k): _together(v, tensors) for k, v in pairs},
     "tuple": lambda parts, tensors: tuple(_together(v, tensors) for v in parts),
     "dtype": lambda name, tensors: DTYPES[name],
+    "bytes": lambda text, tensors: b64decode(text, validate=True),
     "float": lambda text, tensors: float(text),
 }
 

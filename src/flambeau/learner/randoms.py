@@ -1,31 +1,49 @@
-"""The generators of random numbers that a run may draw from into plain values, and back."""
+"""Saves and restores the states of all random number generators that a training run may use."""
 
 from __future__ import annotations
 
 import random
 import sys
+from array import array
 from typing import Any
 
 from ..ops.random import get_rng_state, set_rng_state
 
+WORD = "I"  # 32 bits: a state of the Mersenne Twister is some 600 words, kept as little-endian bytes
+
 
 def random_states() -> dict[str, Any]:
-    """The places of flambeau's, Python's and, where it was imported, NumPy's generator."""
+    """The states of flambeau's, Python's and, if it is imported, NumPy's generator."""
     version, words, gauss = random.getstate()
-    found: dict[str, Any] = {"flambeau": list(get_rng_state()), "python": [version, list(words), gauss]}
+    python = [version, _bytes_of(array(WORD, words)), gauss]
+    states: dict[str, Any] = {"flambeau": list(get_rng_state()), "python": python}
     if (np := sys.modules.get("numpy")) is not None:
         kind, words, *rest = np.random.get_state()
-        found["numpy"] = [kind, words.tolist(), *rest]
-    return found
+        states["numpy"] = [kind, words.astype("<u4").tobytes(), *rest]
+    return states
 
 
 def set_random_states(states: dict[str, Any]) -> None:
-    """Go on with random numbers from what `random_states` gave."""
+    """Restore the generators from what `random_states` returned."""
     seed, place = states["flambeau"]
     set_rng_state((seed, place))
-    version, words, gauss = states["python"]
-    random.setstate((version, tuple(words), gauss))
+    version, data, gauss = states["python"]
+    random.setstate((version, tuple(_words_of(data)), gauss))
     if "numpy" in states:
         import numpy as np
 
-        np.random.set_state(tuple(states["numpy"]))
+        kind, data, *rest = states["numpy"]
+        np.random.set_state((kind, np.frombuffer(data, "<u4"), *rest))
+
+
+def _bytes_of(words: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words.tobytes()
+
+
+def _words_of(data: bytes) -> array[int]:
+    words = array(WORD, data)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words
