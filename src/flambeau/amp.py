@@ -5,7 +5,6 @@ from typing import Any
 
 from .autodiff.backward import Gradients
 from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, kind_of
-from .core.docstrings import explained
 from .core.dtype import float32
 from .core.modes import no_grad
 from .core.node import describe
@@ -25,7 +24,6 @@ class Scaled(Tensor):
     unscaled: Tensor
 
 
-@explained
 class GradScaler:
     """Scales losses so that float16 gradients do not vanish, leaves out steps whose gradients are not finite,
     and finds the scale: `backoff_factor` times as large after such a step, `growth_factor` after

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from .autodiff.backward import slopes
 from .codegen.render import render
 from .core.autocast import autocast, heard, in_full
-from .core.docstrings import explained
 from .core.dtype import float16
 from .core.faults import ADVICE
 from .core.modes import no_grad
@@ -186,7 +185,6 @@ class Drift(list[Drifted]):
     __repr__ = __str__
 
 
-@explained
 def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any = None, **kw: Any) -> Drift:
     """Call a function in float32 and under autocast, and compare the value of every operation, by layer; and,
     where it returns one number, the gradients of the parameters. Waits for all of it once.

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from .core.docstrings import explained
 from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
 from .core.host import to_list
@@ -123,16 +122,20 @@ def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype, device)
 
 
-@explained
 def from_numpy(ndarray: Any, device=None) -> Tensor:
-    """A tensor of a NumPy array, copied."""
+    """A tensor of a NumPy array, copied.
+
+    ndarray: a NumPy array
+    """
     return tensor(ndarray, device=device)
 
 
-@explained
 def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
-    a GPU copies what the host can read."""
+    a GPU copies what the host can read.
+
+    ext_tensor: an array of a library that speaks DLPack
+    """
     if isinstance(ext_tensor, Tensor):
         return ext_tensor if device is None else ext_tensor.to(device)
     to = get_device(device)
@@ -178,9 +181,11 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
-@explained
 def is_tensor(obj: Any) -> bool:
-    """Whether something is a tensor."""
+    """Whether something is a tensor.
+
+    obj: anything
+    """
     return isinstance(obj, Tensor)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from . import functions as F
 from . import linalg
 from .core import dtype as dt
-from .core.docstrings import explained
 from .tensor import Tensor
 
 Dims = int | Sequence[int] | None
@@ -99,7 +98,6 @@ def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tens
     return _reduced(F.sum, kept, dim, keepdim)
 
 
-@explained
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -108,7 +106,6 @@ def sum(
     return _reduced(F.sum, x, dim, keepdim)
 
 
-@explained
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -122,21 +119,18 @@ def prod(
     return result
 
 
-@explained
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Sums up to each element of what the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumsum(_kept(input, mask, 0), dim, dtype=dtype).to(dtype)
 
 
-@explained
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Products up to each element of what the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumprod(_kept(input, mask, 1), dim, dtype=dtype).to(dtype)
 
 
-@explained
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -145,7 +139,6 @@ def amax(
     return _reduced(F.amax, x, dim, keepdim).to(dtype or input.dtype)
 
 
-@explained
 def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -154,7 +147,6 @@ def amin(
     return _reduced(F.amin, x, dim, keepdim).to(dtype or input.dtype)
 
 
-@explained
 def argmax(
     input: Tensor,
     dim: int | None = None,
@@ -168,7 +160,6 @@ def argmax(
     return F.argmax(x, dim, keepdim).to(dtype or input.dtype)
 
 
-@explained
 def argmin(
     input: Tensor,
     dim: int | None = None,
@@ -182,7 +173,6 @@ def argmin(
     return F.argmin(x, dim, keepdim).to(dtype or input.dtype)
 
 
-@explained
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -194,7 +184,6 @@ def mean(
     return total / _count(input, dim, keepdim, mask)
 
 
-@explained
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -209,7 +198,6 @@ def median(
     return values.to(dtype or input.dtype)
 
 
-@explained
 def norm(
     input: Tensor,
     ord: float | None = 2.0,
@@ -227,7 +215,6 @@ def norm(
     return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
 
 
-@explained
 def var(
     input: Tensor,
     dim: Dims = None,
@@ -241,6 +228,9 @@ def var(
     """Variances of what the mask keeps, over its number less 1; NaN of nothing. [...] -> [] without dim
 
     IndexError where a dim is none of the input's.
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor
     """
     if unbiased is not None and correction is not None:
         raise ValueError("var(unbiased, correction): both are given: give one")
@@ -254,7 +244,6 @@ def var(
     return (total / count).to(dtype)
 
 
-@explained
 def std(
     input: Tensor,
     dim: Dims = None,
@@ -268,40 +257,40 @@ def std(
     """Square roots of masked variances; NaN of nothing. [...] -> [] without dim
 
     mask: True keeps an element. IndexError where a dim is none of the input's.
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor
     """
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
-@explained
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Shares of exp of what the mask keeps; NaN where it keeps nothing. [...] -> [...]"""
     return F.softmax(_kept(input, mask, _lowest), dim, dtype=dtype)
 
 
-@explained
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Logarithms of masked shares; NaN where the mask keeps nothing. [...] -> [...]"""
     x = _kept(input, mask, _lowest)
     return F.log_softmax(x, dim, dtype=dtype)
 
 
-@explained
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """softmax of -input; NaN where the mask keeps nothing. [...] -> [...]"""
     x = _kept(input, mask, _highest)
     return F.softmax(-x, dim, dtype=dtype)
 
 
-@explained
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Vectors over the larger of their masked norms and eps; 0 where the mask is False. [...] -> [...]"""
+    """Vectors over the larger of their masked norms and eps; 0 where the mask is False. [...] -> [...]
+
+    ord: which norm
+    """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _kept(input, mask, 0) / size.clamp(min=eps)
 
 
-@explained
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -310,7 +299,6 @@ def logsumexp(
     return _reduced(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
 
 
-@explained
 def logaddexp(
     input: Tensor,
     other: Tensor,

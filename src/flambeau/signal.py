@@ -4,7 +4,6 @@ from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
 
-from .core.docstrings import explained
 from .core.op import COMPOSED
 from .core.spelling import without_effect
 from .tensor import Tensor
@@ -17,6 +16,9 @@ OLDER = {
     "hann": COMPOSED["hann_window"],
 }
 
+SYMMETRIC = """M: how many points
+sym: symmetric, for filters; else a period of a longer window, for spectra"""
+
 
 def _by_symmetry(window):
     def symmetric(
@@ -24,12 +26,11 @@ def _by_symmetry(window):
     ) -> Tensor:
         return window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
-    symmetric.__doc__ = unwrap(window).__doc__
-    return without_effect(explained(symmetric))
+    symmetric.__doc__ = f"{(unwrap(window).__doc__ or '').partition(chr(10))[0]}\n\n{SYMMETRIC}"
+    return without_effect(symmetric)
 
 
 @without_effect
-@explained
 def kaiser(
     M: int,
     *,
@@ -39,7 +40,12 @@ def kaiser(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Kaiser's window. -> [M]"""
+    """Kaiser's window. -> [M]
+
+    M: how many points
+    beta: how far down its sides go
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    """
     return COMPOSED["kaiser_window"](
         M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad
     )

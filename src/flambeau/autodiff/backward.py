@@ -5,7 +5,6 @@ from typing import Any
 
 from ..core import op as ops
 from ..core.autocast import as_given
-from ..core.docstrings import explained
 from ..core.events import stage, tell
 from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
 from ..core.node import Node, describe
@@ -158,7 +157,6 @@ class Gradients:
         return self
 
 
-@explained
 def backward(
     loss: Any,
     gradient: Any = None,
@@ -171,6 +169,8 @@ def backward(
 
     inputs: the parameters to take gradients by, one or several; by others none are. ValueError where there is
     no such tensor, or for one of inputs that was computed.
+    retain_graph: keep the graph for another backward
+    create_graph: gradients can be differentiated themselves
     """
     root = loss.node
     if not root.requires_grad:

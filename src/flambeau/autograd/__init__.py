@@ -5,7 +5,6 @@ from typing import Any
 
 from ..autodiff.backward import Gradients, backward, first_gradient, known_by, walk
 from ..core.declare import stand_for
-from ..core.docstrings import explained
 from ..core.modes import (
     detect_anomaly,
     enable_grad,
@@ -44,7 +43,6 @@ __all__ = [
 ]
 
 
-@explained
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -60,6 +58,8 @@ def grad(
     grad_outputs: a start for each output (None: 1, for a single number). is_grads_batched: each start has a
     first dim more, and so have the gradients: several starts in one walk. An input that no output depends
     on is a ValueError, None with allow_unused, zeros with materialize_grads.
+    retain_graph: keep the graph for another backward
+    create_graph: gradients can be differentiated themselves
     """
     ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     by = [inputs] if isinstance(inputs, Tensor) else list(inputs)

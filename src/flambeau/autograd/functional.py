@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from .. import func as transforms
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import leaves, tree_map
@@ -50,7 +49,6 @@ def _strategy(call: str, name: str) -> Callable:
     return STRATEGIES[name]
 
 
-@explained
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -63,13 +61,15 @@ def jacobian(
     [*output, *input], for tuples in tuples: by output, then by input. strategy: "reverse-mode" or
     "forward-mode". vectorize: all rows together, which they are here in any case. ValueError for an unknown
     strategy.
+
+    func: a function of tensors, or of trees of them
+    create_graph: gradients can be differentiated themselves
     """
     by = _strategy("jacobian", strategy)
     with _recorded(create_graph):
         return by(func, _places(inputs))(*_tuple(inputs))
 
 
-@explained
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -81,6 +81,9 @@ def hessian(
 
     [*input, *input], for tuples in tuples. outer_jacobian_strategy: how the gradient is differentiated,
     "reverse-mode" or "forward-mode". vectorize: as of jacobian. ValueError for an unknown strategy.
+
+    func: a function of tensors, or of trees of them
+    create_graph: gradients can be differentiated themselves
     """
     by = _strategy("hessian", outer_jacobian_strategy)
     places = _places(inputs)
@@ -88,43 +91,47 @@ def hessian(
         return by(transforms.grad(func, places), places)(*_tuple(inputs))
 
 
-@explained
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """A function's value at `inputs`, and v times its Jacobian.
 
     v: of the output's shapes; it may be left out where that is one number. ValueError else.
+    func: a function of tensors, or of trees of them
+    create_graph: gradients can be differentiated themselves
     """
     with _recorded(create_graph):
         out, pull = transforms.vjp(func, *_tuple(inputs))
         return out, _as(inputs, pull(_directions("vjp", out, v)))
 
 
-@explained
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """A function's value at `inputs`, and its Jacobian times v.
 
     v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    func: a function of tensors, or of trees of them
+    create_graph: gradients can be differentiated themselves
     """
     moves = _tuple(_directions("jvp", inputs, v))
     with _recorded(create_graph):
         return transforms.jvp(func, _tuple(inputs), moves)
 
 
-@explained
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """A function of one number at `inputs`, and its Hessian times v: by a gradient of the gradient.
 
     v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    func: a function of tensors, or of trees of them
+    create_graph: gradients can be differentiated themselves
     """
     moves, given = _directions("hvp", inputs, v), _tuple(inputs)
     with _recorded(create_graph):
         return func(*given), transforms.hvp(func, given if isinstance(inputs, tuple) else inputs, moves)
 
 
-@explained
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """A function of one number at `inputs`, and v times its Hessian: the same as hvp, which is symmetric.
 
     v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    func: a function of tensors, or of trees of them
+    create_graph: gradients can be differentiated themselves
     """
     return hvp(func, inputs, _directions("vhp", inputs, v), create_graph)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..errors import ValueError
@@ -26,7 +25,6 @@ def _outputs(found: Any) -> tuple[Any, ...]:
     return tuple(t for t in (found if isinstance(found, tuple | list) else (found,)) if t.dtype.is_float)
 
 
-@explained
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -42,6 +40,10 @@ def gradcheck(
     Differences are taken in float32, of fourth order in steps of eps: the defaults are for functions that
     are smooth and of size 1. inputs: the arguments, one or a list. raise_exception: a GradcheckError says
     where they differ; else False is returned. ValueError where no input has requires_grad.
+
+    func: a function of tensors, or of trees of them
+    atol: absolute tolerance
+    rtol: relative tolerance
     """
     given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
     places = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
@@ -95,7 +97,6 @@ def _difference(found: Any, slopes: list[Any], places: tuple[int, int], tols: tu
     return ""
 
 
-@explained
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -109,6 +110,10 @@ def gradgradcheck(
 
     inputs: the arguments, one or a list. grad_outputs: what the outputs' gradients are, ones where not given.
     A GradcheckError says where they differ. ValueError where no input has requires_grad.
+    func: a function of tensors, or of trees of them
+    eps: a small number that keeps divisions from 0
+    atol: absolute tolerance
+    rtol: relative tolerance
     """
     given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
     places = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]

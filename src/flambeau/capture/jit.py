@@ -12,7 +12,6 @@ from operator import is_
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
-from ..core.docstrings import explained
 from ..core.events import stage
 from ..core.interrupts import uninterrupted
 from ..core.modes import is_grad_enabled, settings
@@ -52,7 +51,6 @@ R = TypeVar("R")
 _recording = threading.RLock()  # held while a call is recorded
 
 
-@explained
 def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
 
@@ -67,6 +65,9 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
 
     The 2nd, 4th, 8th, 16th, ... call runs the function once more, without a GPU, and compares what it would
     compute; a line says what differs. `check` may be "always", for tests, or "never".
+
+    fn: the function
+    Raises ValueError where check is unknown.
     """
     if check not in CHECKS:
         raise ValueError(f"jit(check={check!r}): unknown: use one of {', '.join(map(repr, CHECKS))}")

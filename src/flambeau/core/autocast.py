@@ -7,7 +7,6 @@ from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from . import dtype as dt
-from .docstrings import explained
 from .dtype import DTYPES, DType, as_dtype, bfloat16, float16, float32, float64
 from .modes import Switch, depend_on
 
@@ -49,7 +48,6 @@ depend_on(plain)
 heard: ContextVar[Callable[[str, Any], None] | None] = ContextVar("heard", default=None)  # operation, result
 
 
-@explained
 class autocast(Switch):
     """Products inside this context (or decorated function) take their operands in 16 bits, and operations
     that need the range of float32 take theirs in float32.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
 from .autocast import called, lower, plain
-from .docstrings import calls_of, names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
@@ -28,7 +28,7 @@ def kernel(kind: str, **rules: Any) -> Callable[[Callable[P, Any]], Callable[P, 
     """Declare an op with attributes: the decorated function turns its arguments into (inputs, attrs)."""
 
     def declare(prepare: Callable[P, Any]) -> Callable[P, Tensor]:
-        op = Op(kind, prepare=prepare, doc=_doc(prepare), **rules)
+        op = Op(kind, prepare=prepare, doc=cleandoc(prepare.__doc__ or ""), **rules)
         return cast("Callable[P, Tensor]", op.enter(prepare.__name__))
 
     return declare
@@ -40,14 +40,10 @@ def formula(**rules: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def declare(f: Callable[P, R]) -> Callable[P, R]:
         names = f.__code__.co_varnames[: f.__code__.co_argcount - len(f.__defaults__ or ())]
-        op = Op("elementwise", definition=f, operand_names=names, doc=_doc(f), **rules)
+        op = Op("elementwise", definition=f, operand_names=names, doc=cleandoc(f.__doc__ or ""), **rules)
         return cast("Callable[P, R]", op.enter(f.__name__))
 
     return declare
-
-
-def _doc(f: Callable) -> str:
-    return told(f.__doc__, f.__name__, names_of(f), calls_of(f))
 
 
 @overload
@@ -96,7 +92,6 @@ def _composed(f: Any, dtypes: str) -> Any:
         # a tensor of its own, although it was made of views alone, or is what was given
         return made if made.link is None and not (args and made is args[0]) else _op.Tensor(made.node)
 
-    call.__doc__ = _doc(f)
     call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)
     return call
@@ -146,7 +141,6 @@ def composite(grad: Callable, holomorphic: bool = True) -> Callable[[Callable[P,
                 raise explain(e, f.__name__, inputs, attrs) from None
             return _op.Tensor(stand_for(op, lowered, tuple(x.node for x in inputs), attrs))
 
-        call.__doc__ = _doc(f)
         call.dtypes = ""  # type: ignore[attr-defined]
         _enter(f.__name__, call)
         return call

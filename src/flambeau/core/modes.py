@@ -5,8 +5,6 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from .docstrings import explained
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -125,7 +123,6 @@ class detect_anomaly(Switch):
         super().__init__(True)
 
 
-@explained
 class set_detect_anomaly(Switch):
     """detect_anomaly on or off from this call on; as a context or decorator, until its end.
 
@@ -153,13 +150,15 @@ def is_anomaly_enabled() -> bool:
     return _anomaly.get()
 
 
-@explained
 class checkpointing(Switch):
     """What backward passes inside this context keep of the forward pass.
 
     "none": every value that gradients need is kept until they have used it. "balanced": values made by
     elementwise operations from others that are kept anyway are computed a second time instead. "auto", the
     default: "balanced" in recorded calls (`fb.jit`), which look for such values once, "none" elsewhere.
+
+    strategy: one of these names
+    Raises ValueError where the strategy is unknown.
     """
 
     switch = _kept
@@ -171,7 +170,6 @@ class checkpointing(Switch):
         super().__init__(strategy)
 
 
-@explained
 class set_matmul_precision(Switch):
     """How products of float32 matrices (and convolutions) are made from this call on; as a context or
     decorator, until its end. Where an adapter has no matrix units that we can use, it changes nothing.
@@ -181,6 +179,9 @@ class set_matmul_precision(Switch):
     as one float16, error 5e-4. Factors are scaled by a power of two, so that no size of float32 overflows;
     what is less than 2^-38 (with "medium" 2^-28) of the largest element of its matrix may be lost, and with
     "high" infinities become NaN.
+
+    precision: the name of one
+    Raises ValueError where the precision is unknown.
     """
 
     switch = _precision

@@ -43,6 +43,7 @@ class Independent(_Wrapping):
 
     base_distribution: the distribution. reinterpreted_batch_ndims: how many dims of its batch become event;
     ValueError where it has fewer.
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class MixtureSameFamily(_Wrapping):
 
     mixture_distribution: a Categorical that says which. component_distribution: the components.
     ValueError where the mixture is none, or has another number of weights.
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     def __init__(
@@ -184,6 +186,8 @@ class TransformedDistribution(_Wrapping):
     """What draws of a distribution are mapped to. base_distribution: its draws; transforms: the maps.
 
     ValueError where a map takes events of more dims than the draws have.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None):
@@ -261,7 +265,10 @@ class TransformedDistribution(_Wrapping):
 
 
 class LogNormal(TransformedDistribution):
-    """e to the power of a normal number. loc, scale: of that number."""
+    """e to the power of a normal number. loc, scale: of that number.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
     support, has_rsample = positive, True  # type: ignore[override]
@@ -297,7 +304,10 @@ class LogNormal(TransformedDistribution):
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares of a stick broken by normal numbers. loc, scale: of those. [..., n] -> [..., n + 1]"""
+    """Shares of a stick broken by normal numbers. loc, scale: of those. [..., n] -> [..., n + 1]
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
     support, has_rsample = constraints.simplex, True  # type: ignore[override]
@@ -319,7 +329,10 @@ class LogisticNormal(TransformedDistribution):
 
 
 class _LogitRelaxed(Distribution):
-    """Logits of RelaxedBernoulli's draws."""
+    """Logits of RelaxedBernoulli's draws.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"probs": unit, "logits": constraints.real}
     support, has_rsample = constraints.real, True
@@ -348,7 +361,10 @@ class _LogitRelaxed(Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A number near 0 or 1 (Maddison et al., 2017). temperature: how near; probs or logits: of 1."""
+    """A number near 0 or 1 (Maddison et al., 2017). temperature: how near; probs or logits: of 1.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"probs": unit, "logits": constraints.real}
     support, has_rsample = unit, True  # type: ignore[override]
@@ -377,7 +393,10 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class _ExpRelaxed(OneHotCategorical):
-    """Logarithms of RelaxedOneHotCategorical's draws."""
+    """Logarithms of RelaxedOneHotCategorical's draws.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     support, has_rsample, has_enumerate_support = constraints.real_vector, True, False
 
@@ -399,7 +418,10 @@ class _ExpRelaxed(OneHotCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Shares near one class (Maddison et al., 2017). temperature: how near; probs or logits: of classes."""
+    """Shares near one class (Maddison et al., 2017). temperature: how near; probs or logits: of classes.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support, has_rsample = constraints.simplex, True  # type: ignore[override]

@@ -15,7 +15,10 @@ real, positive, unit = constraints.real, constraints.positive, constraints.unit_
 
 
 class Normal(ExponentialFamily):
-    """Normal (Gaussian). loc: the mean; scale: the standard deviation."""
+    """Normal (Gaussian). loc: the mean; scale: the standard deviation.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
@@ -56,7 +59,10 @@ class Normal(ExponentialFamily):
 
 
 class Laplace(Distribution):
-    """Exponential to both sides. loc: the centre; scale: the mean distance from it."""
+    """Exponential to both sides. loc: the centre; scale: the mean distance from it.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
@@ -99,7 +105,10 @@ class Laplace(Distribution):
 
 
 class Cauchy(Distribution):
-    """The tangent of a uniform angle. loc: the median; scale: half the width at half the height."""
+    """The tangent of a uniform angle. loc: the median; scale: half the width at half the height.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
@@ -137,7 +146,10 @@ class Cauchy(Distribution):
 
 
 class Gumbel(Distribution):
-    """The largest of many. loc: the mode; scale: how wide it is."""
+    """The largest of many. loc: the mode; scale: how wide it is.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
@@ -181,7 +193,10 @@ class Gumbel(Distribution):
 
 
 class Uniform(Distribution):
-    """Even in [low, high). low, high: the ends; ValueError where low is not below high."""
+    """Even in [low, high). low, high: the ends; ValueError where low is not below high.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True
@@ -227,7 +242,10 @@ class Uniform(Distribution):
 
 
 class Exponential(ExponentialFamily):
-    """The wait for what comes `rate` times in a unit of time."""
+    """The wait for what comes `rate` times in a unit of time.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"rate": positive}
     support, has_rsample = constraints.nonnegative, True
@@ -267,7 +285,10 @@ class Exponential(ExponentialFamily):
 
 
 class HalfNormal(Distribution):
-    """The size of a normal number around 0. scale: its standard deviation."""
+    """The size of a normal number around 0. scale: its standard deviation.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"scale": positive}
     support, has_rsample = constraints.nonnegative, True
@@ -307,7 +328,10 @@ class HalfNormal(Distribution):
 
 
 class HalfCauchy(Distribution):
-    """The size of a Cauchy number around 0. scale: its width."""
+    """The size of a Cauchy number around 0. scale: its width.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"scale": positive}
     support, has_rsample = constraints.nonnegative, True
@@ -346,7 +370,10 @@ class HalfCauchy(Distribution):
 
 
 class Weibull(Distribution):
-    """A power of an exponential number. scale: its factor; concentration: one over the power."""
+    """A power of an exponential number. scale: its factor; concentration: one over the power.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"scale": positive, "concentration": positive}
     support, has_rsample = positive, True
@@ -390,7 +417,10 @@ class Weibull(Distribution):
 
 
 class Pareto(Distribution):
-    """A power of one over a uniform number. scale: the least value; alpha: one over the power."""
+    """A power of one over a uniform number. scale: the least value; alpha: one over the power.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"scale": positive, "alpha": positive}
     has_rsample = True
@@ -435,7 +465,10 @@ class Pareto(Distribution):
 
 
 class GeneralizedPareto(Distribution):
-    """What lies above a threshold. loc: the threshold; scale: how wide; concentration: how heavy the tail."""
+    """What lies above a threshold. loc: the threshold; scale: how wide; concentration: how heavy the tail.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": real, "scale": positive, "concentration": real}
     has_rsample = True
@@ -491,7 +524,10 @@ class GeneralizedPareto(Distribution):
 
 
 class Kumaraswamy(Distribution):
-    """A beta-like number with a cdf in closed form. concentration1, concentration0: its two powers."""
+    """A beta-like number with a cdf in closed form. concentration1, concentration0: its two powers.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support, has_rsample = unit, True
@@ -538,7 +574,10 @@ class Kumaraswamy(Distribution):
 
 
 class VonMises(Distribution):
-    """An angle around a centre. loc: the centre, in radians; concentration: one over its spread."""
+    """An angle around a centre. loc: the centre, in radians; concentration: one over its spread.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"loc": real, "concentration": positive}
     support = real

@@ -49,7 +49,10 @@ class _Chances(Distribution):
 
 
 class Bernoulli(_Chances, ExponentialFamily):
-    """1 with a probability, else 0. probs or logits: of 1."""
+    """1 with a probability, else 0. probs or logits: of 1.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     support, has_enumerate_support = constraints.boolean, True
 
@@ -88,7 +91,10 @@ class Bernoulli(_Chances, ExponentialFamily):
 
 
 class Geometric(_Chances):
-    """How many failures come before the first success. probs or logits: of a success."""
+    """How many failures come before the first success. probs or logits: of a success.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     support = constraints.nonnegative_integer
 
@@ -128,7 +134,10 @@ class Geometric(_Chances):
 
 
 class Poisson(ExponentialFamily):
-    """How many events come in a unit of time. rate: their mean."""
+    """How many events come in a unit of time. rate: their mean.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -161,7 +170,10 @@ class _Counts(_Chances):
 
 
 class Binomial(_Counts):
-    """How many of total_count tries succeed. probs or logits: of a success."""
+    """How many of total_count tries succeed. probs or logits: of a success.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     has_enumerate_support = True
 
@@ -218,7 +230,10 @@ class Binomial(_Counts):
 
 
 class NegativeBinomial(_Counts):
-    """How many successes come before total_count failures. probs or logits: of a success."""
+    """How many successes come before total_count failures. probs or logits: of a success.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {
         "probs": constraints.half_open_interval(0.0, 1.0),
@@ -303,7 +318,10 @@ class _Classes(Distribution):
 
 
 class Categorical(_Classes):
-    """A class, as its index. probs or logits: of each class. [..., n]"""
+    """A class, as its index. probs or logits: of each class. [..., n]
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     has_enumerate_support = True
 
@@ -342,7 +360,10 @@ class Categorical(_Classes):
 
 
 class OneHotCategorical(_Classes):
-    """A class, as a vector with a 1 in its place. probs or logits: of each class. [..., n]"""
+    """A class, as a vector with a 1 in its place. probs or logits: of each class. [..., n]
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     support, has_enumerate_support = constraints.one_hot, True
 
@@ -383,6 +404,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """OneHotCategorical whose draws have the gradient of the probabilities (Bengio et al., 2013).
 
     probs or logits: of each class. [..., n]
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     has_rsample = True
@@ -393,7 +416,10 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(Distribution):
-    """How often each class comes in total_count draws. probs or logits: of each class. [..., n]"""
+    """How often each class comes in total_count draws. probs or logits: of each class. [..., n]
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"probs": simplex, "logits": real_vector}
 
@@ -469,6 +495,7 @@ class ContinuousBernoulli(_Chances):
     """A number from 0 to 1 whose density is that of Bernoulli, normalised. probs or logits: its parameter.
 
     lims: the probabilities between which its formulas are taken from a series, since they divide by nothing.
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     support, has_rsample = unit, True

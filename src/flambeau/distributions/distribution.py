@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.shape import broadcast
@@ -45,10 +44,6 @@ class Distribution:
     _params: tuple[str, ...] = ()
     batch_shape: tuple[int, ...] = ()
     event_shape: tuple[int, ...] = ()
-
-    def __init_subclass__(cls, **given: Any):
-        super().__init_subclass__(**given)
-        explained(cls)
 
     if TYPE_CHECKING:  # parameters are attributes, set by name
 

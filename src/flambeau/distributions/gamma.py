@@ -88,7 +88,10 @@ def log_gamma_draw(a):
 
 
 class Gamma(ExponentialFamily):
-    """The wait for several events. concentration: how many; rate: how many in a unit of time."""
+    """The wait for several events. concentration: how many; rate: how many in a unit of time.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"concentration": positive, "rate": positive}
     support, has_rsample = constraints.nonnegative, True
@@ -126,7 +129,10 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The sum of squares of normal numbers. df: how many."""
+    """The sum of squares of normal numbers. df: how many.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"df": positive}
 
@@ -141,7 +147,10 @@ class Chi2(Gamma):
 
 
 class InverseGamma(Distribution):
-    """One over a gamma number. concentration, rate: of that number."""
+    """One over a gamma number. concentration, rate: of that number.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"concentration": positive, "rate": positive}
     support, has_rsample = positive, True
@@ -181,7 +190,10 @@ class InverseGamma(Distribution):
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to 1. concentration: one for each share, ValueError for a 0-d one. [..., n]"""
+    """Shares that add up to 1. concentration: one for each share, ValueError for a 0-d one. [..., n]
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"concentration": constraints.independent(positive, 1)}
     support, has_rsample = constraints.simplex, True
@@ -225,7 +237,10 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """The share of one gamma number of two. concentration1, concentration0: their shapes."""
+    """The share of one gamma number of two. concentration1, concentration0: their shapes.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support, has_rsample = unit, True
@@ -266,7 +281,10 @@ class Beta(ExponentialFamily):
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squares over their degrees of freedom, df1 and df2."""
+    """The ratio of two chi-squares over their degrees of freedom, df1 and df2.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"df1": positive, "df2": positive}
     support, has_rsample = positive, True
@@ -303,7 +321,10 @@ class FisherSnedecor(Distribution):
 
 
 class StudentT(Distribution):
-    """A normal number over the root of a chi-square per degree of freedom (df), times scale, plus loc."""
+    """A normal number over the root of a chi-square per degree of freedom (df), times scale, plus loc.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {"df": positive, "loc": real, "scale": positive}
     support, has_rsample = real, True

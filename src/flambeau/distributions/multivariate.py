@@ -41,7 +41,10 @@ def squared_distance(factor: Any, d: Any) -> Any:
 
 class MultivariateNormal(Distribution):
     """Normal vectors. loc: the mean. covariance_matrix, precision_matrix or scale_tril (a lower factor of the
-    covariance): one of them, ValueError for none or several, or where a vector or a matrix has fewer dims."""
+    covariance): one of them, ValueError for none or several, or where a vector or a matrix has fewer dims.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {
         "loc": real_vector,
@@ -119,7 +122,10 @@ class MultivariateNormal(Distribution):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors of covariance cov_factor cov_factor^T + diag(cov_diag). loc: the mean."""
+    """Normal vectors of covariance cov_factor cov_factor^T + diag(cov_diag). loc: the mean.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    """
 
     arg_constraints = {
         "loc": real_vector,
@@ -195,6 +201,8 @@ class Wishart(ExponentialFamily):
     precision_matrix and scale_tril (a lower factor of the covariance): theirs.
 
     ValueError for none or several of these, or a df up to the size less 1.
+
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     arg_constraints = {
@@ -284,6 +292,7 @@ class LKJCholesky(Distribution):
 
     dim: how many rows. concentration: 1 for even ones, above it nearer to the identity.
     ValueError for a dim below 2.
+    validate_args: check parameters and values by reading them: ValueError outside of their sets
     """
 
     arg_constraints = {"concentration": constraints.positive}

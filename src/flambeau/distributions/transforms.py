@@ -5,7 +5,6 @@ from math import log, prod
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.op import COMPOSED
 from ..core.shape import broadcast
 from ..tensor import Tensor, tensor
@@ -51,10 +50,6 @@ class Transform:
     bijective = False
     domain: Any = constraints.real
     codomain: Any = constraints.real
-
-    def __init_subclass__(cls, **given: Any):
-        super().__init_subclass__(**given)
-        explained(cls)
 
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
@@ -175,7 +170,10 @@ class _Inverse(Transform):
 
 
 class ComposeTransform(Transform):
-    """Maps one after the other. parts: the maps, first to last."""
+    """Maps one after the other. parts: the maps, first to last.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
@@ -258,6 +256,7 @@ class IndependentTransform(Transform):
     """A map whose last dims more count as one event.
 
     base_transform: the map. reinterpreted_batch_ndims: how many dims more.
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
@@ -294,6 +293,8 @@ class ReshapeTransform(Transform):
     """The last dims in another shape. in_shape, out_shape: of an event.
 
     ValueError where their sizes differ.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
     """
 
     bijective = True
@@ -327,7 +328,10 @@ class ReshapeTransform(Transform):
 
 
 class ExpTransform(Transform):
-    """e to the power x."""
+    """e to the power x.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     sign = 1  # type: ignore[override]
@@ -344,7 +348,10 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """x to the power `exponent`."""
+    """x to the power `exponent`.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective, domain, codomain = True, constraints.positive, constraints.positive
 
@@ -380,7 +387,10 @@ def _known(value: Any) -> Any:
 
 
 class SigmoidTransform(Transform):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     sign = 1  # type: ignore[override]
@@ -398,7 +408,10 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     sign = 1  # type: ignore[override]
@@ -415,7 +428,10 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     sign = 1  # type: ignore[override]
@@ -432,7 +448,10 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """The size of x: not one to one, so without a change of volumes."""
+    """The size of x: not one to one, so without a change of volumes.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     codomain = constraints.positive
 
@@ -444,7 +463,10 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """loc + scale * x. loc: what is added; scale: what is multiplied with; event_dim: dims of an event."""
+    """loc + scale * x. loc: what is added; scale: what is multiplied with; event_dim: dims of an event.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
 
@@ -487,7 +509,10 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """exp(x), normalised: from real vectors to shares, and back by logarithms; not one to one."""
+    """exp(x), normalised: from real vectors to shares, and back by logarithms; not one to one.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -499,7 +524,10 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """From n real numbers to n + 1 shares of a stick that is broken piece by piece."""
+    """From n real numbers to n + 1 shares of a stick that is broken piece by piece.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective, domain, codomain = True, constraints.real_vector, constraints.simplex
 
@@ -530,7 +558,10 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """From square matrices to lower ones with a positive diagonal: its exponentials, and what is below."""
+    """From square matrices to lower ones with a positive diagonal: its exponentials, and what is below.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
@@ -543,7 +574,10 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """From square matrices to positive definite ones: L L^T of LowerCholeskyTransform's L."""
+    """From square matrices to positive definite ones: L L^T of LowerCholeskyTransform's L.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
@@ -562,7 +596,10 @@ def triangle(n: int) -> list[int]:
 
 
 class CorrCholeskyTransform(Transform):
-    """From n (n - 1) / 2 real numbers to Cholesky factors of n by n correlation matrices."""
+    """From n (n - 1) / 2 real numbers to Cholesky factors of n by n correlation matrices.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective, domain, codomain = True, constraints.real_vector, constraints.corr_cholesky
 
@@ -613,7 +650,10 @@ class CorrCholeskyTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """The cdf of a distribution. distribution: one of single numbers, with cdf and icdf."""
+    """The cdf of a distribution. distribution: one of single numbers, with cdf and icdf.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     bijective = True
     sign = 1  # type: ignore[override]
@@ -638,7 +678,10 @@ class CumulativeDistributionTransform(Transform):
 
 
 class _Parts(Transform):
-    """Maps of parts along a dim. tseq: the maps."""
+    """Maps of parts along a dim. tseq: the maps.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int):
         super().__init__(cache_size)
@@ -671,7 +714,10 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """Maps of parts that lie one behind the other. tseq: the maps; lengths: how long each part is."""
+    """Maps of parts that lie one behind the other. tseq: the maps; lengths: how long each part is.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Any = None, cache_size: int = 0):
         super().__init__(tseq, dim, cache_size)
@@ -687,7 +733,10 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """Maps of the slices along a dim. tseq: the maps."""
+    """Maps of the slices along a dim. tseq: the maps.
+
+    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(tseq, dim, cache_size)

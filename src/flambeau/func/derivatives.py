@@ -9,7 +9,6 @@ from typing import Any
 
 from ..autodiff.backward import Gradients, known_by, walk
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.modes import enable_grad, is_grad_enabled
 from ..core.node import Node, describe, next_serial, reached
 from ..core.op import COMPOSED, OPS, apply
@@ -119,11 +118,15 @@ def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
     return out
 
 
-@explained
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """A function's value, and the function from a gradient of it to the gradients of all arguments.
 
     Returns (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn(gradient) is a tuple, one for each argument.
+
+    func: a function of tensors, or of trees of them
+    has_aux: the function gives (value, more), and `more` is handed on
+    primals: the arguments
+    Raises ValueError where the gradient has another shape than the value.
     """
     level = Level("vjp(...)")
     opened = level.open(primals)
@@ -144,7 +147,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
 
 
-@explained
 def jvp(
     func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -152,6 +154,11 @@ def jvp(
 
     Returns (output, tangent) or (output, tangent, aux). Forward mode as the gradient of a gradient: vjp_fn
     is linear, so its own gradient is the product with the Jacobian, whatever it is taken at.
+
+    func: a function of tensors, or of trees of them
+    primals: the arguments
+    has_aux: the function gives (value, more), and `more` is handed on
+    Raises ValueError where primals and tangents differ in number.
     """
     if len(primals) != len(tangents):
         raise ValueError(f"jvp(...): {len(primals)} primals but {len(tangents)} tangents: give one each")
@@ -178,7 +185,6 @@ def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = 
     return (out, moved, *aux)
 
 
-@explained
 def value_and_grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -187,6 +193,9 @@ def value_and_grad(
     The gradient has the containers of argument `argnums` (a tuple of them for several). A module's is a
     Gradients, for an optimizer. With has_aux the function returns (value, aux), and this one
     ((value, aux), gradient).
+
+    func: a function of tensors, or of trees of them
+    Raises ValueError where the function gives no single number.
     """
 
     @functools.wraps(func)
@@ -213,11 +222,15 @@ def value_and_grad(
     return call
 
 
-@explained
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of one that returns one number; (gradient, aux) with has_aux."""
+    """A function that returns the gradient of one that returns one number; (gradient, aux) with has_aux.
+
+    func: a function of tensors, or of trees of them
+    argnums: the place, or places, of the arguments that gradients are taken by
+    Raises ValueError where the function gives no single number.
+    """
     both = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -228,11 +241,14 @@ def grad(
     return call
 
 
-@explained
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As value_and_grad, with (gradient, value), as torch.func's; (gradient, (value, aux)) with has_aux."""
+    """As value_and_grad, with (gradient, value), as torch.func's; (gradient, (value, aux)) with has_aux.
+
+    argnums: the place, or places, of the arguments that gradients are taken by
+    Raises ValueError where the function gives no single number.
+    """
     both = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -242,9 +258,13 @@ def grad_and_value(
     return call
 
 
-@explained
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """A function's value, and the function from tangents, one for each argument, to how the value moves."""
+    """A function's value, and the function from tangents, one for each argument, to how the value moves.
+
+    func: a function of tensors, or of trees of them
+    primals: the arguments
+    Raises ValueError where tangents have other shapes than the primals.
+    """
     out, push = _linear(func, primals)
     return out, lambda *tangents: push(tangents)
 
@@ -289,13 +309,17 @@ def _rows(made: list[Tensor], lead: tuple[Any, ...], rest: tuple[Any, ...], like
     return COMPOSED["stack"](made).reshape(*lead, *rest)
 
 
-@explained
 def jacrev(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian, by one backward pass for each element of the output.
 
     [*output], [*input] -> [*output, *input], in the containers of the output, then of the argument.
+
+    func: a function of tensors, or of trees of them
+    argnums: the place, or places, of the arguments that gradients are taken by
+    has_aux: the function gives (value, more), and `more` is handed on
+    Raises ValueError where argnums name no argument.
     """
 
     @functools.wraps(func)
@@ -324,11 +348,16 @@ def tensor_of(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else tensor(x)
 
 
-@explained
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As jacrev, by one forward-mode pass (see jvp) for each element of the input: for few inputs."""
+    """As jacrev, by one forward-mode pass (see jvp) for each element of the input: for few inputs.
+
+    func: a function of tensors, or of trees of them
+    argnums: the place, or places, of the arguments that gradients are taken by
+    has_aux: the function gives (value, more), and `more` is handed on
+    Raises ValueError where argnums name no argument.
+    """
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
@@ -364,21 +393,24 @@ def jacfwd(
 jacobian = jacrev
 
 
-@explained
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that returns the matrix of second derivatives, as jacrev(jacrev(func)).
 
     [*output], [*input] -> [*output, *input, *input]; one backward pass for each element of the gradient.
+
+    argnums: the place, or places, of the arguments that gradients are taken by
     """
     return jacrev(jacrev(func, argnums), argnums)
 
 
-@explained
 def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """The Hessian of a function of one number times the tangents, without the Hessian.
 
     By a gradient of the gradient; the result has the containers of `primals` (a tensor, or a tuple of the
     function's arguments).
+
+    func: a function of tensors, or of trees of them
+    Raises ValueError where the function gives no single number.
     """
     several = isinstance(primals, tuple)
     given = primals if several else (primals,)

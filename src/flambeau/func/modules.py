@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.op import COMPOSED
 from ..errors import ValueError, suggest
@@ -13,7 +12,6 @@ from ..tensor import Tensor
 __all__ = ["functional_call", "stack_module_state"]
 
 
-@explained
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,
@@ -74,7 +72,6 @@ def _replaced(own: dict[str, tuple[dict, str]], tensors: dict[str, Any]) -> Iter
             attributes[key] = t
 
 
-@explained
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """(parameters, buffers) of modules of one kind, each stacked along a new dim 0: an ensemble for vmap.
 

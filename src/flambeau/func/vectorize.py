@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.op import COMPOSED
 from ..core.shape import normal_dim
@@ -16,7 +15,6 @@ from .batching import RANDOMNESS, Batch
 __all__ = ["vmap"]
 
 
-@explained
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,

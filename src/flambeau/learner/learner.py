@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ..capture.jit import jit
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.training import begin_training, in_eval
 from ..device import get_device
@@ -44,7 +43,6 @@ from .watch import EpochWatch
 Loaders = dict[str, Any]  # by split
 
 
-@explained
 class Learner:
     """A model in training: `fit` with loaders, `evaluate`, `predict`, `save`, `load`.
 
@@ -62,6 +60,8 @@ class Learner:
 
     TypeError for an option that there is not and for L-BFGS, which wants a closure, ValueError for an option
     that can't be meant, FlambeauError for a directory that can't be written to.
+
+    optimizer: the one whose rates are set
     """
 
     def __init__(

@@ -7,7 +7,6 @@ from ..core.dtype import float32
 from ..core.node import describe
 from ..functions import cat, stack
 from ..tensor import Tensor, tensor
-from .docstrings import explained
 from .metric import Metric
 from .states import counts, latest, mean_of, plus, precise, total_of
 
@@ -59,9 +58,13 @@ class Aggregator(Metric):
         warnings.warn(f"{told} and left out", UserWarning, stacklevel=4)
 
 
-@explained
 class SumMetric(Aggregator):
-    """The sum of all values, without what float32 would lose."""
+    """The sum of all values, without what float32 would lose.
+
+    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
+        takes it, a float takes its place
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
         super().__init__(nan_strategy, device)
@@ -77,9 +80,13 @@ class SumMetric(Aggregator):
         return total_of(self.states["total"])
 
 
-@explained
 class MeanMetric(Aggregator):
-    """The mean of all values, weighted."""
+    """The mean of all values, weighted.
+
+    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
+        takes it, a float takes its place
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
         super().__init__(nan_strategy, device)
@@ -96,9 +103,13 @@ class MeanMetric(Aggregator):
         return mean_of(self.states["sums"])
 
 
-@explained
 class Loss(MeanMetric):
-    """The mean of losses: `update(loss, weight)` with a batch's loss, and its size where sizes differ."""
+    """The mean of losses: `update(loss, weight)` with a batch's loss, and its size where sizes differ.
+
+    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
+        takes it, a float takes its place
+    Raises ValueError for arguments that can't be meant.
+    """
 
     takes = "losses, and a Learner counts its own"
     higher_is_better = False
@@ -127,24 +138,36 @@ class Extreme(Aggregator):
         return self.states["value_"]
 
 
-@explained
 class MaxMetric(Extreme):
-    """The greatest value."""
+    """The greatest value.
+
+    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
+        takes it, a float takes its place
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = True
 
 
-@explained
 class MinMetric(Extreme):
-    """The least value."""
+    """The least value.
+
+    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
+        takes it, a float takes its place
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = False
     least = True
 
 
-@explained
 class CatMetric(Aggregator):
-    """All values, in order."""
+    """All values, in order.
+
+    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
+        takes it, a float takes its place
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
         super().__init__(nan_strategy, device)

@@ -4,7 +4,6 @@ from typing import Any
 
 from ..core.dtype import float32
 from ..tensor import Tensor
-from .docstrings import explained
 from .doors import door
 from .scores import Binary, ByCounts, Multiclass, Multilabel, five, ratio
 
@@ -93,99 +92,243 @@ class Counted(ByCounts):
         return (table * (weights / over)).sum(-2)
 
 
-@explained
 class BinaryAccuracy(RightOfAll, Binary):
-    """How many are right."""
+    """How many are right.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassAccuracy(RightOfAll, Multiclass):
-    """How many of a class are found, averaged over classes; with average="micro" how many are right."""
+    """How many of a class are found, averaged over classes; with average="micro" how many are right.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelAccuracy(RightOfAll, Multilabel):
-    """How many are right, of each label and averaged."""
+    """How many are right, of each label and averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryHammingDistance(WrongOfAll, Binary):
-    """How many are wrong: 1 - accuracy."""
+    """How many are wrong: 1 - accuracy.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassHammingDistance(WrongOfAll, Multiclass):
-    """How many of a class are missed: 1 - accuracy."""
+    """How many of a class are missed: 1 - accuracy.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelHammingDistance(WrongOfAll, Multilabel):
-    """How many are wrong, of each label and averaged: 1 - accuracy."""
+    """How many are wrong, of each label and averaged: 1 - accuracy.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryPrecision(RightOfPredicted, Binary):
-    """tp / (tp + fp), how many of those predicted are right."""
+    """tp / (tp + fp), how many of those predicted are right.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassPrecision(RightOfPredicted, Multiclass):
-    """tp / (tp + fp) of each class, averaged."""
+    """tp / (tp + fp) of each class, averaged.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelPrecision(RightOfPredicted, Multilabel):
-    """tp / (tp + fp) of each label, averaged."""
+    """tp / (tp + fp) of each label, averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryRecall(FoundOfActual, Binary):
-    """tp / (tp + fn), how many of those there are were found."""
+    """tp / (tp + fn), how many of those there are were found.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassRecall(FoundOfActual, Multiclass):
-    """tp / (tp + fn) of each class, averaged."""
+    """tp / (tp + fn) of each class, averaged.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelRecall(FoundOfActual, Multilabel):
-    """tp / (tp + fn) of each label, averaged."""
+    """tp / (tp + fn) of each label, averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinarySpecificity(LeftAlone, Binary):
-    """tn / (tn + fp), how many of those that are not were left alone."""
+    """tn / (tn + fp), how many of those that are not were left alone.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassSpecificity(LeftAlone, Multiclass):
-    """tn / (tn + fp) of each class, averaged."""
+    """tn / (tn + fp) of each class, averaged.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelSpecificity(LeftAlone, Multilabel):
-    """tn / (tn + fp) of each label, averaged."""
+    """tn / (tn + fp) of each label, averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryNegativePredictiveValue(RightOfLeft, Binary):
-    """tn / (tn + fn), how many of those not predicted are right."""
+    """tn / (tn + fn), how many of those not predicted are right.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassNegativePredictiveValue(RightOfLeft, Multiclass):
-    """tn / (tn + fn) of each class, averaged."""
+    """tn / (tn + fn) of each class, averaged.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
-    """tn / (tn + fn) of each label, averaged."""
+    """tn / (tn + fn) of each label, averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryFBetaScore(FBeta, Binary):
-    """The weighted harmonic mean of precision and recall; recall weighs beta^2 times as much."""
+    """The weighted harmonic mean of precision and recall; recall weighs beta^2 times as much.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -200,9 +343,17 @@ class BinaryFBetaScore(FBeta, Binary):
         self._take(beta)
 
 
-@explained
 class MulticlassFBetaScore(FBeta, Multiclass):
-    """The weighted harmonic mean of precision and recall of each class, averaged."""
+    """The weighted harmonic mean of precision and recall of each class, averaged.
+
+    beta: how many times as much recall weighs
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -217,9 +368,17 @@ class MulticlassFBetaScore(FBeta, Multiclass):
         self._take(beta)
 
 
-@explained
 class MultilabelFBetaScore(FBeta, Multilabel):
-    """The weighted harmonic mean of precision and recall of each label, averaged."""
+    """The weighted harmonic mean of precision and recall of each label, averaged.
+
+    beta: how many times as much recall weighs
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -234,34 +393,80 @@ class MultilabelFBetaScore(FBeta, Multilabel):
         self._take(beta)
 
 
-@explained
 class BinaryF1Score(FBeta, Binary):
-    """The harmonic mean of precision and recall."""
+    """The harmonic mean of precision and recall.
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassF1Score(FBeta, Multiclass):
-    """The harmonic mean of precision and recall of each class, averaged."""
+    """The harmonic mean of precision and recall of each class, averaged.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelF1Score(FBeta, Multilabel):
-    """The harmonic mean of precision and recall of each label, averaged."""
+    """The harmonic mean of precision and recall of each label, averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryStatScores(Counted, Binary):
-    """tp, fp, tn, fn and support (tp + fn)."""
+    """tp, fp, tn, fn and support (tp + fn).
+
+    threshold: the probability above which a one is predicted
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassStatScores(Counted, Multiclass):
-    """tp, fp, tn, fn and support (tp + fn) of each class, averaged."""
+    """tp, fp, tn, fn and support (tp + fn) of each class, averaged.
+
+    num_classes: how many classes there are
+    top_k: a target among the k best counts as found
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelStatScores(Counted, Multilabel):
-    """tp, fp, tn, fn and support (tp + fn) of each label, averaged."""
+    """tp, fp, tn, fn and support (tp + fn) of each label, averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    multidim_average: "global", or "samplewise" for a value of each sample
+    ignore_index: a target that counts for nothing
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
 Accuracy = door("Accuracy", BinaryAccuracy, MulticlassAccuracy, MultilabelAccuracy)

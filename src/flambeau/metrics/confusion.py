@@ -5,7 +5,6 @@ from typing import Any
 from ..core.dtype import float32, int32
 from ..functions import arange, bincount, stack
 from ..tensor import Tensor
-from .docstrings import explained
 from .doors import door
 from .inputs import check_count, check_option, check_shared, split
 from .metric import Metric
@@ -44,9 +43,15 @@ class TwoByTwo(ByLabel):
         return stack([stack([tn, fp], -1), stack([fn, tp], -1)], -2)
 
 
-@explained
 class BinaryConfusionMatrix(TwoByTwo, Binary):
-    """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]"""
+    """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]
+
+    threshold: the probability above which a one is predicted
+    ignore_index: a target that counts for nothing
+    normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -65,9 +70,16 @@ class BinaryConfusionMatrix(TwoByTwo, Binary):
         return normalised(self.table()[0], self.normalize)
 
 
-@explained
 class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
-    """[[tn, fp], [fn, tp]] of each label. [labels, 2, 2]"""
+    """[[tn, fp], [fn, tp]] of each label. [labels, 2, 2]
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    ignore_index: a target that counts for nothing
+    normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -126,9 +138,15 @@ class OfClasses(Metric):
             raise ValueError(told_classes(self.name, self.num_classes, *found))
 
 
-@explained
 class MulticlassConfusionMatrix(OfClasses):
-    """How often each class was taken for each. [c, c]"""
+    """How often each class was taken for each. [c, c]
+
+    num_classes: how many classes there are
+    ignore_index: a target that counts for nothing
+    normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -161,9 +179,15 @@ def kappa(table: Tensor, weights: str | None) -> Tensor:
     return 1 - (far * table).sum() / (far * expected).sum()
 
 
-@explained
 class BinaryCohenKappa(TwoByTwo, Binary):
-    """How much better than chance predictions agree with targets."""
+    """How much better than chance predictions agree with targets.
+
+    threshold: the probability above which a one is predicted
+    ignore_index: a target that counts for nothing
+    weights: "linear" or "quadratic": what farther classes count
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = True
 
@@ -184,9 +208,15 @@ class BinaryCohenKappa(TwoByTwo, Binary):
         return kappa(self.table()[0], self.weights)
 
 
-@explained
 class MulticlassCohenKappa(OfClasses):
-    """How much better than chance predictions agree with targets."""
+    """How much better than chance predictions agree with targets.
+
+    num_classes: how many classes there are
+    ignore_index: a target that counts for nothing
+    weights: "linear" or "quadratic": what farther classes count
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = True
 
@@ -217,9 +247,15 @@ class Overlap(ByCounts):
         return ratio(tp, tp + fp + fn, self.zero_division)
 
 
-@explained
 class BinaryJaccardIndex(Overlap, Binary):
-    """The intersection of predicted and actual by their union."""
+    """The intersection of predicted and actual by their union.
+
+    threshold: the probability above which a one is predicted
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -252,9 +288,16 @@ class OfMany(Overlap):
         return arange(classes, dtype=int32, device=self.device) == index
 
 
-@explained
 class MulticlassJaccardIndex(OfMany, Multiclass):
-    """The intersection of predicted and actual by their union, of each class and averaged."""
+    """The intersection of predicted and actual by their union, of each class and averaged.
+
+    num_classes: how many classes there are
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -271,9 +314,17 @@ class MulticlassJaccardIndex(OfMany, Multiclass):
         self.average = average
 
 
-@explained
 class MultilabelJaccardIndex(OfMany, Multilabel):
-    """The intersection of predicted and actual by their union, of each label and averaged."""
+    """The intersection of predicted and actual by their union, of each label and averaged.
+
+    num_labels: how many labels there are
+    threshold: the probability above which a one is predicted
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,

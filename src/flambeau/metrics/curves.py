@@ -8,7 +8,6 @@ from ..functions import arange, bincount, bucketize, cat, searchsorted, trapezoi
 from ..nn.functional import pad
 from ..ops.creation import linspace
 from ..tensor import Tensor, tensor
-from .docstrings import explained
 from .doors import door
 from .inputs import (
     by_sigmoid,
@@ -342,12 +341,14 @@ class UnderPrecision(Scored):
         return self.averaged(area)
 
 
-@explained
 class BinaryAUROC(UnderROC, OneScore):
     """The area under the ROC curve: the chance that a one has a higher score than another.
 
     max_fpr: up to that false positive rate, scaled so that chance is 0.5. thresholds: None keeps all scores;
     a number, or a list that rises, keeps counts between them.
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
     """
 
     def __init__(
@@ -364,31 +365,69 @@ class BinaryAUROC(UnderROC, OneScore):
         self.max_fpr = None if max_fpr == 1 else max_fpr
 
 
-@explained
 class MulticlassAUROC(UnderROC, ScoreOfEachClass):
-    """The area under the ROC curve of each class against all others, averaged."""
+    """The area under the ROC curve of each class against all others, averaged.
+
+    num_classes: how many classes there are
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
+        counts
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MultilabelAUROC(UnderROC, ScoreOfEachLabel):
-    """The area under the ROC curve of each label, averaged."""
+    """The area under the ROC curve of each label, averaged.
+
+    num_labels: how many labels there are
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
+        counts
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class BinaryAveragePrecision(UnderPrecision, OneScore):
-    """The area under precision by recall, in steps."""
+    """The area under precision by recall, in steps.
+
+    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
+        counts
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class MulticlassAveragePrecision(UnderPrecision, ScoreOfEachClass):
-    """The area under precision by recall of each class against all others, averaged."""
+    """The area under precision by recall of each class against all others, averaged.
+
+    num_classes: how many classes there are
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
+        counts
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
     nan_for_absent = True
 
 
-@explained
 class MultilabelAveragePrecision(UnderPrecision, ScoreOfEachLabel):
-    """The area under precision by recall of each label, averaged."""
+    """The area under precision by recall of each label, averaged.
+
+    num_labels: how many labels there are
+    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
+        counts
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
 AUROC = door("AUROC", BinaryAUROC, MulticlassAUROC, MultilabelAUROC, average="macro")

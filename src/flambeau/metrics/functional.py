@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import classification, confusion, curves, image, naturalness, regression, text
-from .docstrings import lines
 from .metric import Metric
 from .states import tensors_in
 
@@ -37,6 +36,14 @@ NAMES = {
     "MultiScaleStructuralSimilarityIndexMeasure": "multiscale_structural_similarity_index_measure",
 }
 LEFT_OUT = {"FrechetInceptionDistance"}  # which has two kinds of batches
+
+# the arguments that are the batch: what they mean
+BATCH = {
+    "preds": "predictions",
+    "target": "what is wanted",
+    "img1": "the one images",
+    "img2": "the other images",
+}
 
 
 def small(name: str) -> str:
@@ -77,8 +84,9 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
     value.__signature__ = signature  # type: ignore[attr-defined]
     value.__name__ = value.__qualname__ = small(kind.__name__)
     value.__module__ = __name__
-    told = f"{kind.__name__} of one batch, as a tensor.\n\n{inspect.getdoc(kind)}"
-    value.__doc__ = lines(told, [*signature.parameters])
+    doc = inspect.getdoc(kind)
+    batch_lines = [f"{p.name}: {BATCH[p.name]}" for p in by_place[:2] if p.name in BATCH]
+    value.__doc__ = "\n".join([f"{kind.__name__} of one batch, as a tensor.\n\n{doc}\n", *batch_lines])
     return value
 
 

@@ -9,7 +9,6 @@ from ..functions import arange, cat, full, stack
 from ..linalg import eigh
 from ..nn import functional as F
 from ..tensor import Tensor, tensor
-from .docstrings import explained
 from .inputs import check_count, check_option, refuse
 from .metric import Metric
 from .regression import check_same
@@ -63,13 +62,13 @@ def span(name: str, data_range: Any) -> float:
     return float(found)
 
 
-@explained
 class PeakSignalNoiseRatio(Metric):
     """base log of range^2 by the mean squared error, in decibels.
 
     data_range: how far values reach, or the pair of their ends, to which they are clamped; base: of the
     logarithm; dim: what errors are averaged over, all where None; reduction: of the rest,
     "elementwise_mean", "sum" or "none".
+    Raises ValueError for arguments that can't be meant.
     """
 
     higher_is_better = True
@@ -205,13 +204,13 @@ class OfStructure(OfImages):
         return likeness.reshape(n, -1).mean(1), contrast
 
 
-@explained
 class StructuralSimilarityIndexMeasure(OfStructure):
     """How alike images are in brightness, contrast and structure around each place (Wang et al., 2004).
 
     gaussian_kernel: weigh neighbours by a Gaussian of width sigma; else all in kernel_size alike. reduction:
     "elementwise_mean", "sum" or "none". data_range: how far values reach, the pair of their ends (to which
     they are clamped), or None for what each batch has. options: k1, k2 (0.01 and 0.03), device.
+    Raises ValueError for arguments that can't be meant.
     """
 
     def __init__(
@@ -244,13 +243,16 @@ def taken(metric: Metric, given: dict[str, Any], **known: Any) -> list[Any]:
 BETAS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
-@explained
 class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
     """Structural similarity of images and of ever smaller ones, multiplied (Wang et al., 2003).
 
     kernel_size, sigma, reduction and so on are StructuralSimilarityIndexMeasure's; options: k1, k2, betas
     (the power of each scale), normalize ("relu", the default, or "simple", or None: how values below 0 are
     raised to powers), device.
+
+    gaussian_kernel: weigh neighbours by a Gaussian, not alike
+    data_range: how far values reach, the pair of their ends, or None for what each batch has
+    Raises ValueError for arguments that can't be meant.
     """
 
     def __init__(
@@ -316,12 +318,13 @@ def check_network(name: str, argument: str, given: Any, wanted: str) -> None:
         raise TypeError(f"{name}({argument}={given!r}): {rule}")
 
 
-@explained
 class FrechetInceptionDistance(Metric):
     """How far apart the features of real and of made images are, as of two Gaussians (Heusel et al., 2017).
 
     feature: the network, images -> [n, d]; num_features: d, found by a call where None; reset_real_features:
     whether reset() forgets the real ones too. Figures of papers need Inception v3's pooled 2048 features.
+    input_img_size: the size of an image, to find num_features
+    Raises ValueError for arguments that can't be meant.
     """
 
     higher_is_better = False
@@ -435,13 +438,14 @@ class Perceived(OfImages):
             raise ValueError(f"{self.name}({argument}=...): {rule}")
 
 
-@explained
 class LearnedPerceptualImagePatchSimilarity(Perceived):
     """How far apart images are in a network's features, channels weighted (LPIPS; Zhang et al., 2018).
 
     net: images -> a list of features [n, c, h, w] (VGG's, AlexNet's or SqueezeNet's); weights: for each layer
     one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
     from 0 to 1, not from -1 to 1. shift and scale: what is done to each channel before the network.
+    options: validate_args, zero_division, ignore_index and device where they are not named
+    Raises ValueError for arguments that can't be meant.
     """
 
     def __init__(
@@ -481,7 +485,6 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
         return far.mean(1) if self.weights is None else (far * self.weights[layer].reshape(1, -1)).sum(1)
 
 
-@explained
 class DeepImageStructureAndTextureSimilarity(Perceived):
     """How far apart images are in the means and the structure of a network's features (DISTS; Ding et al.,
     2020).
@@ -489,6 +492,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
     net: images -> a list of features [n, c, h, w], of which the image itself is to be the first; alpha, beta:
     for each layer one number a channel, what means and structure weigh (equal where None); reduction:
     "mean", "sum" or "none".
+    Raises ValueError for arguments that can't be meant.
     """
 
     def __init__(
@@ -535,13 +539,14 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
 # --- of labels of places ---
 
 
-@explained
 class DiceScore(Metric):
     """Twice the shared places of two segmentations by the places of both.
 
     include_background: count class 0 too; average: "micro", "macro", "weighted" or "none" over classes;
     aggregation_level: "samplewise" averages over images, "global" counts all of them as one. input_format:
     "one-hot" ([n, c, ...], ones or scores), "index" ([n, ...], classes) or "mixed" (one of each).
+    num_classes: how many classes there are
+    Raises ValueError for arguments that can't be meant.
     """
 
     higher_is_better = True

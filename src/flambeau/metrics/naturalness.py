@@ -8,7 +8,6 @@ from ..core.node import describe
 from ..functions import cat, split
 from ..nn import functional as F
 from ..tensor import Tensor, tensor
-from .docstrings import explained
 from .image import Features, Perceived, check_network
 from .inputs import check_option, refuse
 
@@ -40,7 +39,6 @@ def moments(level: Tensor) -> tuple[Tensor, Tensor]:
     return mean, (level - mean.unsqueeze(1)).square().mean(1)
 
 
-@explained
 class AFINE(Perceived):
     """How good an image is beside another that need not be perfect: less is better (Chen et al., 2025).
 

@@ -6,7 +6,6 @@ from typing import Any
 from ..core.dtype import float32
 from ..functions import cat, full, searchsorted, stack
 from ..tensor import Tensor
-from .docstrings import explained
 from .inputs import check_count, check_option, refuse
 from .metric import Metric
 from .states import mean_of, plus, precise, rows, total_of
@@ -72,9 +71,12 @@ class OneOutput(MeanError):
         super().__init__(1, device)
 
 
-@explained
 class MeanSquaredError(MeanError):
-    """The mean of (preds - target)^2; its root with squared=False."""
+    """The mean of (preds - target)^2; its root with squared=False.
+
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, squared: bool = True, num_outputs: int = 1, device: Any = None):
         super().__init__(num_outputs, device)
@@ -89,50 +91,64 @@ class MeanSquaredError(MeanError):
         return self.shaped(found if self.squared else found.sqrt())
 
 
-@explained
 class MeanAbsoluteError(MeanError):
-    """The mean of |preds - target|."""
+    """The mean of |preds - target|.
+
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
         return (preds - target).abs()
 
 
-@explained
 class LogCoshError(MeanError):
-    """The mean of log(cosh(preds - target))."""
+    """The mean of log(cosh(preds - target)).
+
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
         apart = (preds - target).abs()
         return apart + (apart * -2).exp().log1p() - log(2)
 
 
-@explained
 class MeanSquaredLogError(OneOutput):
-    """The mean of (log(1 + preds) - log(1 + target))^2."""
+    """The mean of (log(1 + preds) - log(1 + target))^2.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
         return (preds.log1p() - target.log1p()) ** 2
 
 
-@explained
 class MeanAbsolutePercentageError(OneOutput):
-    """The mean of |preds - target| / |target|."""
+    """The mean of |preds - target| / |target|.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
         return (preds - target).abs() / target.abs().clamp(min=SMALL)
 
 
-@explained
 class SymmetricMeanAbsolutePercentageError(OneOutput):
-    """The mean of 2 |preds - target| / (|preds| + |target|)."""
+    """The mean of 2 |preds - target| / (|preds| + |target|).
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
         return 2 * (preds - target).abs() / (target.abs() + preds.abs()).clamp(min=SMALL)
 
 
-@explained
 class WeightedMeanAbsolutePercentageError(OneOutput):
-    """The sum of |preds - target| by that of |target|."""
+    """The sum of |preds - target| by that of |target|.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
         return (preds - target).abs()
@@ -146,9 +162,11 @@ class WeightedMeanAbsolutePercentageError(OneOutput):
         return (total / scale.clamp(min=SMALL))[0]
 
 
-@explained
 class MinkowskiDistance(OneOutput):
-    """The sum of |preds - targets|^p, to the power 1 / p. p: the power, from 1."""
+    """The sum of |preds - targets|^p, to the power 1 / p. p: the power, from 1.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, p: float, device: Any = None):
         super().__init__(device)
@@ -248,9 +266,12 @@ class OfMoments(Metric):
         return found if self.num_outputs > 1 else found[0]
 
 
-@explained
 class PearsonCorrCoef(OfMoments):
-    """The correlation of predictions and targets; NaN where one does not vary."""
+    """The correlation of predictions and targets; NaN where one does not vary.
+
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def compute(self) -> Any:
         """From -1 to 1, one an output."""
@@ -258,9 +279,12 @@ class PearsonCorrCoef(OfMoments):
         return self.shaped((xy / (xx.sqrt() * yy.sqrt())).clamp(-1, 1))
 
 
-@explained
 class ConcordanceCorrCoef(OfMoments):
-    """How near predictions lie to the line preds = target (Lin, 1989)."""
+    """How near predictions lie to the line preds = target (Lin, 1989).
+
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def compute(self) -> Any:
         """From -1 to 1, one an output."""
@@ -293,9 +317,13 @@ class Explained(OfMoments):
         )
 
 
-@explained
 class ExplainedVariance(Explained):
-    """1 - variance of what is missed / variance of the targets."""
+    """1 - variance of what is missed / variance of the targets.
+
+    multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def compute(self) -> Any:
         """The share, averaged over outputs or one each."""
@@ -304,10 +332,14 @@ class ExplainedVariance(Explained):
         return self.averaged(missed / n, spread / n, 0.0)
 
 
-@explained
 class R2Score(Explained):
     """1 - squares of what is missed / squares of the targets about their mean. adjusted: how many regressors
-    it is corrected for."""
+    it is corrected for.
+
+    multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(
         self,
@@ -340,9 +372,12 @@ class R2Score(Explained):
             )
 
 
-@explained
 class SpearmanCorrCoef(Metric):
-    """The correlation of ranks; keeps all predictions and targets."""
+    """The correlation of ranks; keeps all predictions and targets.
+
+    num_outputs: how many columns there are, each with a value
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, num_outputs: int = 1, device: Any = None):
         super().__init__(device)

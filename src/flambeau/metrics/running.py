@@ -11,7 +11,6 @@ from ..core.dtype import float32
 from ..functions import memory, stack
 from ..tensor import Tensor
 from .aggregation import Latest
-from .docstrings import explained
 from .inputs import check_count, refuse
 from .metric import BATCHES, Metric
 from .states import mean_of, plus, precise
@@ -52,9 +51,11 @@ class OfEpisodes(Metric):
         return mean_of(self.states["sums"])
 
 
-@explained
 class CumulativeReward(OfEpisodes):
-    """The mean over episodes of their rewards' sum. num_envs: how many environments step together."""
+    """The mean over episodes of their rewards' sum. num_envs: how many environments step together.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def update(self, reward: Tensor, done: Tensor) -> None:
         """Count a step in: its rewards, and whether it ended the episode. [num_envs] both; ValueError for
@@ -62,24 +63,30 @@ class CumulativeReward(OfEpisodes):
         self.add(reward, done)
 
 
-@explained
 class EpisodeLength(OfEpisodes):
-    """The mean over episodes of how many steps they have. num_envs: how many environments step together."""
+    """The mean over episodes of how many steps they have. num_envs: how many environments step together.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def update(self, done: Tensor) -> None:
         """Count a step in: whether it ended the episode. [num_envs]; ValueError for another shape."""
         self.add(done * 0 + 1, done)
 
 
-@explained
 class ExplorationRate(Latest):
-    """The share of random actions, as it is now."""
+    """The share of random actions, as it is now.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class LearningRate(Latest):
     """The learning rate, as it is now: `update(optimizer.lr)`, or of an `optimizer` that is looked at in each
-    update, whatever that is given. A Learner gives it its own."""
+    update, whatever that is given. A Learner gives it its own.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     takes = BATCHES
 
@@ -118,7 +125,6 @@ class Measured(Metric):
         return self.states["total"] / self.states["updates"] if self.states["updates"] else float("nan")
 
 
-@explained
 class CpuMemory(Measured):
     """Bytes of main memory that this process holds; OSError where the system does not tell."""
 
@@ -139,7 +145,6 @@ class CpuMemory(Measured):
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-@explained
 class CpuTemperature(Measured):
     """Degrees Celsius of the processor's hottest sensor, as Linux tells; OSError where none is told."""
 
@@ -163,9 +168,11 @@ def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
     ]
 
 
-@explained
 class GpuMemory(Measured):
-    """Bytes in use on a device (the default one for None), as fb.memory tells."""
+    """Bytes in use on a device (the default one for None), as fb.memory tells.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def __init__(self, device: Any = None):
         super().__init__()
@@ -210,9 +217,11 @@ class Clocked(Metric):
         return self.states["amount"] / self.states["seconds"] if self.states["seconds"] else float("nan")
 
 
-@explained
 class IterationSpeed(Clocked):
-    """Updates a second."""
+    """Updates a second.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = True
 
@@ -220,9 +229,11 @@ class IterationSpeed(Clocked):
         return 1.0
 
 
-@explained
 class CpuUse(Clocked):
-    """Seconds of processor time a second, of all threads of this process: 2.0 is two whole cores."""
+    """Seconds of processor time a second, of all threads of this process: 2.0 is two whole cores.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def clock(self) -> float:
         return time.process_time()

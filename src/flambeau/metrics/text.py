@@ -10,15 +10,17 @@ from ..core.dtype import float32
 from ..core.node import describe
 from ..functions import stack
 from ..tensor import Tensor
-from .docstrings import explained
 from .inputs import check_count, check_labels, check_option, refuse, split
 from .metric import Metric
 from .states import counts, mean_of, plus, precise
 
 
-@explained
 class Perplexity(Metric):
-    """exp of the mean of -log p of each token: among how many tokens a model wavers."""
+    """exp of the mean of -log p of each token: among how many tokens a model wavers.
+
+    ignore_index: a target that counts for nothing
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = False
 
@@ -119,31 +121,39 @@ class ErrorRate(Metric):
         return self.states["errors"] / self.states["total"] if self.states["total"] else float("nan")
 
 
-@explained
 class WordErrorRate(ErrorRate):
-    """Edits of words by how many words were wanted."""
+    """Edits of words by how many words were wanted.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
 
-@explained
 class CharErrorRate(ErrorRate):
-    """Edits of letters by how many letters were wanted."""
+    """Edits of letters by how many letters were wanted.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def parts(self, text: str) -> Sequence[str]:
         return text
 
 
-@explained
 class MatchErrorRate(ErrorRate):
-    """Edits of words by how many words the longer text has."""
+    """Edits of words by how many words the longer text has.
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     def length(self, pred: Sequence[str], target: Sequence[str]) -> int:
         return max(len(pred), len(target))
 
 
-@explained
 class EditDistance(Metric):
     """Edits of letters: their mean, sum, or each. substitution_cost: what a substitution counts; reduction:
-    "mean", "sum" or "none"."""
+    "mean", "sum" or "none".
+
+    Raises ValueError for arguments that can't be meant.
+    """
 
     higher_is_better = False
 
@@ -175,13 +185,13 @@ def runs(words: Sequence[str], longest: int) -> Counter[tuple[str, ...]]:
 SMOOTHINGS = (False, True, "epsilon", "exponential")
 
 
-@explained
 class BLEUScore(Metric):
     """How many runs of words of a translation are in its references (Papineni et al., 2002).
 
     n_gram: how long runs are at most. weights: what each length weighs, equal where None. smooth: True adds 1
     to what is longer than a word (Lin and Och, 2004); "epsilon" takes `epsilon` for a length without any,
     "exponential" 1/2, 1/4, ... (Chen and Cherry, 2014, 1 and 3); False gives 0 then.
+    Raises ValueError for arguments that can't be meant.
     """
 
     higher_is_better = True
@@ -287,7 +297,6 @@ def scores(hits: int, predicted: int, wanted: int) -> Scores:
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
-@explained
 class ROUGEScore(Metric):
     """How many runs of words a summary and its reference share, and how long a sequence of words (Lin, 2004).
 
@@ -295,6 +304,7 @@ class ROUGEScore(Metric):
     letters and digits alone; tokenizer: a text into words. accumulate: "best" or "avg" of several references.
     rouge_keys: "rouge1" to "rouge9", "rougeL", "rougeLsum" (by lines); one or several. The value is a dict
     with "rougeL_precision", "rougeL_recall", "rougeL_fmeasure" and so on.
+    Raises ValueError for arguments that can't be meant.
     """
 
     higher_is_better = True

@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import nn
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..tensor import Tensor
 from .names import renamed, without
 from .settings import activation, settings
@@ -14,10 +13,21 @@ from .settings import activation, settings
 F = nn.functional
 
 
-@explained
 @dataclass(frozen=True)
 class BertConfig:
-    """Sizes under the names of config.json. ValueError where heads do not divide the features."""
+    """Sizes under the names of config.json. ValueError where heads do not divide the features.
+
+    vocab_size: different tokens
+    hidden_size: features of a place
+    num_hidden_layers: how many layers
+    num_attention_heads: heads of attention
+    intermediate_size: features within a perceptron
+    hidden_act: the name of the function between the two layers of a perceptron
+    max_position_embeddings: the most places
+    type_vocab_size: kinds of sentences
+    layer_norm_eps: the norms' eps
+    position_embedding_type: "absolute": no other is known
+    """
 
     vocab_size: int = 30522
     hidden_size: int = 768

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import nn
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..ops.join import cat
 from ..tensor import Tensor
 from .settings import activation
 
 
-@explained
 @dataclass(frozen=True)
 class ClipVisionConfig:
     """Sizes, those of ViT-B/32 without others. ValueError where patches do not tile the image, or heads do
@@ -20,6 +18,7 @@ class ClipVisionConfig:
 
     image_size, patch_size: pixels of a side; width: features of a patch; layers: how many blocks; output_dim:
     features of an image.
+    num_heads: heads of attention
     """
 
     image_size: int = 224
@@ -73,7 +72,6 @@ def _drawn(dim: int, *shape: int) -> Tensor:
     return nn.init.normal_(nn.Parameter(Tensor.zeros(*shape)), std=dim**-0.5)
 
 
-@explained
 class ClipVision(nn.Module):
     """CLIP's network for images. [n, 3, h, w] -> [n, output_dim]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import nn
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..tensor import Tensor
 from .names import renamed, without
 from .past import CacheSize, Past
@@ -15,10 +14,24 @@ from .settings import activation, settings
 F = nn.functional
 
 
-@explained
 @dataclass(frozen=True)
 class GPT2Config:
-    """Sizes under the names of config.json. ValueError where heads do not divide the features."""
+    """Sizes under the names of config.json. ValueError where heads do not divide the features.
+
+    vocab_size: different tokens
+    n_positions: the most places
+    n_embd: features of a place
+    n_layer: how many layers
+    n_head: heads of attention
+    n_inner: features within a perceptron, 4 * n_embd without
+    activation_function: the name of the function between the two layers of a perceptron
+    layer_norm_epsilon: the norms' eps
+    tie_word_embeddings: whether the head's weight is the embedding
+    scale_attn_weights: divide scores by the root of the features; only True is possible
+    scale_attn_by_inverse_layer_idx: divide scores by the layer's number; only False is possible
+    add_cross_attention: whether there is an encoder to look at
+    eos_token_id: the token, or tokens, that end a text
+    """
 
     vocab_size: int = 50257
     n_positions: int = 1024

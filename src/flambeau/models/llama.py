@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from .. import nn
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..tensor import Tensor, tensor
 from .names import renamed, without
@@ -50,10 +49,34 @@ FAMILIES = {  # by model_type
 }
 
 
-@explained
 @dataclass(frozen=True)
 class LlamaConfig:
-    """Sizes under the names of config.json. ValueError for what does not fit together, or is unknown."""
+    """Sizes under the names of config.json. ValueError for what does not fit together, or is unknown.
+
+    vocab_size: different tokens
+    hidden_size: features of a place
+    intermediate_size: features within a perceptron
+    num_hidden_layers: how many layers
+    num_attention_heads: heads of attention
+    model_type: the family
+    num_key_value_heads: heads of keys and values, as many as of queries without
+    head_dim: features of a head
+    hidden_act: the name of the function between the two layers of a perceptron
+    max_position_embeddings: the most places
+    rms_norm_eps: the norms' eps
+    tie_word_embeddings: whether the head's weight is the embedding
+    attention_bias: whether the layers of attention have biases
+    mlp_bias: whether the perceptrons have biases
+    rope_theta: the base of rotary positions
+    rope_scaling: how rotary positions are stretched
+    rope_parameters: rope_theta and rope_scaling in one dict, as newer files have them
+    sliding_window: how many keys a query looks back to
+    use_sliding_window: whether layers look at a window alone
+    max_window_layers: the first layer that looks at a window, where use_sliding_window is set
+    layer_types: "full_attention" or "sliding_attention" for each layer
+    no_rope_layers: 0 for each layer without rotary positions, 1 for others
+    eos_token_id: the token, or tokens, that end a text
+    """
 
     vocab_size: int
     hidden_size: int

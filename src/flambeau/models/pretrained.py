@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import nn
-from ..core.docstrings import explained
 from ..errors import FlambeauError, MissingFile, suggest
 from ..io.checkpoint import load
 from .bert import BertModel
@@ -50,7 +49,6 @@ KINDS: dict[str, Any] = {  # by model_type
 }
 
 
-@explained
 def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
     """The network of a folder, with its weights, in eval mode.
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import nn
-from ..core.docstrings import explained
 from ..errors import suggest
 from . import convnext, efficientnet, mobilenet, resnet, vit
 
@@ -37,7 +36,6 @@ NETWORKS: dict[str, Make] = {
 }
 
 
-@explained
 def create_model(model_name: str, num_classes: int = 1000) -> Any:
     """A network for images by name, its weights drawn. [n, 3, h, w] -> [n, num_classes]
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from .. import nn
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..tensor import Tensor, tensor
 from .names import without
@@ -18,10 +17,26 @@ F = nn.functional
 FEED_FORWARD = {"relu": ("relu", False), "gated-gelu": ("gelu_new", True), "gated-silu": ("silu", True)}
 
 
-@explained
 @dataclass(frozen=True)
 class T5Config:
-    """Sizes under the names of config.json. ValueError for an unknown feed_forward_proj."""
+    """Sizes under the names of config.json. ValueError for an unknown feed_forward_proj.
+
+    vocab_size: different tokens
+    d_model: features of a place
+    d_kv: features of a head
+    d_ff: features within a perceptron
+    num_layers: how many layers lie over each other
+    num_decoder_layers: layers of the decoder, as many as of the encoder without
+    num_heads: heads of attention
+    relative_attention_num_buckets: how many different distances there are
+    relative_attention_max_distance: from where on distances share a bucket
+    layer_norm_epsilon: the norms' eps
+    tie_word_embeddings: whether the head's weight is the embedding
+    scale_decoder_outputs: divide the head's input by the root of d_model; None where it is the
+        embedding
+    decoder_start_token_id: the token that outputs begin with
+    eos_token_id: the token, or tokens, that end a text
+    """
 
     vocab_size: int = 32128
     d_model: int = 512

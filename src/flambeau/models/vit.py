@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import nn
-from ..core.docstrings import explained
 from ..ops.join import cat
 from ..tensor import Tensor, tensor
 from .convnext import Mlp
@@ -28,13 +27,14 @@ TRANSFORMERS = (  # its names, ours
 )
 
 
-@explained
 @dataclass(frozen=True)
 class VitConfig:
     """Sizes. ValueError where patches do not tile the image, or heads do not divide the features.
 
     img_size, patch_size: pixels of a side; embed_dim: features of a patch; depth: how many blocks; hidden:
     features in a block's perceptron, 4 * embed_dim without.
+    num_heads: heads of attention
+    eps: a small number that keeps divisions from 0
     """
 
     img_size: int = 224

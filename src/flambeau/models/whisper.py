@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import nn
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..tensor import Tensor
 from .names import renamed, without
@@ -14,10 +13,18 @@ from .settings import activation, settings
 F = nn.functional
 
 
-@explained
 @dataclass(frozen=True)
 class WhisperConfig:
-    """Sizes under the names of config.json. ValueError where heads do not divide the features."""
+    """Sizes under the names of config.json. ValueError where heads do not divide the features.
+
+    num_mel_bins: frequencies of a spectrogram
+    d_model: features of a place
+    encoder_layers: how many layers
+    encoder_attention_heads: heads of attention
+    encoder_ffn_dim: features within a perceptron
+    activation_function: the name of the function between the two layers of a perceptron
+    max_source_positions: the most places
+    """
 
     num_mel_bins: int = 80
     d_model: int = 384

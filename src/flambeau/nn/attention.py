@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import TypeError, ValueError
 from ..ops.attention.attention import scaled_dot_product_attention, with_weights
@@ -34,7 +33,6 @@ def joined_masks(
     return (added[0] if len(added) == 1 else added[0] + added[1]).to(dtype)
 
 
-@explained
 class MultiheadAttention(Module):
     """Attention by several heads (Vaswani et al., 2017). [n, b, e], [m, b, kdim], [m, b, vdim] -> [n, b, e]
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import IndexError, TypeError, ValueError
 from ..tensor import Tensor
@@ -84,9 +83,12 @@ class _Numbered(Module):
         return self.extend(other)
 
 
-@explained
 class Sequential(_Numbered):
-    """Modules one after another; give them, or one dict of name to module."""
+    """Modules one after another; give them, or one dict of name to module.
+
+    modules: layers, in order
+    Raises TypeError where one is no module.
+    """
 
     def __init__(self, *modules: Any):
         only = modules[0] if len(modules) == 1 else None
@@ -192,7 +194,6 @@ class _Named:
         return key in self.keys()
 
 
-@explained
 class ModuleDict(_Named, Module):
     """Modules by name, which a module's parameters include; it has no forward.
 
@@ -218,7 +219,6 @@ def _kept(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-@explained
 class ParameterList(Module):
     """A list of parameters that a module's parameters include; plain tensors become parameters.
 
@@ -278,7 +278,6 @@ class ParameterList(Module):
         return "".join(f"\n  ({i}): {_line(p)}" for i, p in enumerate(self)) + ("\n" if len(self) else "")
 
 
-@explained
 class ParameterDict(_Named, Module):
     """Parameters by name, which a module's parameters include; plain tensors become parameters.
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..core.docstrings import explained
 from ..errors import ValueError
 from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
@@ -97,31 +96,55 @@ class _Conv(Convolution):
         return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-@explained
 class Conv1d(_Conv):
     """Cross-correlation with learned kernels. [n, in, l] -> [n, out, ol]
 
     ValueError where the channels do not divide evenly, or a mode is unknown.
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
     """
 
     nd, function = 1, staticmethod(conv.conv1d)
 
 
-@explained
 class Conv2d(_Conv):
     """Cross-correlation with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
 
     ValueError where the channels do not divide evenly, or a mode is unknown.
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
     """
 
     nd, function = 2, staticmethod(conv.conv2d)
 
 
-@explained
 class Conv3d(_Conv):
     """Cross-correlation with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
 
     ValueError where the channels do not divide evenly, or a mode is unknown.
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
     """
 
     nd, function = 3, staticmethod(conv.conv3d)
@@ -176,43 +199,74 @@ class _ConvTranspose(Convolution):
         return tuple(n - a for n, a in zip(wanted, least, strict=True))
 
 
-@explained
 class ConvTranspose1d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]
 
     ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding_mode: "zeros": no other is possible
     """
 
     nd, function = 1, staticmethod(conv.conv_transpose1d)
 
 
-@explained
 class ConvTranspose2d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
 
     ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding_mode: "zeros": no other is possible
     """
 
     nd, function = 2, staticmethod(conv.conv_transpose2d)
 
 
-@explained
 class ConvTranspose3d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
 
     ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding_mode: "zeros": no other is possible
     """
 
     nd, function = 3, staticmethod(conv.conv_transpose3d)
 
 
-@explained
 class DeformConv2d(Convolution):
     """Convolution whose taps read where offset moves them, as torchvision's. ValueError where the
     channels do not divide evenly.
 
     [n, in, h, w], offset [n, 2 * groups * kh * kw, oh, ow], mask [n, groups * kh * kw, oh, ow]
     -> [n, out, oh, ow]
+
+    in_channels: channels of the input
+    out_channels: channels of the result
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
     """
 
     nd = 2

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from ..core.docstrings import explained
 from ..errors import ValueError
 from ..tensor import Tensor
 from .module import Module
 
 
-@explained
 class LpLoss(Module):
     """|input - target|^p over all dims or some, summed or averaged. [...], [...] -> [...]
 
@@ -32,7 +30,6 @@ class LpLoss(Module):
         return f"p={self.p}, reduction={self.reduction!r}, dim={self.dim}"
 
 
-@explained
 class GramMatrixLoss(Module):
     """How far the correlations of channels are apart, squared: the style of images (Gatys et al., 2016).
     [n, c, *size], [n, c, *size] -> []

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..core.docstrings import explained
 from ..errors import ValueError
 from ..ops import random
 from ..ops.distribution import randn_like
@@ -37,7 +36,6 @@ class Dropping(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-@explained
 class Dropout(Dropping):
     """In training zeroes elements with probability p and scales the others by 1 / (1 - p). [...] -> [...]
 
@@ -47,7 +45,6 @@ class Dropout(Dropping):
     function = staticmethod(random.dropout)
 
 
-@explained
 class Dropout1d(Dropping):
     """Dropout of whole channels. [n, c, l] -> [n, c, l]
 
@@ -57,7 +54,6 @@ class Dropout1d(Dropping):
     function = staticmethod(random.dropout1d)
 
 
-@explained
 class Dropout2d(Dropping):
     """Dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
 
@@ -67,7 +63,6 @@ class Dropout2d(Dropping):
     function = staticmethod(random.dropout2d)
 
 
-@explained
 class Dropout3d(Dropping):
     """Dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
 
@@ -77,7 +72,6 @@ class Dropout3d(Dropping):
     function = staticmethod(random.dropout3d)
 
 
-@explained
 class AlphaDropout(Dropping):
     """Dropout that keeps mean 0 and variance 1 behind SELU (Klambauer et al., 2017). [...] -> [...]
 
@@ -87,7 +81,6 @@ class AlphaDropout(Dropping):
     function = staticmethod(random.alpha_dropout)
 
 
-@explained
 class FeatureAlphaDropout(Dropping):
     """AlphaDropout of whole channels. [n, c, ...] -> [n, c, ...]
 

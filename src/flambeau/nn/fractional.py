@@ -5,7 +5,6 @@ from math import prod
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.shape import contiguous_strides
 from ..errors import ValueError
@@ -169,25 +168,25 @@ class _FractionalMaxPool(Module):
         return made if self.return_indices else made[0]
 
 
-@explained
 class FractionalMaxPool2d(_FractionalMaxPool):
     """Largest element of windows whose places are drawn anew at each call. [n, c, h, w] -> [n, c, oh, ow]
 
     output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
     where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
     sizes is given.
+    kernel_size: the window's size, one number or one for each dim
     """
 
     nd = 2
 
 
-@explained
 class FractionalMaxPool3d(_FractionalMaxPool):
     """Largest element of windows whose places are drawn anew. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
     output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
     where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
     sizes is given.
+    kernel_size: the window's size, one number or one for each dim
     """
 
     nd = 3

@@ -3,7 +3,6 @@
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.attention.kv_cache import put_rows
@@ -11,13 +10,15 @@ from ..tensor import Tensor
 from .module import Module
 
 
-@explained
 class KVCache(Module):
     """Keys and values [batch, heads, length, features] of which `count` are there, filled as tokens come.
 
     The count is on the device, so that a step recorded by `fb.jit` serves for every place, and writes into
     the buffers that are there. It is for inference: nothing in it has a gradient. What comes past `length` is
     lost.
+
+    value_features: how long values are, where not as keys
+    Raises TypeError where the dtype is unknown.
     """
 
     keys: Tensor

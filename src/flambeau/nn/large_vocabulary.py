@@ -4,7 +4,6 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import TypeError, ValueError
 from ..ops.contract import linear
@@ -23,7 +22,6 @@ class AdaptiveOutput(NamedTuple):
     loss: Tensor
 
 
-@explained
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-softmax over many classes, rare ones by smaller weights (Grave et al., 2017).
 
@@ -111,7 +109,6 @@ def linear_cross_entropy(
     return cross_entropy(scores, target, ignore_index=-100 if ignore_index is None else ignore_index, **how)
 
 
-@explained
 class LinearCrossEntropyLoss(Module):
     """Cross entropy of a linear map of the input, whose weights it holds. [n, in_features], int [n] -> []
 

@@ -3,7 +3,6 @@
 from inspect import signature
 from typing import Any
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import ValueError
 from ..tensor import Tensor
@@ -105,7 +104,6 @@ class _LazyNorm(LazyLayer):
         """Nothing: there are no values yet."""
 
 
-@explained
 class LazyLinear(LazyLayer):
     """Linear whose in_features is that of the first input. [..., n] -> [..., out_features]
 

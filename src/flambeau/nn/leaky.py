@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..core.docstrings import explained
 from ..ops import activation
 from ..tensor import Tensor
 from .init import constant_
@@ -11,9 +10,12 @@ from .parameter import Parameter
 from .variants import rrelu_
 
 
-@explained
 class RReLU(Module):
-    """leaky_relu with a slope drawn for each element in training (Xu et al., 2015). [...] -> [...]"""
+    """leaky_relu with a slope drawn for each element in training (Xu et al., 2015). [...] -> [...]
+
+    lower: the least slope
+    upper: the greatest slope
+    """
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
         self.lower, self.upper, self.inplace = lower, upper, inplace
@@ -25,9 +27,12 @@ class RReLU(Module):
         return f"lower={self.lower}, upper={self.upper}"
 
 
-@explained
 class PReLU(Module):
-    """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]"""
+    """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]
+
+    num_parameters: 1, or the number of channels
+    init: the first value of the slopes
+    """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None):
         self.init = init

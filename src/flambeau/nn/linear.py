@@ -5,7 +5,6 @@ from operator import index
 from typing import Any, Self, TypedDict, Unpack
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.options import options
 from ..errors import ValueError
@@ -39,9 +38,11 @@ def positive(layer: str, **sizes: int) -> None:
             raise ValueError(f"{layer}({name}={n!r}): sizes are whole numbers above 0: give another")
 
 
-@explained
 class Linear(Module):
-    """x @ weight.T + bias. [..., in_features] -> [..., out_features]"""
+    """x @ weight.T + bias. [..., in_features] -> [..., out_features]
+
+    Raises ValueError where a size is no whole number above 0.
+    """
 
     bias: Parameter | None
 
@@ -64,9 +65,11 @@ class Linear(Module):
         return f"{sizes}, bias={self.bias is not None}"
 
 
-@explained
 class Bilinear(Module):
-    """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]"""
+    """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]
+
+    Raises ValueError where a size is no whole number above 0.
+    """
 
     bias: Parameter | None
 
@@ -166,13 +169,14 @@ class _Table(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
-@explained
 class Embedding(_Table):
     """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]
 
     max_norm: vectors that are looked up and longer than this, by norm_type, are first shortened to it in the
     table. more: scale_grad_by_freq, by which a row's gradient is divided by how often it is looked up at
     once. ValueError where max_norm is not above 0.
+    num_embeddings: how many vectors there are
+    embedding_dim: how long each vector is
     """
 
     def __init__(
@@ -198,13 +202,14 @@ class Embedding(_Table):
         return f"{super().extra_repr()}{longest}{', scale_grad_by_freq=True' * self.scale_grad_by_freq}"
 
 
-@explained
 class EmbeddingBag(_Table):
     """Vectors looked up and pooled bag by bag. [b, n] -> [b, dim]; [n], offsets [b] -> [b, dim]
 
     max_norm, norm_type, scale_grad_by_freq: as of Embedding. more: mode ("mean", "sum", "max"),
     include_last_offset, padding_idx. ValueError where max_norm is not above 0, and for scale_grad_by_freq
     with mode "max".
+    num_embeddings: how many vectors there are
+    embedding_dim: how long each vector is
     """
 
     def __init__(

@@ -4,7 +4,6 @@ from math import prod
 from typing import Any, TypedDict, Unpack
 
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.options import options
@@ -130,23 +129,47 @@ class BatchNorm(NormBase):
         return f"{shown}, track_running_stats={self.track_running_stats}"
 
 
-@explained
 class BatchNorm1d(BatchNorm):
-    """Batch normalisation. [n, c] -> [n, c], [n, c, l] -> [n, c, l]"""
+    """Batch normalisation. [n, c] -> [n, c], [n, c, l] -> [n, c, l]
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    """
 
     ranks = (2, 3)
 
 
-@explained
 class BatchNorm2d(BatchNorm):
-    """Batch normalisation. [n, c, h, w] -> [n, c, h, w]"""
+    """Batch normalisation. [n, c, h, w] -> [n, c, h, w]
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    """
 
     ranks = (4,)
 
 
-@explained
 class BatchNorm3d(BatchNorm):
-    """Batch normalisation. [n, c, d, h, w] -> [n, c, d, h, w]"""
+    """Batch normalisation. [n, c, d, h, w] -> [n, c, d, h, w]
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    """
 
     ranks = (5,)
 
@@ -177,32 +200,56 @@ class InstanceNorm(BatchNorm):
         return instance_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
 
 
-@explained
 class InstanceNorm1d(InstanceNorm):
-    """Instance normalisation, of one sample too. [n, c, l] -> [n, c, l], [c, l] -> same"""
+    """Instance normalisation, of one sample too. [n, c, l] -> [n, c, l], [c, l] -> same
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None keeps them
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    """
 
     ranks = (3,)
 
 
-@explained
 class InstanceNorm2d(InstanceNorm):
-    """Instance normalisation, of one sample too. [n, c, h, w] -> [n, c, h, w], [c, h, w] -> same"""
+    """Instance normalisation, of one sample too. [n, c, h, w] -> [n, c, h, w], [c, h, w] -> same
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None keeps them
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    """
 
     ranks = (4,)
 
 
-@explained
 class InstanceNorm3d(InstanceNorm):
-    """Instance normalisation, of one sample too. [n, c, d, h, w] -> [n, c, d, h, w], [c, d, h, w] -> same"""
+    """Instance normalisation, of one sample too. [n, c, d, h, w] -> [n, c, d, h, w], [c, d, h, w] -> same
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None keeps them
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    """
 
     ranks = (5,)
 
 
-@explained
 class GroupNorm(NormBase):
     """Zero mean, unit variance over groups of channels (Wu and He, 2018), then affine. [n, c, ...] -> same
 
     ValueError where the groups do not divide the channels.
+
+    num_groups: how many groups the channels are divided into
+    num_channels: channels of the input
+    eps: a small number that keeps divisions from 0
     """
 
     def __init__(
@@ -223,9 +270,14 @@ class GroupNorm(NormBase):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-@explained
 class RMSNorm(NormBase):
-    """Root mean square 1 over the last dims (Zhang and Sennrich, 2019), then weight. [..., n] -> [..., n]"""
+    """Root mean square 1 over the last dims (Zhang and Sennrich, 2019), then weight. [..., n] -> [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    elementwise_affine: learn a factor (and an offset) for each element
+    Raises ValueError where a size is no whole number above 0.
+    """
 
     def __init__(
         self,
@@ -247,9 +299,14 @@ class RMSNorm(NormBase):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-@explained
 class LayerNorm(NormBase):
-    """Zero mean, unit variance over the last dims (Ba et al., 2016), then affine. [..., n] -> [..., n]"""
+    """Zero mean, unit variance over the last dims (Ba et al., 2016), then affine. [..., n] -> [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    elementwise_affine: learn a factor (and an offset) for each element
+    Raises ValueError where a size is no whole number above 0.
+    """
 
     def __init__(
         self,

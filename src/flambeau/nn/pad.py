@@ -1,6 +1,5 @@
 """Padding layers: constants, mirrored, repeated or wrapped elements around the last dims."""
 
-from ..core.docstrings import explained
 from ..core.sizes import integers
 from ..errors import ValueError
 from ..tensor import Tensor
@@ -57,157 +56,172 @@ class _CircularPad(Padding):
     mode = "circular"
 
 
-@explained
 class ConstantPad1d(_ConstantPad):
     """Put a value at both ends of the last dim. [..., l] -> [..., ol]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 1
 
 
-@explained
 class ConstantPad2d(_ConstantPad):
     """Put a value at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 2
 
 
-@explained
 class ConstantPad3d(_ConstantPad):
     """Put a value at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 3
 
 
-@explained
 class ZeroPad1d(_ZeroPad):
     """Put zeros at both ends of the last dim. [..., l] -> [..., ol]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 1
 
 
-@explained
 class ZeroPad2d(_ZeroPad):
     """Put zeros at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 2
 
 
-@explained
 class ZeroPad3d(_ZeroPad):
     """Put zeros at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 3
 
 
-@explained
 class ReflectionPad1d(_ReflectionPad):
     """Put what lies behind the edges, mirrored at the outermost elements at both ends of
     the last dim. [..., l] -> [..., ol]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 1
 
 
-@explained
 class ReflectionPad2d(_ReflectionPad):
     """Put what lies behind the edges, mirrored at the outermost elements at both ends of
     the last two dims. [..., h, w] -> [..., oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 2
 
 
-@explained
 class ReflectionPad3d(_ReflectionPad):
     """Put what lies behind the edges, mirrored at the outermost elements at both ends of
     the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 3
 
 
-@explained
 class ReplicationPad1d(_ReplicationPad):
     """Put the outermost elements again at both ends of the last dim. [..., l] -> [..., ol]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 1
 
 
-@explained
 class ReplicationPad2d(_ReplicationPad):
     """Put the outermost elements again at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 2
 
 
-@explained
 class ReplicationPad3d(_ReplicationPad):
     """Put the outermost elements again at both ends of
     the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 3
 
 
-@explained
 class CircularPad1d(_CircularPad):
     """Put the elements of the other end at both ends of the last dim. [..., l] -> [..., ol]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 1
 
 
-@explained
 class CircularPad2d(_CircularPad):
     """Put the elements of the other end at both ends of
     the last two dims. [..., h, w] -> [..., oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 2
 
 
-@explained
 class CircularPad3d(_CircularPad):
     """Put the elements of the other end at both ends of
     the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
     ValueError for another count of paddings.
+
+    padding: elements added at both ends, one number or one for each dim
     """
 
     nd = 3

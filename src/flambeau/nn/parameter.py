@@ -2,16 +2,17 @@
 
 from typing import Any, cast
 
-from ..core.docstrings import explained
 from ..core.dtype import get_default_dtype
 from ..errors import ValueError
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, own
 
 
-@explained
 class Parameter(Tensor):
-    """A tensor that a module owns and that gradients are taken by. [...] -> [...]"""
+    """A tensor that a module owns and that gradients are taken by. [...] -> [...]
+
+    data: the first value
+    """
 
     def __init__(self, data: Tensor, requires_grad: bool = True):
         super().__init__(own(data.node) if data.requires_grad else data.node)
@@ -22,7 +23,6 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
 
-@explained
 class Buffer(Tensor):
     """A tensor that is state of the module it is set on, but no parameter. [...] -> [...]
 
@@ -62,7 +62,6 @@ class _Unmade:
         return f"<{type(self).__name__}>"
 
 
-@explained
 class UninitializedParameter(_Unmade, Parameter):
     """A parameter whose shape is not known yet: materialize(shape) makes it one. -> [...]"""
 
@@ -73,7 +72,6 @@ class UninitializedParameter(_Unmade, Parameter):
         self._wanted, self._device, self._dtype = requires_grad, device, dtype
 
 
-@explained
 class UninitializedBuffer(_Unmade, Buffer):
     """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]
 

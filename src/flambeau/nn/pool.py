@@ -103,7 +103,7 @@ class AvgPool1d(FunctionLayer):
     count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
 
     kernel_size: the window's size, one number or one for each dim
-    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+    Raises ValueError where dims are missing, or windows do not fit.
     """
 
     def __init__(
@@ -258,8 +258,8 @@ class LPPool1d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
-    windows do not fit, or divisor_override is 0.
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
+        windows do not fit.
     """
 
     def __init__(
@@ -293,8 +293,8 @@ class LPPool2d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
-    windows do not fit, or divisor_override is 0.
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
+        windows do not fit.
     """
 
     def __init__(
@@ -328,8 +328,8 @@ class LPPool3d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
-    windows do not fit, or divisor_override is 0.
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
+        windows do not fit.
     """
 
     def __init__(

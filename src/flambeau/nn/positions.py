@@ -3,7 +3,6 @@
 from math import log
 from typing import Any
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import ValueError
 from ..ops.attention.attention import scaled_dot_product_attention
@@ -20,7 +19,6 @@ def _angles(places: Tensor, features: int, base: float) -> Tensor:
     return places.float().unsqueeze(-1) * (half * (-2 * log(base) / features)).exp()
 
 
-@explained
 class SinusoidalEmbedding(Module):
     """Sines and cosines of the place (Vaswani et al., 2017), added to vectors. [..., n, d] -> [..., n, d]
 
@@ -42,7 +40,6 @@ class SinusoidalEmbedding(Module):
         return x + self.table(x.shape[-2], start, x.device).to(x.dtype)
 
 
-@explained
 class RotaryEmbedding(Module):
     """Pairs of features turned by an angle that grows with the place (Su et al., 2021). [..., n, d] -> same
 
@@ -84,11 +81,11 @@ def _slopes(heads: int) -> list[float]:
     return found + [2.0 ** (-4 * (2 * i + 1) / n) for i in range(heads - n)]
 
 
-@explained
 class ALiBi(Module):
     """What is added to scores so that farther keys count less, by a slope for each head (Press et al., 2021).
 
     num_heads: how many heads there are.
+    Raises ValueError where a size is no whole number above 0.
     """
 
     def __init__(self, num_heads: int):
@@ -105,7 +102,6 @@ class ALiBi(Module):
         return -apart * slopes.reshape(-1, 1, 1)
 
 
-@explained
 class GroupedQueryAttention(Module):
     """Causal attention whose heads share fewer heads of keys (Ainslie et al., 2023). [b, n, d] -> [b, n, d]
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from ..core.docstrings import explained
 from ..ops.quantized import Quantized, check_quantization, quantize, quantized_linear
 from ..tensor import Tensor
 from .linear import Linear
@@ -38,13 +37,15 @@ class QuantizedLinear(Module):
         return f"{sizes}, bias={self.bias is not None}, bits={self.bits}, block={self.block}"
 
 
-@explained
 def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     """Put a QuantizedLinear in place of every Linear in a model; returns the names of those changed.
 
     A layer whose in_features is no multiple of `block`, or whose weight another layer uses too, stays as it
     is. The state dict then has `words` and `scales` in place of `weight`: a saved one is loaded into a model
     that was quantised alike.
+
+    bits: 4 or 8 for each weight
+    Raises ValueError where bits or block are none that there are.
     """
     try:
         check_quantization(bits, block)

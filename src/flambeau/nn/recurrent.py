@@ -5,7 +5,6 @@ from dataclasses import KW_ONLY, dataclass
 from math import inf, sqrt
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..core.options import options
 from ..errors import ValueError
@@ -394,7 +393,6 @@ class LSTM(RNNBase):
 
 for _layer in (RNN, GRU, LSTM):
     _layer.__doc__ = f"{_layer.__doc__}\n{SIZES.format(more=MORE[_layer.__name__])}\n    "
-    explained(_layer)
 
 
 class RNNCellBase(RecurrentModule):
@@ -441,12 +439,12 @@ class RNNCellBase(RecurrentModule):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False") + _told(self)
 
 
-@explained
 class RNNCell(RNNCellBase):
     """One step of RNN. [b, in], [b, hidden] -> [b, hidden]
 
     input_size, hidden_size: features of a step and of the state. nonlinearity, clip, state_clip: as of RNN.
     ValueError for sizes, bounds and activations that are none.
+    more: further options by name
     """
 
     def __init__(
@@ -470,12 +468,12 @@ class RNNCell(RNNCellBase):
         return self._step(input, [hx])[0]
 
 
-@explained
 class GRUCell(RNNCellBase):
     """One step of GRU. [b, in], [b, hidden] -> [b, hidden]
 
     input_size, hidden_size: features of a step and of the state. clip and the rest: as of GRU. ValueError
     for sizes, bounds and activations that are none.
+    more: further options by name
     """
 
     mode = "GRU"
@@ -494,12 +492,12 @@ class GRUCell(RNNCellBase):
         return self._step(input, [hx])[0]
 
 
-@explained
 class LSTMCell(RNNCellBase):
     """One step of LSTM. [b, in], ([b, hidden], [b, hidden]) -> ([b, hidden], [b, hidden])
 
     input_size, hidden_size: features of a step and of the state. clip and the rest: as of LSTM. ValueError
     for sizes, bounds and activations that are none.
+    more: further options by name
     """
 
     mode = "LSTM"

@@ -1,6 +1,5 @@
 """Layers that change or go over dims: Unflatten, Softmax2d."""
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..errors import ValueError
 from ..ops.softmax import softmax
@@ -8,7 +7,6 @@ from ..tensor import Tensor
 from .module import Module
 
 
-@explained
 class Unflatten(Module):
     """One dim cut into several. [..., n, ...] -> [..., *unflattened_size, ...]
 

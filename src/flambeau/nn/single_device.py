@@ -2,17 +2,24 @@
 
 from typing import Any
 
-from ..core.docstrings import explained
 from ..errors import ValueError
 from ..tensor import Tensor
 from .module import Module
 from .norm import BatchNorm
 
 
-@explained
 class SyncBatchNorm(BatchNorm):
     """Batch normalisation over the batch of all processes; there is one, so it is over the batch that is
-    given. [n, c, ...] -> [n, c, ...]"""
+    given. [n, c, ...] -> [n, c, ...]
+
+    num_features: channels of the input
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    affine: learn a factor and an offset a channel
+    track_running_stats: keep running statistics, which eval mode uses
+    more: further options by name
+    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    """
 
     ranks = (2, 3, 4, 5)
 

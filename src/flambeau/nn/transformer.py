@@ -5,7 +5,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..core.docstrings import explained
 from ..core.op import COMPOSED
 from ..errors import TypeError, ValueError
 from ..ops.elementwise import relu
@@ -74,7 +73,6 @@ class _Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
-@explained
 class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself, then two linear layers, each added and normed. [n, b, d] -> same
 
@@ -96,7 +94,6 @@ class TransformerEncoderLayer(_Layer):
         return self._through(src, [attend, self._forward_part])
 
 
-@explained
 class TransformerDecoderLayer(_Layer):
     """Attention to itself, attention to a memory, then two linear layers. [n, b, d], [m, b, d] -> [n, b, d]
 
@@ -152,7 +149,6 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-@explained
 class TransformerEncoder(_Stack):
     """Copies of an encoder layer one after another. [n, b, d] -> [n, b, d]
 
@@ -176,7 +172,6 @@ class TransformerEncoder(_Stack):
         return self._normed(src)
 
 
-@explained
 class TransformerDecoder(_Stack):
     """Copies of a decoder layer one after another. [n, b, d], [m, b, d] -> [n, b, d]
 
@@ -205,7 +200,6 @@ class TransformerDecoder(_Stack):
         return self._normed(tgt)
 
 
-@explained
 @dataclass(eq=False, repr=False)
 class Transformer(Module):
     """An encoder, and a decoder that looks at what it made. [m, b, d], [n, b, d] -> [n, b, d]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, ParamSpec
 
-from ..core.docstrings import told
 from ..ops.activation import celu, elu, hardtanh, leaky_relu, rrelu, selu, threshold
 from ..ops.conv.adaptive import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ..ops.conv.conv import conv1d
@@ -49,8 +48,8 @@ def _with_indices(pool: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tenso
 def _named(call: Any, name: str, doc: str, f: Callable[..., Any]) -> Any:
     """A function with a name and docstring of its own, and the signature of another."""
     call.__name__ = call.__qualname__ = name
-    call.__signature__ = rules = signature(f)
-    call.__doc__ = told(f"{doc} {f.__doc__}", f.__name__, tuple(rules.parameters))
+    call.__signature__ = signature(f)
+    call.__doc__ = f"{doc} {f.__doc__}"
     return call
 
 

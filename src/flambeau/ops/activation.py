@@ -27,7 +27,10 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 @composed
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
-    [...] -> [...]"""
+    [...] -> [...]
+
+    Raises ValueError where approximate is unknown.
+    """
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate={approximate!r} is unknown: use 'none' or 'tanh'")
     if approximate == "tanh":
@@ -77,7 +80,10 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @composed
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]"""
+    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
+
+    Raises ValueError where min_val is above max_val.
+    """
     if min_val > max_val:
         raise ValueError(f"min_val={min_val} is above max_val={max_val}: exchange them")
     return _held(input, min_val, max_val)
@@ -133,7 +139,10 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @composed
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
+    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
+
+    Raises ValueError where weight has not one value, or one a channel.
+    """
     if weight.numel() != 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
         raise ValueError("weight must have one value, or as many as input has at dim 1: reshape it")
     w = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() != 1 else weight.reshape(())
@@ -173,13 +182,19 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @composed
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]"""
+    """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]
+
+    Raises ValueError where lambd is below 0.
+    """
     return shrink(input, lambd, lambd)
 
 
 @composed
 def shrink(input: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
-    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]"""
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]
+
+    Raises ValueError where lambd is below 0.
+    """
     if lambd < 0:
         raise ValueError(f"lambd={lambd} is below 0: give a number from 0")
     inner = (input < -lambd).where(input + bias, 0.0)
@@ -188,7 +203,10 @@ def shrink(input: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
 
 @composed
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x, or `value` where x <= threshold. [...] -> [...]"""
+    """x, or `value` where x <= threshold. [...] -> [...]
+
+    Raises ValueError where the dtype has no such value.
+    """
     return (input <= threshold).where(fitted(value, input.dtype), input)
 
 
@@ -222,14 +240,20 @@ def _halves(input, dim):
 
 @composed
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
+    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]
+
+    Raises ValueError where the dim does not halve.
+    """
     a, b = _halves(input, dim)
     return a * b.sigmoid()
 
 
 @composed
 def swiglu(input: Tensor, dim: int = -1) -> Tensor:
-    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]"""
+    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]
+
+    Raises ValueError where the dim does not halve.
+    """
     a, b = _halves(input, dim)
     return silu(a) * b
 

@@ -155,7 +155,11 @@ def adjoint(input: Tensor) -> Tensor:
 
 @composed
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]"""
+    """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]
+
+    imag: imaginary parts
+    Raises ValueError where shapes do not broadcast.
+    """
     if any(t.dtype not in dt.FLOATS for t in (real, imag)) or real.dtype is not imag.dtype:
         rule = "both parts are floats of one dtype: cast them with .float()"
         raise ValueError(f"complex({describe(real)}, {describe(imag)}): {rule}")
@@ -165,7 +169,11 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 @composed
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Complex numbers of sizes and angles in radians. [...], [...] -> [...]"""
+    """Complex numbers of sizes and angles in radians. [...], [...] -> [...]
+
+    abs: sizes
+    angle: angles in radians
+    """
     return _join(abs * angle.cos(), abs * angle.sin())
 
 

@@ -77,7 +77,10 @@ def _as(x, dtype: dt.DType):
 
 @composed
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
+
+    Raises ValueError where either is 0-d, or inner sizes differ.
+    """
     other = other if isinstance(other, _op.Tensor) else tensor_beside(input, other)
     if input.ndim == 0 or other.ndim == 0:
         raise ValueError("both operands need at least 1 dim: use * for scalars")
@@ -98,7 +101,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 @composed
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Sum of products of two vectors. [n], [n] -> []"""
+    """Sum of products of two vectors. [n], [n] -> []
+
+    Raises ValueError where either has not 1 dim.
+    """
     if input.ndim != 1 or tensor.ndim != 1:
         raise ValueError("both operands need 1 dim: use matmul")
     return input.matmul(tensor)
@@ -106,7 +112,10 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 @composed
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]"""
+    """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]
+
+    vec2: the second vector
+    """
     if input.ndim != 1 or vec2.ndim != 1:
         raise ValueError("both operands need 1 dim: flatten them with .reshape(-1)")
     return input.reshape(-1, 1) * vec2.reshape(1, -1)
@@ -123,19 +132,31 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 @composed
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+    """Product of two matrices. [n, k], [k, m] -> [n, m]
+
+    mat2: the second matrix
+    Raises ValueError where operands have other numbers of dims, or inner sizes differ.
+    """
     return _exact(input, mat2, (2, 2))
 
 
 @composed
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """A matrix times a vector. [n, k], [k] -> [n]"""
+    """A matrix times a vector. [n, k], [k] -> [n]
+
+    vec: a vector
+    Raises ValueError where operands have other numbers of dims, or inner sizes differ.
+    """
     return _exact(input, vec, (2, 1))
 
 
 @composed
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+    """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]
+
+    mat2: the second matrix
+    Raises ValueError where the numbers of matrices or inner sizes differ.
+    """
     if input.ndim == mat2.ndim == 3 and input.shape[0] != mat2.shape[0]:
         raise ValueError(f"batches differ: {input.shape[0]} and {mat2.shape[0]}")
     return _exact(input, mat2, (3, 3))
@@ -145,7 +166,11 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float | HostScalar = 1, alpha: float | HostScalar = 1
 ) -> Tensor:
-    """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+    """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]
+
+    Raises ValueError where the input does not broadcast to the product; where operands have other
+        numbers of dims, or inner sizes differ.
+    """
     return _plus(input, _exact(mat1, mat2, (2, 2)), beta, alpha)
 
 
@@ -153,7 +178,11 @@ def addmm(
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: float | HostScalar = 1, alpha: float | HostScalar = 1
 ) -> Tensor:
-    """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+    """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]
+
+    Raises ValueError where the input does not broadcast to the product; where operands have other
+        numbers of dims, or inner sizes differ.
+    """
     return _plus(input, _exact(mat, vec, (2, 1)), beta, alpha)
 
 
@@ -161,7 +190,10 @@ def addmv(
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float | HostScalar = 1, alpha: float | HostScalar = 1
 ) -> Tensor:
-    """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+    """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]
+
+    Raises ValueError where the input does not broadcast to the product.
+    """
     return _plus(input, vec1.outer(vec2), beta, alpha)
 
 
@@ -174,7 +206,10 @@ def addbmm(
     beta: float | HostScalar = 1,
     alpha: float | HostScalar = 1,
 ) -> Tensor:
-    """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+    """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]
+
+    Raises ValueError where either batch has not 3 dims, or inner sizes differ.
+    """
     if batch1.ndim != 3 or batch2.ndim != 3:
         raise ValueError("both batches need 3 dims")
     a, b = batch1.permute(1, 0, 2), batch2
@@ -193,7 +228,11 @@ def baddbmm(
     beta: float | HostScalar = 1,
     alpha: float | HostScalar = 1,
 ) -> Tensor:
-    """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+    """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]
+
+    Raises ValueError where the input does not broadcast to the product; where operands have other
+        numbers of dims, or inner sizes differ.
+    """
     return _plus(input, _exact(batch1, batch2, (3, 3)), beta, alpha)
 
 

@@ -28,7 +28,12 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Every element the same number. (size, value) -> [*size]"""
+    """Every element the same number. (size, value) -> [*size]
+
+    fill_value: what elements are
+    Raises TypeError where the dtype is unknown; where one is no whole number; ValueError where a size
+        is below 0.
+    """
     node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     check_held(node.dtype, get_device(device))
     made = apply(OPS["expand"], (node,), {"shape": new_sizes((size,))}, device=get_device(device))
@@ -42,7 +47,10 @@ def zeros(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Zeros. (2, 3) -> [2, 3]"""
+    """Zeros. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number.
+    """
     return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
@@ -53,7 +61,10 @@ def ones(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Ones. (2, 3) -> [2, 3]"""
+    """Ones. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number.
+    """
     return full(sizes_of(size), 1, dtype or dt.default_float(), device, requires_grad)
 
 
@@ -64,7 +75,10 @@ def empty(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
+    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number.
+    """
     return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
@@ -95,7 +109,10 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One number in the shape, dtype and device of x. [...] -> [...]"""
+    """One number in the shape, dtype and device of x. [...] -> [...]
+
+    fill_value: what elements are
+    """
     device = input.device if device is None else device
     return full(
         input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
@@ -202,7 +219,10 @@ def linspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
+    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]
+
+    Raises ValueError where steps is no whole number from 0.
+    """
     if getattr(start, "ndim", 0) or getattr(end, "ndim", 0):
         raise ValueError("start and end are numbers or tensors of no dims: add dims to a line of numbers")
     if not isinstance(steps, int) or steps < 0:
@@ -226,7 +246,10 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """base to the powers of linspace(start, end, steps). -> [steps]"""
+    """base to the powers of linspace(start, end, steps). -> [steps]
+
+    Raises ValueError where steps is no whole number from 0.
+    """
     if _is_whole(dtype):
         powers = _whole_line(start, end, steps, False) if steps != 1 else [start * 1.0]
         return finished(_cut([_power(base, x) for x in powers], dtype, device), None, requires_grad)
@@ -243,7 +266,10 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Ones on the diagonal. n -> [n, n] (or [n, m])"""
+    """Ones on the diagonal. n -> [n, n] (or [n, m])
+
+    Raises ValueError where a size is below 0.
+    """
     if n < 0 or (m or 0) < 0:
         raise ValueError(f"n={n} and m={m} are sizes: give numbers from 0")
     rows, columns = _iota(n, device).unsqueeze(1), _iota(n if m is None else m, device)
@@ -252,7 +278,11 @@ def eye(
 
 @composed
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]"""
+    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]
+
+    indexing: "ij" for rows first, "xy" for columns first
+    Raises ValueError where indexing is unknown, or one has more than 1 dim.
+    """
     vectors: Any = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
     if indexing not in ("ij", "xy"):
         raise ValueError(f"indexing={indexing!r} is unknown: use 'ij' or 'xy'")
@@ -274,7 +304,10 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
 @composed
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every choice of one element of each vector, the last fastest; of one vector itself.
-    [a], [b] -> [a * b, 2]"""
+    [a], [b] -> [a * b, 2]
+
+    Raises ValueError where one has not 1 dim.
+    """
     if any(t.ndim != 1 for t in tensors):
         raise ValueError("takes vectors: flatten them")
     if len(tensors) == 1:
@@ -324,7 +357,13 @@ def _before(k, length: int):
 def tril_indices(
     row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Tensor:
-    """Rows and columns of a matrix's lower triangle, in reading order, int64. -> [2, n]"""
+    """Rows and columns of a matrix's lower triangle, in reading order, int64. -> [2, n]
+
+    row: the number of rows
+    col: the number of columns
+    offset: which diagonal: above the main one where > 0, below where < 0
+    Raises ValueError where row or col is below 0.
+    """
     return finished(
         _op.COMPOSED["stack"](_lower_places(row, col, offset, device)), dtype or dt.default_integer()
     )
@@ -334,7 +373,13 @@ def tril_indices(
 def triu_indices(
     row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Tensor:
-    """Rows and columns of a matrix's upper triangle, in reading order, int64. -> [2, n]"""
+    """Rows and columns of a matrix's upper triangle, in reading order, int64. -> [2, n]
+
+    row: the number of rows
+    col: the number of columns
+    offset: which diagonal: above the main one where > 0, below where < 0
+    Raises ValueError where row or col is below 0.
+    """
     rows, columns = _lower_places(row, col, col - row - offset, device)  # turned half round
     turned = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]
     return finished(_op.COMPOSED["stack"](turned), dtype or dt.default_integer())
@@ -363,7 +408,10 @@ def new_full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One number in a new shape, in this dtype and on this device. -> [*size]"""
+    """One number in a new shape, in this dtype and on this device. -> [*size]
+
+    fill_value: what elements are
+    """
     device = input.device if device is None else device
     return full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
@@ -376,7 +424,10 @@ def new_zeros(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number.
+    """
     return input.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -388,7 +439,10 @@ def new_ones(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number.
+    """
     return input.new_full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -400,13 +454,22 @@ def new_empty(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]
+
+    Raises TypeError where a size is no whole number.
+    """
     return input.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @composed
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]
+
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims
+    Raises ValueError where the input has fewer than 2 dims.
+    """
     if input.ndim < 2:
         raise ValueError("takes at least 2 dims: reshape it")
     d1, d2 = _two_dims(dim1, dim2, input.ndim)
@@ -423,7 +486,13 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @composed
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]
+
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims
+    Raises ValueError where both dims are the same.
+    """
     n = input.shape[-1] + abs(offset)
     ends = (0, abs(offset))
     x = input.pad(ends).unsqueeze(-1) if offset >= 0 else input.pad(ends).unsqueeze(-2)
@@ -437,7 +506,10 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @composed
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+    """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]
+
+    Raises ValueError where the input has not 1 or 2 dims.
+    """
     if input.ndim not in (1, 2):
         raise ValueError("takes 1 or 2 dims: use diagonal or diag_embed")
     return input.diag_embed(diagonal) if input.ndim == 1 else input.diagonal(diagonal)
@@ -445,13 +517,19 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @composed
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+    """All elements as the diagonal of a matrix. [...] -> [n, n]
+
+    offset: which diagonal: above the main one where > 0, below where < 0
+    """
     return input.reshape(-1).diag_embed(offset)
 
 
 @composed
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal. [n, m] -> []"""
+    """The sum of a matrix's diagonal. [n, m] -> []
+
+    Raises ValueError where the input has not 2 dims.
+    """
     if input.ndim != 2:
         raise ValueError("takes 2 dims: use diagonal(...).sum(-1)")
     return input.diagonal().sum()

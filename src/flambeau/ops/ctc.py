@@ -211,6 +211,13 @@ def ctc_loss(
 
     Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
     is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+
+    log_probs: logarithms of probabilities. [steps, n, classes]
+    input_lengths: how many steps each sequence has
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
@@ -272,6 +279,12 @@ def rnnt_loss(
 
     logits are of each frame and each number of labels that were said before; log-probabilities give the same
     loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+
+    logit_lengths: how many frames each sequence has, from 1
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")

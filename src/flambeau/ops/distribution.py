@@ -360,7 +360,12 @@ def gumbel(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
+    """Gumbel: the largest of many. (2, 3) -> [2, 3]
+
+    loc: the centre
+    scale: how wide it is
+    Raises ValueError where a size is below 0; TypeError where one is no whole number.
+    """
     return gumbel_bits(new_sizes((size,)), get_device(device), generator) * scale + loc
 
 
@@ -373,7 +378,12 @@ def laplace(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
+    """Laplace: exponential to both sides. (2, 3) -> [2, 3]
+
+    loc: the centre
+    scale: how wide it is
+    Raises ValueError where a size is below 0; TypeError where one is no whole number.
+    """
     u = open_bits(new_sizes((size,)), get_device(device), generator) - 0.5
     return (u.abs() * -2).log1p() * u.sign() * -scale + loc
 
@@ -405,6 +415,7 @@ def cauchy(
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
 
     sigma: half of its width at half of its height. ValueError where it is not above 0.
+    median: the centre
     """
     required(sigma > 0, f"sigma={sigma} is not above 0: give a width")
     u = open_bits(new_sizes((size,)), get_device(device), generator)
@@ -465,7 +476,10 @@ def randperm(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers below n in random order, int64: the order that sorts n random words. -> [n]"""
+    """The integers below n in random order, int64: the order that sorts n random words. -> [n]
+
+    Raises ValueError where n is no whole number from 0.
+    """
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
     dtype = dt.default_integer() if dtype is None else as_dtype(dtype)

@@ -196,6 +196,9 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
     broadcast; three operands and more are multiplied pair by pair in the order of fewest multiplications.
     Also as einsum(a, [0, 1], b, [1, 2], [0, 2]).
+
+    equation: subscripts, as "ij,jk->ik"
+    Raises ValueError where the equation does not fit the operands.
     """
     if not isinstance(equation, str):
         equation, operands = _sublists((equation, *operands))
@@ -220,7 +223,10 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 @composed
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """Sum of products over the last dims of a and the first of b, or over the dims listed for each.
-    [..., k], [k, ...] -> [..., ...]"""
+    [..., k], [k, ...] -> [..., ...]
+
+    Raises ValueError where dims of a and b differ in number.
+    """
     if isinstance(dims, int):
         dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     of_a, of_b = (
@@ -240,7 +246,11 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
 
 @composed
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
+    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]
+
+    input1: the first tensor
+    input2: the second tensor
+    """
     y = einsum("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias
 
@@ -261,14 +271,20 @@ def _chain(matrices):
 
 @composed
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]"""
+    """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]
+
+    Raises ValueError where there is no tensor, or one between the ends has not 2 dims.
+    """
     return _chain(matrices)
 
 
 @composed
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
-    [n, k], [k, m], ... -> [n, m]"""
+    [n, k], [k, m], ... -> [n, m]
+
+    Raises ValueError where there are fewer than two tensors, or one between the ends has not 2 dims.
+    """
     if len(tensors) < 2:
         raise ValueError(f"takes two tensors or more, not {len(tensors)}: give others")
     return _chain(list(tensors))
@@ -289,6 +305,11 @@ def cdist(
     """Distances of all pairs in the p-norm; p = 2 of more than 25 rows goes by matmul.
 
     [..., n, d], [..., m, d] -> [..., n, m]
+
+    x1: the first rows
+    x2: the second rows
+    compute_mode: how the Euclidean distance is computed: by matrix product or directly
+    Raises ValueError where compute_mode is unknown, rows differ in length, or p is below 0.
     """
     only_real(x1, x2)
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -322,13 +343,19 @@ def of_rows(away, p: float):
 
 @composed
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]
+
+    Raises ValueError where the last dims differ.
+    """
     return input * other if not input.ndim or not other.ndim else tensordot(input, other, ([-1], [-1]))
 
 
 @composed
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
+
+    Raises ValueError where no dim has size 3.
+    """
     shape = broadcast(input.shape, other.shape)
     if dim is None:
         dim = next((d for d, n in enumerate(shape) if n == 3), 0)

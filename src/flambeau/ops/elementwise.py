@@ -632,7 +632,10 @@ def logaddexp(input: Tensor, other: Tensor):
     grad=lambda g, z, x, y: [g, g],
 )
 def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
-    """self + alpha * other. [...], [...] -> [...]"""
+    """self + alpha * other. [...], [...] -> [...]
+
+    Raises TypeError where alpha is no whole number and the tensors are of integers.
+    """
     return (input, scaled(other, alpha)), {}
 
 
@@ -646,7 +649,10 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
     grad=lambda g, z, x, y: [g, -g],
 )
 def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
-    """self - alpha * other. [...], [...] -> [...]"""
+    """self - alpha * other. [...], [...] -> [...]
+
+    Raises TypeError where alpha is no whole number and the tensors are of integers.
+    """
     return (input, scaled(other, alpha)), {}
 
 
@@ -660,7 +666,11 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
     grad=_power_grad,
 )
 def pow(input: TensorLike, exponent: TensorLike):
-    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
+
+    exponent: the power, a number or a tensor
+    Raises ValueError where an integer has a negative power.
+    """
     whole = not getattr(input, "dtype", dt.float32).has_gradients
     if whole and isinstance(exponent, int) and exponent < 0:
         raise ValueError("integers have no negative powers: cast with .float()")
@@ -677,7 +687,10 @@ def pow(input: TensorLike, exponent: TensorLike):
     grad=lambda g, z, x, y: [g / y, -g * z / y],
 )
 def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None):
-    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+    Raises ValueError where rounding_mode is unknown.
+    """
     if rounding_mode not in (None, "floor", "trunc"):
         raise ValueError(f"rounding_mode={rounding_mode!r} is unknown: use None, 'floor' or 'trunc'")
     if rounding_mode is None:
@@ -738,6 +751,8 @@ def cast(input: Tensor, to: DTypeLike):
     """The same values in another dtype; floats become integers towards 0. [...] -> [...]
 
     TypeError for complex numbers as real ones, and for float64 on a GPU.
+
+    to: the dtype
     """
     to = dt.as_dtype(to)
     if input.dtype.is_complex and not (to.is_complex or to is dt.bool_):

@@ -97,7 +97,10 @@ def _pieces(x, dim, sizes):
 
 @composed
 def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
+
+    Raises ValueError where sizes do not add up, or split_size is below 1.
+    """
     d, n = _cuts(input, dim)
     if isinstance(split_size, int):
         if split_size < 1 and n:
@@ -112,7 +115,10 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
 
 @composed
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
+
+    Raises ValueError where chunks is below 1.
+    """
     if chunks < 1:
         raise ValueError(f"chunks={chunks} is not above 0")
     _, n = _cuts(input, dim)
@@ -123,7 +129,11 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple
+
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where there are fewer than 1 sections.
+    """
     d, n = _cuts(input, dim)
     k: Any = indices_or_sections
     if isinstance(k, int):
@@ -136,25 +146,40 @@ def tensor_split(
 
 @composed
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """tensor_split along dim 1, or along the only dim."""
+    """tensor_split along dim 1, or along the only dim.
+
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where dims are missing, or the sections do not divide the dim.
+    """
     return _even_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
 @composed
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """tensor_split along dim 0 of 2 or more."""
+    """tensor_split along dim 0 of 2 or more.
+
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where dims are missing, or the sections do not divide the dim.
+    """
     return _even_split(input, indices_or_sections, 0, 2)
 
 
 @composed
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """tensor_split along dim 2."""
+    """tensor_split along dim 2.
+
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where dims are missing, or the sections do not divide the dim.
+    """
     return _even_split(input, indices_or_sections, 2)
 
 
 @composed
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+    """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]
+
+    Raises IndexError where the input is 0-d.
+    """
     d, n = _cuts(input, dim)
     return tuple(input.select(d, i) for i in range(n))
 
@@ -192,7 +217,10 @@ def _even_split(x, sections, dim, least=0):
 
 @composed
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
+
+    Raises ValueError where there is no tensor, one is 0-d, or shapes differ outside the dim.
+    """
     tensors = list(tensors)
     if not tensors:
         raise ValueError("needs at least one tensor")
@@ -235,7 +263,10 @@ def _inside(t, before, after):
 
 @composed
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]"""
+    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]
+
+    Raises ValueError where there is no tensor, or shapes differ.
+    """
     tensors = list(tensors)
     if not tensors:
         raise ValueError("needs at least one tensor")
@@ -268,20 +299,29 @@ atleast_1d, atleast_2d, atleast_3d = (_at_least(rank) for rank in (1, 2, 3))
 
 @composed
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]"""
+    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim.
+    """
     tensors = list(atleast_1d(list(tensors)))
     return cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
 
 
 @composed
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
+    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim.
+    """
     return cat(atleast_2d(list(tensors)), 0)
 
 
 @composed
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]"""
+    """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]
+
+    Raises ValueError where there is no tensor, or shapes differ outside the dim.
+    """
     return cat(atleast_3d(list(tensors)), 2)
 
 
@@ -293,7 +333,10 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 @composed
 def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
-    """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]"""
+    """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]
+
+    Raises ValueError where one has more than 2 dims.
+    """
     blocks = atleast_2d(list(tensors))
     if not blocks or any(b.ndim != 2 for b in blocks):
         raise ValueError("needs matrices, vectors or 0-d tensors")
@@ -306,7 +349,10 @@ def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
 
 @composed
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple"""
+    """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple
+
+    Raises ValueError where shapes do not broadcast.
+    """
     shape = broadcast(*(t.shape for t in tensors))
     return tuple(t.expand(*shape) for t in tensors)
 

@@ -94,7 +94,12 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers.
+    """
     d, hit = _hits(input, target)
     place = _place(target, input.shape[d], "nll_loss", ignore_index)
     loss = _none_unknown(-_own(input, target, place, dim=d).squeeze(d), place)
@@ -117,6 +122,7 @@ def cross_entropy(
     label_smoothing: the share of the target that is spread over all classes.
     ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target of
     another dtype; IndexError, at the next read, for a class that is none.
+    ignore_index: a class that counts for nothing
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing={label_smoothing} is not in 0 to 1: give a share")
@@ -164,14 +170,22 @@ def _notes_shapes(input, target) -> None:
 
 @composed
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    """
     _notes_shapes(input, target)
     return _weighed((input - target).square(), weight, reduction)
 
 
 @composed
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    """
     _notes_shapes(input, target)
     return _weighed((input - target).abs(), weight, reduction)
 
@@ -180,7 +194,12 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     if delta <= 0:
         raise ValueError(f"delta={delta}: the line begins above 0: give a number above 0")
     _notes_shapes(input, target)
@@ -192,7 +211,12 @@ def huber_loss(
 
 @composed
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []"""
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where beta is below 0.
+    """
     if beta < 0:
         raise ValueError(f"beta={beta} is below 0: give a number from 0")
     if beta == 0:
@@ -209,7 +233,13 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
+    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    pos_weight: a factor for the positive targets of each class
+    Raises ValueError where the target has another shape; where reduction is unknown.
+    """
     _same_shape(input, target)
     low = input < 0  # of all terms: abs has no second slope at 0
     below = low.where(input, -input).exp().log1p()
@@ -254,6 +284,8 @@ def binary_cross_entropy(
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
 
     ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+
+    target: what is wanted
     """
     _same_shape(input, target)
     input, target = _probable(input, "input"), _probable(target, "target")
@@ -264,7 +296,12 @@ def binary_cross_entropy(
 @composed
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
-    [n, ...], [n, ...] -> [], or [n, ...] for "none"."""
+    [n, ...], [n, ...] -> [], or [n, ...] for "none".
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    log_target: the target is logarithms too
+    Raises ValueError where reduction is unknown.
+    """
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction != "batchmean":
         return _reduce(loss, reduction)
@@ -280,7 +317,13 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []"""
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+
+    log_input: the input is the logarithm of the rate
+    eps: a small number that keeps divisions from 0
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         many = target > 1
@@ -334,7 +377,11 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
-    [...], [...] -> []"""
+    [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     lacking = (target == 1).where(0.0, _short(margin - input))
     return _reduce((target == -1).where(0.0, input) + lacking, reduction)
 
@@ -343,13 +390,21 @@ def hinge_embedding_loss(
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     return _reduce(_short(margin - target * (input1 - input2)), reduction)
 
 
 @composed
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []"""
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     return _reduce(softplus(-target * input), reduction)
 
 
@@ -357,7 +412,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []"""
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     loss = binary_cross_entropy_with_logits(input, target, weight, "none")
     return _reduce(loss.mean(-1), reduction)
 
@@ -371,7 +431,12 @@ def multi_margin_loss(
     weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where p is neither 1 nor 2.
+    """
     if p not in (1, 2):
         raise ValueError(f"p={p} is neither 1 nor 2: give one of them")
     if reduction not in ("none", "mean", "sum"):
@@ -396,6 +461,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes differ, or the target is not of integers.
     """
     if input.shape != target.shape or input.ndim > 2 or not target.dtype.is_int:
         raise ValueError("input and integer target need one shape of at most 2 dims")
@@ -429,7 +497,17 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
+    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []
+
+    anchor: the rows that others are compared with
+    positive: rows that should be near
+    negative: rows that should be far
+    distance_function: of two tensors of rows; the Euclidean distance where there is none
+    margin: how much farther the negative should be
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     _is_margin(margin)
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -448,7 +526,14 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
+
+    p: which norm the distance is
+    eps: a small number that keeps divisions from 0
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     _is_margin(margin)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
@@ -459,7 +544,13 @@ def triplet_margin_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+
+    input1: the first tensor
+    input2: the second tensor
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where reduction is unknown.
+    """
     (a, of_a), (b, of_b) = map(in_float32, (input1, input2))
     # what is added bounds the slope at zeros by 1e6
     cosine = (a * b).sum(-1) / (((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12)).sqrt()

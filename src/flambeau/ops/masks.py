@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @composed
 def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
-    """`value` where mask is true. [...], [...] -> [...]"""
+    """`value` where mask is true. [...], [...] -> [...]
+
+    Raises ValueError where the dtype has no such value.
+    """
     return choose(mask, fitted(value, input.dtype), input).to(input.dtype)
 
 

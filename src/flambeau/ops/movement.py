@@ -105,7 +105,10 @@ def fold(x, spec, size):
     order="same",
 )
 def reshape(input: Tensor, *shape: int | Sequence[int]):
-    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
+
+    Raises ValueError where the elements do not fill the shape.
+    """
     sizes, n = list(sizes_of(shape)), prod(input.shape)
     if sizes.count(-1) > 1:
         raise ValueError("only one size can be -1")
@@ -124,7 +127,10 @@ def reshape(input: Tensor, *shape: int | Sequence[int]):
     order="turned",
 )
 def permute(input: Tensor, *dims: int | Sequence[int]):
-    """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+    """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]
+
+    Raises ValueError where dims are not each dim once.
+    """
     order = tuple(normal_dim(d, input.ndim) for d in sizes_of(dims))
     if sorted(order) != list(range(input.ndim)):
         raise ValueError(f"dims {list(order)} are not each of 0 to {input.ndim - 1} once")
@@ -138,7 +144,10 @@ def permute(input: Tensor, *dims: int | Sequence[int]):
     order="repeated",
 )
 def expand(input: Tensor, *shape: int | Sequence[int]):
-    """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+    """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]
+
+    Raises ValueError where a size that is not 1 would change.
+    """
     sizes = list(sizes_of(shape))
     lead = len(sizes) - input.ndim
     for d, n in enumerate(input.shape):
@@ -157,7 +166,11 @@ def detach(input: Tensor):
 
 @composed
 def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """The elements of these dims in reverse order. [...] -> [...]"""
+    """The elements of these dims in reverse order. [...] -> [...]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice; TypeError where a
+        size is no whole number.
+    """
     dims = normal_dims(sizes_of(dims), input.ndim)
     starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(input.shape))
     return input._slice(starts, tuple(-1 if d in dims else 1 for d in range(input.ndim)), input.shape)
@@ -165,7 +178,10 @@ def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
 
 @composed
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+    """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]
+
+    Raises ValueError where the piece is not inside the dim.
+    """
     dim = normal_dim(dim, input.ndim)
     n = input.shape[dim]
     if not -n <= start <= n:
@@ -180,7 +196,12 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @composed
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+    dim0: the one dim
+    dim1: the first of the two dims
+    Raises IndexError where there is no such dim.
+    """
     dims = list(range(input.ndim))
     a, b = normal_dim(dim0, input.ndim), normal_dim(dim1, input.ndim)
     if dims:  # a single number has no dims to exchange
@@ -200,7 +221,10 @@ def t(input: Tensor) -> Tensor:
 
 @composed
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
+
+    Raises IndexError where there is no such dim.
+    """
     a, b = normal_dim(start_dim, input.ndim), normal_dim(end_dim, input.ndim)
     if input.ndim == 0:
         return input.reshape(1)
@@ -211,7 +235,11 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composed
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+    """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
+
+    sizes: the sizes that the dim becomes; one may be -1
+    Raises ValueError where the sizes do not multiply to that of the dim.
+    """
     dim = normal_dim(dim, input.ndim)
     found, n = list(sizes), input.shape[dim]  # of the dim alone: others may be 0, and say nothing of a -1
     if found.count(-1) == 1:
@@ -223,14 +251,20 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @composed
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]
+
+    Raises IndexError where there is no such dim.
+    """
     dim = normal_dim(dim, input.ndim + 1)
     return input.reshape(*input.shape[:dim], 1, *input.shape[dim:])
 
 
 @composed
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice.
+    """
     dims = normal_dims(dim, input.ndim)
     return input.reshape(*(n for d, n in enumerate(input.shape) if n != 1 or d not in dims))
 

@@ -26,7 +26,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 @composed
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
+
+    x1: the first rows
+    x2: the second rows
+    Raises IndexError where there is no such dim.
+    """
     only_real(x1, x2)
     ndim = max(x1.ndim, x2.ndim)  # the dim is one of both together
     x1, x2 = (x.reshape(*(1,) * (ndim - x.ndim), *x.shape) for x in (x1, x2))
@@ -116,6 +121,12 @@ def batch_norm(
     """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
 
     [n, c, ...], [c] -> [n, c, ...]
+
+    running_mean: the mean to use, or to move towards the batch's
+    running_var: the variance to use, or to move towards the batch's
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where a channel has one value, or running statistics are needed and not given.
     """
     if not training:
         if running_mean is None or running_var is None:
@@ -145,6 +156,10 @@ def group_norm(
     """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
 
     [n, c, ...], [c] -> [n, c, ...]
+
+    num_groups: how many groups the channels are divided into
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the groups do not divide the channels.
     """
     n, c = input.shape[:2]
     if c % num_groups:
@@ -170,6 +185,13 @@ def instance_norm(
     """Mean 0, variance 1 over each channel of each sample, then affine (Ulyanov et al., 2016).
 
     [n, c, ...], [c] -> [n, c, ...]
+
+    running_mean: the mean to use, or to move towards the batch's
+    running_var: the variance to use, or to move towards the batch's
+    use_input_stats: mean and variance of the input, not the running ones
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where a channel has one value.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -201,7 +223,12 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
+    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the last dims are not normalized_shape.
+    """
     dims = _last_dims(input.shape, normalized_shape)
     x, dtype = in_float32(input)
     y = standardized(x, dims, eps).to(dtype)
@@ -216,7 +243,12 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
+    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the last dims are not normalized_shape.
+    """
     dims = _last_dims(input.shape, normalized_shape)
     least = 1.1920928955078125e-07 if eps is None else eps
     x, dtype = in_float32(input)
@@ -229,7 +261,10 @@ def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
-    [n, c, *size] -> [n, c, *size]"""
+    [n, c, *size] -> [n, c, *size]
+
+    Raises ValueError where the input has fewer than 3 dims.
+    """
     if input.ndim < 3:
         raise ValueError("takes batch, channels and more: reshape it")
     windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)
@@ -239,7 +274,10 @@ def local_response_norm(
 
 @composed
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+
+    Raises ValueError where the groups do not divide the channels.
+    """
     n, c = input.shape[:2]
     if c % groups:
         raise ValueError(f"{c} channels do not divide into {groups} groups: give a divisor")
@@ -249,7 +287,11 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @composed
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]
+
+    upscale_factor: how many times larger height and width become
+    Raises ValueError where the factor does not divide the channels.
+    """
     r = upscale_factor
     *batch, c, h, w = input.shape
     if c % (r * r):
@@ -262,7 +304,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @composed
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]
+
+    downscale_factor: how many times smaller height and width become
+    Raises ValueError where the factor does not divide height and width.
+    """
     r = downscale_factor
     *batch, c, h, w = input.shape
     if h % r or w % r:

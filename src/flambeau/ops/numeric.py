@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @composed
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
+    """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]
+
+    Raises TypeError where value is no whole number and the tensors are of integers.
+    """
     return input + scaled(tensor1 * tensor2, value, "value")
 
 
@@ -33,7 +36,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 @composed
 def clamp(input: Tensor, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+    """Values below min become min, above max max; NaN stays; the slope at both ends is 1.
+
+    Raises ValueError where neither min nor max is given.
+    """
     if min is None and max is None:
         raise ValueError("at least one of min and max must be given: give a number or a tensor")
     if is_tensor(min) and is_tensor(max) and min.requires_grad:
@@ -81,7 +87,10 @@ def rad2deg(input: Tensor) -> Tensor:
 
 @composed
 def positive(input: Tensor) -> Tensor:
-    """Itself; bools are refused, as by neg. [...] -> [...]"""
+    """Itself; bools are refused, as by neg. [...] -> [...]
+
+    Raises TypeError for bools.
+    """
     if input.dtype is dt.bool_:
         raise TypeError("bools have no signs: cast with .int()")
     return input
@@ -114,7 +123,10 @@ def fmin(input: Tensor, other: TensorLike) -> Tensor:
 
 @composed
 def heaviside(input: Tensor, values: TensorLike) -> Tensor:
-    """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
+    """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]
+
+    Raises TypeError where the dtypes differ.
+    """
     if input.dtype is not getattr(values, "dtype", input.dtype):
         raise TypeError("both inputs must have one dtype: cast one")
     return choose(input == 0, values, (input > 0).to(input.dtype))
@@ -169,7 +181,11 @@ def isneginf(input: Tensor) -> Tensor:
 def isclose(
     input: Tensor, other: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+    """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves.
+
+    equal_nan: NaNs equal each other
+    Raises ValueError where a tolerance is below 0.
+    """
     if rtol < 0 or atol < 0:
         raise ValueError(f"rtol={rtol} and atol={atol} are distances: give numbers from 0")
     x, y = as_float(input), as_float(other)

@@ -234,7 +234,10 @@ def check_quantization(bits: int, block: int) -> None:
 @composed(dtypes="f")
 def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
-    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized"""
+    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized
+
+    Raises ValueError where the input has not 2 dims, or block does not divide its rows.
+    """
     check_quantization(bits, block)
     if input.ndim != 2:
         raise ValueError(f"shape {list(input.shape)}: weights need 2 dims")
@@ -254,7 +257,10 @@ def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
 @composed(dtypes="f")
 def quantized_linear(input: Tensor, weight: Quantized, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias for a Quantized weight, of which nothing is unpacked in memory; sums in float32,
-    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]"""
+    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]
+
+    Raises TypeError where the weight is no Quantized.
+    """
     if not isinstance(weight, Quantized):
         raise TypeError("the weight is no Quantized: make one by quantize(weight), or use linear")
     words, scales, bits, block = weight

@@ -294,25 +294,44 @@ def _by_channel(input, nd: int):
 
 @composed
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]
+
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1.
+    """
     return _dropped(input, p, training, input.shape)
 
 
 @composed
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels. [n, c, l] -> [n, c, l]"""
+    """dropout of whole channels. [n, c, l] -> [n, c, l]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
+    """
     return _dropped(input, p, training, _by_channel(input, 1))
 
 
 @composed
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]"""
+    """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
+    """
     return _dropped(input, p, training, _by_channel(input, 2))
 
 
 @composed
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]"""
+    """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all
+    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
+    """
     return _dropped(input, p, training, _by_channel(input, 3))
 
 
@@ -330,7 +349,11 @@ def _alpha_dropped(input, p: float, training: bool, shape):
 
 @composed
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
+    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all
+    """
     return _alpha_dropped(input, p, training, input.shape)
 
 
@@ -338,5 +361,9 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
+    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all
+    """
     return _alpha_dropped(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))

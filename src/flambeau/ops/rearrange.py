@@ -28,7 +28,10 @@ swapdims = transpose
 
 @composed
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
+    """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]
+
+    Raises IndexError where the index is out of range.
+    """
     d = normal_dim(dim, input.ndim)
     n = input.shape[d] if input.ndim else 0
     if not -n <= index < n:
@@ -65,7 +68,12 @@ def ravel(input: Tensor) -> Tensor:
 
 @composed
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """One dim or several moved to other places, the others in order."""
+    """One dim or several moved to other places, the others in order.
+
+    source: the dims that move
+    destination: where they go to
+    Raises ValueError where source and destination are not as many dims, or one is named twice.
+    """
     a, b = _dims(source), _dims(destination)
     a, b = ([normal_dim(d, input.ndim) for d in dims] for dims in (a, b))
     if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
@@ -79,7 +87,10 @@ moveaxis = movedim
 
 @composed
 def fliplr(input: Tensor) -> Tensor:
-    """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
+    """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]
+
+    Raises ValueError where the input has fewer than 2 dims.
+    """
     if input.ndim < 2:
         raise ValueError(f"rank {input.ndim} has no columns: use 2 or more dims")
     return input.flip(1)
@@ -87,7 +98,10 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composed
 def flipud(input: Tensor) -> Tensor:
-    """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
+    """Dim 0 in reverse order. [n, ...] -> [n, ...]
+
+    Raises ValueError where the input is 0-d.
+    """
     if input.ndim < 1:
         raise ValueError("a 0-d tensor has no rows: use 1 or more dims")
     return input.flip(0)
@@ -95,7 +109,10 @@ def flipud(input: Tensor) -> Tensor:
 
 @composed
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
+    """k quarter turns from the first dim towards the second. [n, m] -> [m, n]
+
+    Raises ValueError where the dims are not two different ones.
+    """
     a, b = (normal_dim(d, input.ndim) for d in dims)
     if a == b or input.ndim < 2:
         raise ValueError(f"dims {list(dims)} must be two different ones")
@@ -105,7 +122,11 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 @composed
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Elements moved on along dims (or flattened, without), those past the end to the front."""
+    """Elements moved on along dims (or flattened, without), those past the end to the front.
+
+    shifts: how far, one number a dim
+    Raises ValueError where shifts and dims differ in number.
+    """
     if dims is None:
         return input.reshape(-1).roll(shifts, 0).reshape(*input.shape)
     shifts, dims = _dims(shifts), _dims(dims)
@@ -124,7 +145,11 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 
 @composed
 def repeat(input: Tensor, *repeats: int | Sequence[int]) -> Tensor:
-    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
+    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
+
+    repeats: how often
+    Raises ValueError where there are fewer counts than dims.
+    """
     times = sizes_of(repeats)
     if len(times) < input.ndim or any(r < 0 for r in times):
         raise ValueError(f"repeats {list(times)} must be counts for all {input.ndim} dims, or for more")
@@ -144,7 +169,10 @@ def clone(input: Tensor) -> Tensor:
 
 @composed
 def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
-    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]
+
+    Raises ValueError where the size does not broadcast to the shape.
+    """
     wanted = sizes_of(size)
     lead = input.ndim - len(wanted)
     if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, input.shape[lead:], strict=True)):
@@ -157,7 +185,10 @@ def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
 
 @composed
 def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
+    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
+
+    Raises TypeError where a size is no whole number.
+    """
     times = sizes_of(dims)
     return input.repeat(*(1,) * (input.ndim - len(times)), *times)
 
@@ -171,6 +202,9 @@ def repeat_interleave(
 
     Counts in a tensor take one read for their sum, unless it is given as output_size.
     [..., n, ...] -> [..., sum of the counts, ...]
+
+    repeats: how often
+    Raises ValueError where counts are not one for each element, or below 0.
     """
     if repeats is None:
         return input.arange(input.shape[0], device=input.device).repeat_interleave(input, 0, output_size)
@@ -201,7 +235,12 @@ def repeat_interleave(
 
 @composed
 def tensor_unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
+
+    dimension: the dim that is cut
+    step: the distance of windows
+    Raises ValueError where size and step do not fit the dim.
+    """
     d = normal_dim(dimension, input.ndim)
     if not input.ndim:
         return input.reshape(1).unfold(0, size, step)[0]
@@ -221,6 +260,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
 
     Negative amounts cut. [..., n] -> [..., left + n + right]
+
+    pad: how many elements at both ends, the last dim first
+    value: what is added
+    Raises ValueError where there are too many pairs, more is cut than is there, or the mode takes no
+        value.
     """
     pairs = [tuple(pad[i : i + 2]) for i in range(0, len(pad), 2)]
     if len(pad) % 2 or len(pairs) > input.ndim:

@@ -178,7 +178,10 @@ def mean(
 
 @composed
 def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]
+
+    Raises ValueError where there are no elements.
+    """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the maximum")
     return input.any(dims, keepdim) if input.dtype is dt.bool_ else _result(input._max(dims), dims, keepdim)
@@ -186,7 +189,10 @@ def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = 
 
 @composed
 def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]
+
+    Raises ValueError where there are no elements.
+    """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the minimum")
     return input.all(dims, keepdim) if input.dtype is dt.bool_ else _result(input._min(dims), dims, keepdim)
@@ -263,7 +269,11 @@ def std(
     *,
     correction: float | None = 1,
 ) -> Tensor:
-    """Standard deviation, the root of var. [..., n, ...] -> [...]"""
+    """Standard deviation, the root of var. [..., n, ...] -> [...]
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor
+    """
     x, dtype = in_float32(input)
     return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype.real)
 
@@ -277,7 +287,11 @@ def var_mean(
     *,
     correction: float | None = 1,
 ) -> tuple[Tensor, Tensor]:
-    """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    """(var, mean) of the same elements. [..., n, ...] -> [...], [...]
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor
+    """
     where = dim if not isinstance(dim, bool) else None
     return input.var(dim, unbiased, keepdim, correction=correction), input.mean(where, keepdim)
 
@@ -291,7 +305,11 @@ def std_mean(
     *,
     correction: float | None = 1,
 ) -> tuple[Tensor, Tensor]:
-    """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    """(std, mean) of the same elements. [..., n, ...] -> [...], [...]
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor
+    """
     where = dim if not isinstance(dim, bool) else None
     return input.std(dim, unbiased, keepdim, correction=correction), input.mean(where, keepdim)
 
@@ -328,14 +346,20 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Ext
 
 @composed
 def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+    """Whether every element is true (not 0). [..., n, ...] -> [...]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice.
+    """
     dims = normal_dims(dim, input.ndim)
     return _result(input.bool().int()._prod(dims), dims, keepdim).bool()
 
 
 @composed
 def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+    """Whether some element is true (not 0). [..., n, ...] -> [...]
+
+    Raises IndexError where there is no such dim; ValueError where one is named twice.
+    """
     dims = normal_dims(dim, input.ndim)
     return _result(input.bool()._sum(dims), dims, keepdim) > 0
 

@@ -89,6 +89,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
 
     count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.
+    Raises ValueError where shapes do not broadcast.
     """
     only_real(count, prob)
     shape = broadcast(count.shape, prob.shape)

@@ -287,7 +287,10 @@ def i1(input: Tensor) -> Tensor:
 
 @composed
 def polygamma(input: Tensor, n: Any = None) -> Tensor:
-    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]
+
+    Raises ValueError where n is no whole number from 0.
+    """
     if not is_tensor(input) or (is_tensor(n) and not input.ndim and input.dtype.kind in "iu"):
         input, n = n, input  # of polygamma(n, x), whose n may be a 0-d tensor
     n = integers(n, "n", may_be_several=False)
@@ -341,7 +344,10 @@ def log_ndtr(input: Tensor) -> Tensor:
 
 @composed
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
+
+    Raises ValueError where p is no whole number above 0.
+    """
     if not isinstance(p, int) or p < 1:
         raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
     parts = [(input - k / 2).lgamma() for k in range(p)]

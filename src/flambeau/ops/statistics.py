@@ -36,6 +36,8 @@ def cov(
 
     ValueError where there are more dims, or weights are not one for each column; at the next read where
     one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
+
+    correction: what is subtracted from n in the divisor
     """
     if input.ndim > 2:
         raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
@@ -59,7 +61,10 @@ def cov(
 
 @composed
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
+    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []
+
+    Raises ValueError where there are more than 2 dims.
+    """
     c = input.cov()
     if not c.ndim:
         return c / c
@@ -87,7 +92,10 @@ def _observed(n: int, fweights, aweights) -> list[Any]:
 
 @composed
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
+    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]
+
+    Raises ValueError where the input has not 2 dims.
+    """
     if input.ndim != 2:
         raise ValueError("takes 2 dims, points in rows: reshape it")
     if input.shape[0] < 2:
@@ -99,7 +107,11 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @composed
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]"""
+    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]
+
+    with_replacement: elements may be taken several times
+    Raises ValueError where the input has not 1 dim, or r is below 0.
+    """
     if input.ndim != 1 or r < 0:
         raise ValueError("takes 1 dim, and r from 0")
     chosen = list((combinations_with_replacement if with_replacement else choices)(range(input.shape[0]), r))
@@ -111,7 +123,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @composed
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates (int64, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
+    """The coordinates (int64, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]
+
+    indices: places, integers
+    """
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     return tuple(as_places(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1)) for d, n in enumerate(sizes))
 
@@ -123,6 +138,8 @@ def gradient(
     """Slopes along each dim by central differences, at the ends one-sided of order 1 or 2. -> a tuple
 
     spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
+    edge_order: 1 or 2: the order of the differences at the ends
+    Raises ValueError where there is not one spacing a dim, or edge_order is not 1 or 2.
     """
     spacing = 1 if spacing is None else spacing
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from math import log
 from typing import Any, Unpack
 
-from ..core.docstrings import explained
 from ..tensor import HostScalar, Tensor
 from .optimizer import Optimizer, Shared, State
 
@@ -47,12 +46,15 @@ class ByMoments(Optimizer):
         return m, v
 
 
-@explained
 class Adam(ByMoments):
     """p - lr * m / (sqrt(v) + eps), m and v the corrected running means of g and g^2 (Kingma and Ba, 2015).
 
     `weight_decay` adds that share of p to g; `amsgrad` uses the largest v so far (Reddi et al., 2018).
     ValueError for values that can't be meant.
+
+    params: the tensors that are moved, as model.parameters()
+    betas: how much of the running means of g and of g^2 stays from step to step
+    more: further options by name
     """
 
     def __init__(
@@ -86,9 +88,17 @@ class Adam(ByMoments):
         return p - (along(moved, g) if o.cautious else moved) * o.lr
 
 
-@explained
 class AdamW(Adam):
-    """Adam whose weight decay is a part of the step and not of the gradient (Loshchilov and Hutter, 2019)."""
+    """Adam whose weight decay is a part of the step and not of the gradient (Loshchilov and Hutter, 2019).
+
+    params: the tensors that are moved, as model.parameters()
+    lr: the learning rate
+    betas: how much of the running means of g and of g^2 stays from step to step
+    eps: a small number that keeps divisions from 0
+    weight_decay: the share of p that is taken off with each step
+    amsgrad: use the largest v so far (Reddi et al., 2018)
+    more: further options by name
+    """
 
     def __init__(
         self,
@@ -104,9 +114,15 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **more)
 
 
-@explained
 class Adamax(ByMoments):
-    """p - lr * m / u, u the decaying largest |g| (Kingma and Ba, 2015)."""
+    """p - lr * m / u, u the decaying largest |g| (Kingma and Ba, 2015).
+
+    params: the tensors that are moved, as model.parameters()
+    betas: how much of the running means of g and of g^2 stays from step to step
+    eps: a small number that keeps divisions from 0
+    weight_decay: the share of p that is taken off with each step
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    """
 
     names = ("exp_avg", "exp_inf")
 
@@ -131,9 +147,16 @@ class Adamax(ByMoments):
         return p - m / u * (o.lr / correction(beta1, s["step"]))
 
 
-@explained
 class NAdam(ByMoments):
-    """Adam with Nesterov's momentum (Dozat, 2016), which grows as `1 - 0.96 ** (t * momentum_decay) / 2`."""
+    """Adam with Nesterov's momentum (Dozat, 2016), which grows as `1 - 0.96 ** (t * momentum_decay) / 2`.
+
+    params: the tensors that are moved, as model.parameters()
+    lr: the learning rate
+    betas: how much of the running means of g and of g^2 stays from step to step
+    eps: a small number that keeps divisions from 0
+    weight_decay: the share of p that is taken off with each step
+    more: further options by name
+    """
 
     counts = {"step": 0.0, "mu_product": 1.0}
 
@@ -177,9 +200,16 @@ class NAdam(ByMoments):
         return (1 - (step * (o.momentum_decay * log(0.96))).exp() * 0.5) * o.betas[0]
 
 
-@explained
 class RAdam(ByMoments):
-    """Adam whose first steps go without v, until that is worth something (Liu et al., 2020)."""
+    """Adam whose first steps go without v, until that is worth something (Liu et al., 2020).
+
+    params: the tensors that are moved, as model.parameters()
+    lr: the learning rate
+    betas: how much of the running means of g and of g^2 stays from step to step
+    eps: a small number that keeps divisions from 0
+    weight_decay: the share of p that is taken off with each step
+    more: further options by name
+    """
 
     def __init__(
         self,
@@ -211,11 +241,16 @@ class RAdam(ByMoments):
         return p - m * (rate > 0).where(rate / (v.sqrt() + o.eps), -rate)
 
 
-@explained
 class SparseAdam(ByMoments):
     """Adam for embeddings: rows whose gradient is 0 stay as they are, and their means too.
 
     Gradients are dense; PyTorch's are sparse, and rows that are named there with a gradient of 0 move on.
+
+    params: the tensors that are moved, as model.parameters()
+    lr: the learning rate
+    betas: how much of the running means of g and of g^2 stays from step to step
+    eps: a small number that keeps divisions from 0
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     def __init__(

@@ -3,17 +3,19 @@
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from ..core.docstrings import explained
 from ..core.dtype import finfo, float32
 from ..tensor import Tensor
 from .optimizer import Optimizer, Shared, State
 
 
-@explained
 class Adagrad(Optimizer):
     """p - lr * g / (sqrt(sum of all g^2) + eps), lr falling as `1 / (1 + t * lr_decay)` (Duchi, 2011).
 
     `initial_accumulator_value` is what the sum begins with.
+
+    params: the tensors that are moved, as model.parameters()
+    weight_decay: the share of p that is taken off with each step
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     def __init__(
@@ -45,9 +47,14 @@ class Adagrad(Optimizer):
         return p - g / (total.sqrt() + o.eps) * rate
 
 
-@explained
 class Adadelta(Optimizer):
-    """p - lr * g * rms(steps so far) / rms(g so far) (Zeiler, 2012); `rho` is how much of the means stays."""
+    """p - lr * g * rms(steps so far) / rms(g so far) (Zeiler, 2012); `rho` is how much of the means stays.
+
+    params: the tensors that are moved, as model.parameters()
+    eps: a small number that keeps divisions from 0
+    weight_decay: the share of p that is taken off with each step
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    """
 
     names = ("square_avg", "acc_delta")
 
@@ -79,11 +86,14 @@ class Centered(Shared, total=False):
     centered: bool
 
 
-@explained
 class RMSprop(Optimizer):
     """p - lr * g / (rms(g) + eps), the mean running, `alpha` of it staying at each step (Hinton, 2012).
 
     With `momentum`, such steps add up. `centered` divides by the deviation of g in place of its rms.
+
+    params: the tensors that are moved, as model.parameters()
+    weight_decay: the share of p that is taken off with each step
+    more: further options by name
     """
 
     def __init__(
@@ -122,13 +132,16 @@ class RMSprop(Optimizer):
         return p - moved * o.lr
 
 
-@explained
 class Adafactor(Optimizer):
     """Steps as RMSprop's whose mean squares of a matrix are kept by rows and columns alone (Shazeer, 2018).
 
     The step is at most min(lr, 1 / sqrt(t)) of the parameter's root mean square, and `d` in units of its own.
     `beta2_decay` is the power of t by which old squares count less; `eps` keeps divisions (None: float32's)
     and steps from 0.
+
+    params: the tensors that are moved, as model.parameters()
+    weight_decay: the share of p that is taken off with each step
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     def __init__(

@@ -3,16 +3,16 @@
 from typing import Any
 
 from ..autodiff.backward import Gradients
-from ..core.docstrings import explained
 from ..core.modes import no_grad
 
 
-@explained
 @no_grad()
 def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     """Scale all gradients by one number so that together they are at most max_norm long.
 
     Returns the new gradients and the length before, a tensor []. ValueError unless max_norm > 0.
+
+    grads: what backward returned
     """
     _positive("clip_grad_norm", "max_norm", max_norm)
     if not len(grads):
@@ -22,10 +22,12 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     return grads.map(lambda g: g * scale), total
 
 
-@explained
 @no_grad()
 def clip_grad_value(grads: Gradients, value: float) -> Gradients:
-    """New gradients with every element held inside [-value, value]. ValueError unless value > 0."""
+    """New gradients with every element held inside [-value, value]. ValueError unless value > 0.
+
+    grads: what backward returned
+    """
     _positive("clip_grad_value", "value", value)
     return grads.map(lambda g: g.clamp(-value, value))
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from math import inf, prod
 from typing import Any, TypedDict, Unpack
 
-from ..core.docstrings import explained
 from ..core.options import options
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each
@@ -32,11 +31,13 @@ class Together(LRScheduler):
         raise NotImplementedError
 
 
-@explained
 class SequentialLR(Together):
     """`schedulers` one after the other; each but the first begins at one of `milestones`, numbers of steps.
 
     ValueError where they are of different optimizers, or milestones are not one fewer.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
     """
 
     def __init__(
@@ -79,10 +80,12 @@ class SequentialLR(Together):
         self._last_lr = scheduler.get_last_lr()
 
 
-@explained
 class ChainedScheduler(Together):
     """All `schedulers` at each step, one on top of the other. ValueError for those of different
-    optimizers."""
+    optimizers.
+
+    optimizer: the one whose rates are set
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
@@ -107,13 +110,14 @@ class ChainedScheduler(Together):
 REDUCTIONS = {"mean": lambda factors: sum(factors) / len(factors), "sum": sum, "prod": prod}
 
 
-@explained
 class CombinedLR(Together):
     """The first rate times the mean, sum or product of what `schedulers` would multiply it by.
 
     `reduction` is "mean", "sum" or "prod". Each schedule goes on from its own rate, where in a
     ChainedScheduler it goes on from what the others made of it. ValueError for another `reduction`, and
     schedules of different optimizers.
+
+    optimizer: the one whose rates are set
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], reduction: str = "mean"):
@@ -167,7 +171,6 @@ class Plateau(TypedDict, total=False):
 PLATEAU: Plateau = {"cooldown": 0, "min_lr": 0.0, "eps": 1e-8}
 
 
-@explained
 class ReduceLROnPlateau(LRScheduler):
     """`factor` times the rate when a value was not better than its best for more than `patience` steps.
 
@@ -176,6 +179,8 @@ class ReduceLROnPlateau(LRScheduler):
     after a change are not counted, `min_lr` is the least rate, and a change below `eps` is none. ValueError
     for
     unknown modes, and a factor of 1 or more.
+
+    optimizer: the one whose rates are set
     """
 
     def __init__(

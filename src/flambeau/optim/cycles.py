@@ -4,7 +4,6 @@ from collections.abc import Callable
 from math import cos, floor, pi
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from ..core.docstrings import explained
 from ..core.options import options
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each, state_of, take_state
@@ -58,13 +57,15 @@ MODES: dict[str, tuple[str, Callable[[float, float], float]]] = {
 }
 
 
-@explained
 class CyclicLR(Cycling):
     """From `base_lr` up to `max_lr` along a line in `step_size_up` steps, down in `step_size_down`, and again
     (Smith, 2017); momenta from `max_momentum` down to `base_momentum` meanwhile.
 
     `mode` says how cycles shrink: "triangular" not at all, "triangular2" by half each, "exp_range" by gamma a
     step. ValueError for unknown modes, and where there is no momentum to cycle.
+
+    optimizer: the one whose rates are set
+    more: further options by name
     """
 
     left_out = frozenset({"optimizer", "scale_fn"})
@@ -158,13 +159,14 @@ STRATEGIES: dict[str, Callable[[float, float, float], float]] = {
 }
 
 
-@explained
 class OneCycleLR(Cycling):
     """Up to `max_lr` in the first `pct_start` of all steps, then down to far below the first rate (Smith and
     Topin, 2019); momenta against it.
 
     Of `total_steps`, or of `epochs` and `steps_per_epoch`. ValueError where neither is given, for a step
     more, and where there is no momentum to cycle.
+
+    optimizer: the one whose rates are set
     """
 
     left_out = frozenset({"optimizer", "phases"})

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
-from ..core.docstrings import explained
 from ..core.dtype import float32
 from ..core.modes import enable_grad, no_grad
 from ..functions import cat
@@ -42,7 +41,6 @@ class Point(NamedTuple):
     gradient: Tensor
 
 
-@explained
 class LBFGS(Optimizer):
     """Steps along an estimate of Newton's direction, made of the last gradients (Liu and Nocedal, 1989).
 
@@ -51,6 +49,9 @@ class LBFGS(Optimizer):
     `tolerance_grad`, or no change above `tolerance_change`. `history_size` is of how many iterations the
     curvature is kept; `line_search_fn` is None, for steps of `lr`, or "strong_wolfe". It reads losses, so jit
     does not record it. ValueError for several groups, and for unknown searches.
+
+    params: the tensors that are moved, as model.parameters()
+    more: further options by name
     """
 
     counts, optional = {}, KEPT

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from math import sqrt
 from typing import Any, Unpack
 
-from ..core.docstrings import explained
 from ..core.node import describe
 from ..ops.join import stack
 from ..tensor import Tensor
@@ -31,7 +30,6 @@ class Polynomial(Shared, total=False):
     adjust_lr_fn: str | None
 
 
-@explained
 class Muon(Optimizer):
     """The momentum of a matrix's gradient with all its singular values brought near 1 (Jordan et al., 2024).
 
@@ -40,6 +38,10 @@ class Muon(Optimizer):
     a x + (b x x^T + c (x x^T)^2) x, a, b and c of `ns_coefficients`, in float32 (PyTorch: bfloat16).
     `adjust_lr_fn` scales the rate by the sizes: "original", or "match_rms_adamw". ValueError for tensors that
     are no matrices.
+
+    params: the tensors that are moved, as model.parameters()
+    lr: the learning rate
+    more: further options by name
     """
 
     names, counts = ("momentum_buffer",), {}

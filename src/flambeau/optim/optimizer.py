@@ -6,7 +6,6 @@ from typing import Any
 
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
-from ..core.docstrings import explained
 from ..core.dtype import float32
 from ..core.handle import RemovableHandle, hang
 from ..core.interrupts import uninterrupted
@@ -54,7 +53,6 @@ class Skip:
         self._before.clear()  # whose memory may be written over
 
 
-@explained
 class Optimizer:
     """What optimisers share: groups of parameters with options of their own, state, and the step.
 
@@ -63,6 +61,9 @@ class Optimizer:
     steps is kept on the device, so that a recorded step counts as well, once for the parameters that have
     always moved together. ValueError for parameters and options that can't be meant, TypeError for options
     that there are not.
+
+    params: the tensors that are moved, as model.parameters()
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each

@@ -7,13 +7,11 @@ from math import cos, pi
 from types import FunctionType
 from typing import Any
 
-from ..core.docstrings import explained
 from .optimizer import Optimizer
 
 Factor = Callable[[int], float]
 
 
-@explained
 class LRScheduler:
     """What schedules share: `rate` gives the rate of a group from the one before and from its first.
 
@@ -88,9 +86,13 @@ class LRScheduler:
         vars(self).update(state_dict)
 
 
-@explained
 class LambdaLR(LRScheduler):
-    """The first rate times lr_lambda(steps): one function, or one for each group."""
+    """The first rate times lr_lambda(steps): one function, or one for each group.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    Raises ValueError where there is not one function for each group.
+    """
 
     left_out = frozenset({"optimizer", "lr_lambdas"})
 
@@ -115,9 +117,13 @@ class LambdaLR(LRScheduler):
             take_state(f, known)
 
 
-@explained
 class MultiplicativeLR(LambdaLR):
-    """The rate before times lr_lambda(steps): one function, or one for each group."""
+    """The rate before times lr_lambda(steps): one function, or one for each group.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    Raises ValueError where there is not one function for each group.
+    """
 
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
@@ -127,9 +133,12 @@ class MultiplicativeLR(LambdaLR):
         return [lr * f(self.last_epoch) for lr, f in zip(rates, self.lr_lambdas, strict=True)]
 
 
-@explained
 class StepLR(LRScheduler):
-    """`gamma` times the rate every `step_size` steps."""
+    """`gamma` times the rate every `step_size` steps.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size, self.gamma = step_size, gamma
@@ -142,9 +151,12 @@ class StepLR(LRScheduler):
         return base * self.gamma ** (self.last_epoch // self.step_size)
 
 
-@explained
 class MultiStepLR(LRScheduler):
-    """`gamma` times the rate at each of `milestones`, numbers of steps."""
+    """`gamma` times the rate at each of `milestones`, numbers of steps.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -166,9 +178,13 @@ class MultiStepLR(LRScheduler):
         return base * self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
 
 
-@explained
 class ConstantLR(LRScheduler):
-    """`factor` of the rate for `total_iters` steps, then all of it."""
+    """`factor` of the rate for `total_iters` steps, then all of it.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    Raises ValueError where a number is out of its range.
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -186,12 +202,14 @@ class ConstantLR(LRScheduler):
         return base * (self.factor if self.last_epoch < self.total_iters else 1.0)
 
 
-@explained
 class LinearLR(LRScheduler):
     """From `start_factor` of the rate to `end_factor` of it, along a line, in `total_iters` steps: a
     warm-up.
 
     ValueError for numbers that can't be meant.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
     """
 
     def __init__(
@@ -223,9 +241,12 @@ class LinearLR(LRScheduler):
         return base * (self.start_factor + (self.end_factor - self.start_factor) * share)
 
 
-@explained
 class ExponentialLR(LRScheduler):
-    """`gamma` times the rate at every step."""
+    """`gamma` times the rate at every step.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
@@ -238,9 +259,12 @@ class ExponentialLR(LRScheduler):
         return base * self.gamma**self.last_epoch
 
 
-@explained
 class PolynomialLR(LRScheduler):
-    """The rate times (1 - steps / total_iters) ** power, down to 0."""
+    """The rate times (1 - steps / total_iters) ** power, down to 0.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters, self.power = total_iters, power
@@ -254,10 +278,13 @@ class PolynomialLR(LRScheduler):
         return base * (1 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
 
 
-@explained
 class CosineAnnealingLR(LRScheduler):
     """From the rate down to `eta_min` along half a cosine in `T_max` steps, and up again (Loshchilov,
-    2017)."""
+    2017).
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -277,12 +304,14 @@ class CosineAnnealingLR(LRScheduler):
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * self.last_epoch / self.T_max)) / 2
 
 
-@explained
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine down to `eta_min` in `T_0` steps, again and again, each `T_mult` times as long as the one
     before (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs.
 
     ValueError for numbers that can't be meant.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
     """
 
     def __init__(
@@ -320,12 +349,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._set(self.get_lr())
 
 
-@explained
 class WarmupCosineLR(LRScheduler):
     """Up along a line in `warmup_steps`, then down along half a cosine to `eta_min` at `total_steps`: what
     transformers are trained by. PyTorch has it as LinearLR and CosineAnnealingLR in a SequentialLR.
 
     ValueError for numbers that can't be meant.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
     """
 
     def __init__(
@@ -352,13 +383,15 @@ class WarmupCosineLR(LRScheduler):
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * min(1.0, share))) / 2
 
 
-@explained
 class NoamLR(LRScheduler):
     """Up along a line in `warmup_steps`, then down by one over the root of the steps (Vaswani et al., 2017).
 
     The rate is the first one times model_size ** -0.5 * min(t ** -0.5, t * warmup_steps ** -1.5) at step t,
     from 1 on; `model_size` is the width of the model. PyTorch has it as a LambdaLR. ValueError for numbers
     that can't be meant.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
     """
 
     def __init__(self, optimizer: Optimizer, model_size: int, warmup_steps: int, last_epoch: int = -1):

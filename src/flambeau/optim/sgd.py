@@ -3,17 +3,19 @@
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from ..core.docstrings import explained
 from ..tensor import Tensor
 from .groups import ParamGroup
 from .optimizer import Optimizer, Shared, State
 
 
-@explained
 class SGD(Optimizer):
     """p - lr * g; with momentum p - lr * m, m = momentum * m + (1 - dampening) * g (Sutskever et al., 2013).
 
     `weight_decay` adds that share of p to g. ValueError for values that can't be meant.
+
+    params: the tensors that are moved, as model.parameters()
+    nesterov: look ahead along the momentum (Sutskever et al., 2013)
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     def __init__(
@@ -69,11 +71,14 @@ class SGD(Optimizer):
         return p - g * o.lr
 
 
-@explained
 class ASGD(Optimizer):
     """SGD whose rate falls as `(1 + lambd * lr * t) ** -alpha` (Polyak and Juditsky, 1992).
 
     `state[p]["ax"]` is the average of a parameter from step `t0` on.
+
+    params: the tensors that are moved, as model.parameters()
+    weight_decay: the share of p that is taken off with each step
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     counts = {"step": 0.0, "eta": "lr", "mu": 1.0}

@@ -3,18 +3,19 @@
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from ..core.docstrings import explained
 from ..tensor import Tensor
 from .adam import correction
 from .optimizer import Optimizer, Shared, State
 
 
-@explained
 class Rprop(Optimizer):
     """Steps by the gradient's sign, of a size for each element, for whole batches (Riedmiller, 1993).
 
     The first size is `lr`; it is multiplied by `etas[1]` where the gradient keeps its sign, by `etas[0]`
     where that turns, and stays inside `step_sizes`.
+
+    params: the tensors that are moved, as model.parameters()
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     def __init__(
@@ -44,11 +45,14 @@ class Rprop(Optimizer):
         return p - g.sign() * size
 
 
-@explained
 class Lion(Optimizer):
     """p - lr * sign(beta1 * m + (1 - beta1) * g), m the running mean by beta2 (Chen et al., 2023).
 
     `weight_decay` is a part of the step. Rates are 3 to 10 times smaller than AdamW's, decays as much larger.
+
+    params: the tensors that are moved, as model.parameters()
+    betas: how much of the running means of g and of g^2 stays from step to step
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     names, counts = ("exp_avg",), {}
@@ -73,12 +77,16 @@ class Lion(Optimizer):
         return p - moved * o.lr
 
 
-@explained
 class Adan(Optimizer):
     """Adam with Nesterov's momentum by differences of gradients (Xie et al., 2022).
 
     `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2. `weight_decay` is a part of
     the step.
+
+    params: the tensors that are moved, as model.parameters()
+    lr: the learning rate
+    eps: a small number that keeps divisions from 0
+    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
     """
 
     names = ("exp_avg", "exp_avg_diff", "exp_avg_sq", "prev")

@@ -5,7 +5,6 @@ from copy import deepcopy
 from math import cos, pi
 from typing import Any
 
-from ..core.docstrings import explained
 from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..core.training import modes_of, restore_modes
@@ -54,7 +53,6 @@ def _check_decay(call: str, decay: float) -> None:
         raise ValueError(f"{call}(decay={decay}): must be in 0 to 1: give another")
 
 
-@explained
 class AveragedModel:
     """A model whose parameters are averages of another's: `update_parameters` after each step, then call it.
 
@@ -136,7 +134,6 @@ class AveragedModel:
         realize(self.n_averaged)
 
 
-@explained
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     """Compute the running statistics of a model's batch norms anew, over all batches of a loader.
@@ -164,12 +161,14 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     restore_modes(modes)
 
 
-@explained
 class SWALR(LRScheduler):
     """From the rate to `swa_lr`, along half a cosine or a line in `anneal_epochs`
     steps.
 
     `anneal_strategy` is "cos" or "linear". ValueError for others.
+
+    optimizer: the one whose rates are set
+    last_epoch: the number of steps made before, to go on; -1 to begin
     """
 
     def __init__(

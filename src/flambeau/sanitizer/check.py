@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.docstrings import explained
 from ..core.events import listening
 from ..core.host import to_numpy
 from ..core.node import Node, describe, reached, toposort
@@ -32,7 +31,6 @@ OTHERS = ("cholesky", "_cholesky", "_eigh", "eigh", "_batch_affine")
 STALE = "the pipeline that was kept is not of this kernel's text"
 
 
-@explained
 def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) -> Checked:
     """Call a function and compare every value that a GPU computes with NumPy's, of the same inputs: each op
     alone, the kernels that fuse several, what plans and pipelines that were kept give, each op's gradient
@@ -40,6 +38,8 @@ def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) ->
 
     With replay it is called three times more, and what it assigns to is put back to what the first call left.
     FlambeauError where nothing runs on a GPU.
+
+    fn: the function
     """
     return checked(TargetCall(name_of(fn), fn, args, kw), replay)
 

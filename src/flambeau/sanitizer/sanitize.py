@@ -8,7 +8,6 @@ import numpy as np
 
 from ..autodiff.backward import Gradients
 from ..core import dtype as dt
-from ..core.docstrings import explained
 from ..core.events import listening
 from ..core.node import Node
 from ..core.tree import leaves
@@ -38,7 +37,6 @@ class Stopped(BaseException):
     """A kernel can't be run: what comes after it would have no values. No program is to catch it."""
 
 
-@explained
 def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
     """Call a function once, each of its kernels with probes in it, and tell what they did wrong: indices
     beyond arrays, workgroup memory read before it is written, missing and non-uniform barriers, values that
@@ -46,6 +44,8 @@ def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
 
     Gradients, optimisers' steps, recorded functions inside and saved programs count as well. Kernels run one
     by one, and slower. FlambeauError where nothing runs on a GPU.
+
+    fn: the function
     """
     return sanitized(TargetCall(name_of(fn), fn, args, kw))
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.docstrings import explained
 from ..core.events import listening
 from ..core.node import Node
 from ..device.seam import Gpu
@@ -99,7 +98,6 @@ def in_json(values: Any) -> Any:
     return str(values.item())
 
 
-@explained
 def watch(
     fn: Callable[..., Any], *args: Any, name: str, turn: int | None = None, **kw: Any
 ) -> list[WatchedValue]:
@@ -110,6 +108,7 @@ def watch(
     name: KERNEL.NAME; KERNEL is a kernel's name, an op in it, or its template's (rows for reduce/rows.wgsl),
     NAME a let, a var, or else a parameter. ValueError where it is written otherwise; KernelError where there
     is no such kernel or value, or it is no number and no vector of one type.
+    fn: the function
     """
     return watching(name, turn)(TargetCall(name_of(fn), fn, args, kw))
 

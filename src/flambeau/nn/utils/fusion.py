@@ -3,7 +3,6 @@
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...errors import ValueError
 from ...tensor import Tensor
@@ -61,7 +60,6 @@ def _fused(layer: Any, bn: Any, transpose: bool) -> Any:
     return made
 
 
-@explained
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A copy of a convolution that does what it and the batch norm behind it do in eval mode.
 
@@ -70,7 +68,6 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     return _fused(conv, bn, transpose)
 
 
-@explained
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """A copy of a linear layer that does what it and the batch norm behind it do in eval mode.
 

@@ -5,7 +5,6 @@ from math import inf, isnan
 from typing import Any
 
 from ...autodiff.backward import Gradients
-from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...core.node import describe
 from ...errors import TypeError, ValueError
@@ -20,7 +19,6 @@ def _listed(call: str, tensors: Any) -> list[Tensor]:
     return found
 
 
-@explained
 @no_grad()
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor] | Gradients, norm_type: float = 2.0, error_if_nonfinite: bool = False
@@ -50,7 +48,6 @@ def _container(call: str, grads: Any) -> Gradients:
     return grads
 
 
-@explained
 @no_grad()
 def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Tensor) -> None:
     """Scale all gradients by one number so that they are at most max_norm long, their length being known.
@@ -62,7 +59,6 @@ def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Te
     _container("clip_grads_with_norm_", parameters).map_(lambda g: g * scale.to(g.dtype))
 
 
-@explained
 def clip_grad_norm_(
     parameters: Gradients, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
@@ -71,6 +67,7 @@ def clip_grad_norm_(
 
     parameters: what backward returned. max_norm: the length wanted. error_if_nonfinite: ValueError where the
     length is none, which waits for it. TypeError for tensors.
+    norm_type: the power p of the norm
     """
     grads = _container("clip_grad_norm_", parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
@@ -78,7 +75,6 @@ def clip_grad_norm_(
     return total
 
 
-@explained
 @no_grad()
 def clip_grad_value_(parameters: Gradients, clip_value: float) -> None:
     """Hold every element of the gradients inside [-clip_value, clip_value].

@@ -5,7 +5,6 @@ from fnmatch import fnmatchcase
 from math import sqrt
 from typing import Any
 
-from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...errors import ValueError
 from ...ops.contract import linear
@@ -23,7 +22,6 @@ LINEAR = (Linear, QuantizedLinear)
 PACKED = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")  # of MultiheadAttention
 
 
-@explained
 class LoRALinear(Module):
     """A frozen linear layer plus a product of two thin matrices that are learned (Hu et al., 2021).
 

@@ -1,6 +1,5 @@
 """Parametrizations that are known by name: weight norm, spectral norm, orthogonal matrices."""
 
-from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...errors import ValueError
 from ...ops.creation import eye
@@ -35,7 +34,6 @@ class WeightNorm(Module):
         return norm_except(weight, self.dim), weight
 
 
-@explained
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Let a weight be a length times a direction (Salimans and Kingma, 2016), both learned; returns the
     module.
@@ -90,7 +88,6 @@ def usual_dim(module: Module) -> int:
     return int(type(module).__name__.removeprefix("Parametrized").startswith("ConvTranspose"))
 
 
-@explained
 def spectral_norm(
     module: Module,
     name: str = "weight",
@@ -102,6 +99,7 @@ def spectral_norm(
 
     name: of the parameter. n_power_iterations: steps at each use in training. dim: which dim holds what comes
     out. ValueError for no parameter, or no iterations.
+    eps: a small number that keeps divisions from 0
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor) or n_power_iterations < 1:
@@ -176,7 +174,6 @@ class OrthogonalMap(Module):
         return -eye(*q.shape[-2:], device=q.device).expand(*q.shape)
 
 
-@explained
 def orthogonal(
     module: Module,
     name: str = "weight",

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...errors import TypeError, ValueError
 from ...ops.distribution import rand
@@ -118,12 +117,10 @@ class _Unstructured(BasePruningMethod):
         return _smallest(flat, n + gone).reshape(t.shape)
 
 
-@explained
 class L1Unstructured(_Unstructured):
     """Prunes the elements of the smallest absolute value. amount: their number, or share of those left."""
 
 
-@explained
 class RandomUnstructured(_Unstructured):
     """Prunes elements at random. amount: their number, or share of those left."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...core.docstrings import explained
 from ...errors import ValueError
 from ...tensor import Tensor
 from ..module import Module
@@ -39,7 +38,6 @@ def _removed(module: Module, name: str, kind: str, others: tuple[str, ...]) -> M
     raise ValueError(f"remove_{kind}({name!r}): {rule}")
 
 
-@explained
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Let a weight be a length NAME_g times a direction NAME_v, computed before each call; returns the
     module. parametrizations.weight_norm is the newer one.
@@ -65,7 +63,6 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     return _removed(module, name, "weight_norm", ("g", "v"))
 
 
-@explained
 def spectral_norm(
     module: Module,
     name: str = "weight",
@@ -78,6 +75,7 @@ def spectral_norm(
 
     name: of the parameter. n_power_iterations: steps at each call in training. dim: which dim holds what
     comes out.
+    eps: a small number that keeps divisions from 0
     """
     weight = getattr(module, name)
     norm = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)

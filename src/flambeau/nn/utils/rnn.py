@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...core.docstrings import explained
 from ...core.node import describe
 from ...errors import ValueError
 from ...functions import where
@@ -98,7 +97,6 @@ def padded(
     return where((index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)), found, value)
 
 
-@explained
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -124,7 +122,6 @@ def pack_padded_sequence(
     return PackedSequence(data, sizes, index, invert_permutation(index))
 
 
-@explained
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,
@@ -151,7 +148,6 @@ def pad_packed_sequence(
     return x.transpose(0, 1) if batch_first else x, lengths
 
 
-@explained
 def pad_sequence(
     sequences: Iterable[Tensor],
     batch_first: bool = False,
@@ -175,7 +171,6 @@ def pad_sequence(
     return stack(rows, 0 if batch_first else 1)
 
 
-@explained
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
     """The sequences that were padded, each in its own length. [t, b, ...], [b] -> list of [n, ...]
 
@@ -185,14 +180,12 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
     return [row[:n] for row, n in zip(rows, _whole(lengths), strict=True)]
 
 
-@explained
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences [n, ...] packed; enforce_sorted and errors as of pack_padded_sequence."""
     given = list(sequences)
     return pack_padded_sequence(pad_sequence(given), [len(x) for x in given], enforce_sorted=enforce_sorted)
 
 
-@explained
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences that were packed, each in its own length and at its place. -> list of [n, ...]
 

@@ -3,7 +3,6 @@
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.docstrings import explained
 from ...errors import TypeError, ValueError, suggest
 from ..module import Module
 
@@ -34,7 +33,6 @@ def swapped(module: Module, tensors: dict[str, Any], strict: bool = False):
             object.__setattr__(owner, last, before[name])
 
 
-@explained
 def functional_call(
     module: Module, parameters_and_buffers: dict[str, Any], args: Any = (), kwargs: Any = None, **how: Any
 ) -> Any:

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 
-from ...core.docstrings import explained
 from ...core.modes import no_grad
 from ...errors import ValueError
 from ...ops.join import cat
 from ...tensor import Tensor
 
 
-@explained
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Tensors flattened one behind the other. -> [n]
 
@@ -18,7 +16,6 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     return cat([p.reshape(-1) for p in parameters])
 
 
-@explained
 @no_grad()
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Give tensors the values of a vector, in order.

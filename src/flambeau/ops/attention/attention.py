@@ -179,7 +179,11 @@ class Attention(Family):
         packs=True,
     )
     def _attention(self: Any, key: Tensor, value: Tensor, *others: Any, **attrs: Any):
-        """Attention of flattened heads; others: the first query's place where `placed`, a bias."""
+        """Attention of flattened heads; others: the first query's place where `placed`, a bias.
+
+        key: what queries are compared with
+        value: what elements become
+        """
         return (self, key, value, *others), attrs
 
     # each row's best score and the logarithm of the sum of exp(score - best), which gradients need
@@ -279,7 +283,16 @@ def scaled_dot_product_attention(
     adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
     0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
     `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
-    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
+    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]
+
+    key: what queries are compared with
+    value: what is averaged
+    attn_mask: True where a key may be looked at, or floats added to the scores. [..., n, m]
+    dropout_p: the share of weights that are dropped
+    is_causal: each query looks at keys up to its own place
+    enable_gqa: several heads of queries share one of keys and values
+    Raises ValueError where shapes do not broadcast.
+    """
     only_real(query, key, value)
     _check(query, key, value, enable_gqa, is_causal, start)
     lead = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3])

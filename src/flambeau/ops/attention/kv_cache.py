@@ -68,7 +68,10 @@ def place_of(x, start):
 @composed
 def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> Tensor:
     """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end, or before
-    row 0, are left out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]"""
+    row 0, are left out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]
+
+    Raises ValueError where rows differ from the table's in more than their number.
+    """
     if table.ndim < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):
         raise ValueError("rows differ from the table's in more than their number: [..., n, width]")
     # 16-bit elements are written in fours

@@ -88,7 +88,10 @@ def _taken_grad(g, y, x, index, out_size):
 
 @composite(grad=_taken_grad)
 def _adaptive_taken(x: Tensor, index: Any, *, out_size: Any) -> Tensor:
-    """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *o]"""
+    """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *o]
+
+    index: which elements, integers
+    """
     nd = len(out_size)
     lead = x.ndim - nd
     xw, inside = _gathered(x, nd, out_size)
@@ -150,26 +153,28 @@ def adaptive_mean(x, out_size):
 
 def _adaptive_avg_pool(nd):
     def pool(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+        """Mean of output_size windows that cover the input; None keeps a size.
+        [n, c, *size] -> [n, c, *output_size]
+
+        Raises ValueError where dims are missing, or output_size does not fit.
+        """
         return adaptive_mean(input, _sizes(input, nd, output_size))
 
     pool.__name__ = f"adaptive_avg_pool{nd}d"
-    pool.__doc__ = (
-        "Mean of output_size windows that cover the input; None keeps a size."
-        " [n, c, *size] -> [n, c, *output_size]"
-    )
     return composed(pool)
 
 
 def _adaptive_max_pool(nd):
     def pool(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
+        """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
+        where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+
+        Raises ValueError where dims are missing, or output_size does not fit.
+        """
         y = adaptive_max(input, out_size=_sizes(input, nd, output_size))
         return (y, as_places(_max_places(input.detach(), y.detach(), nd))) if return_indices else y
 
     pool.__name__ = f"adaptive_max_pool{nd}d"
-    pool.__doc__ = (
-        "Largest of output_size windows that cover the input; None keeps a size. With return_indices also"
-        " where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"
-    )
     return composed(pool)
 
 

@@ -128,7 +128,13 @@ def conv(
     dilation: int | Sequence[int],
     groups: int,
 ) -> Tensor:
-    """Convolution over the dims from the third. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    """Convolution over the dims from the third. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    """
     nd = x.ndim - 2
     xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
     out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
@@ -192,10 +198,16 @@ def _conv(nd):
         return y.squeeze(0) if single else y
 
     convolve.__name__ = f"conv{nd}d"
-    convolve.__doc__ = (
-        f"Cross-correlation over {nd} dims, as PyTorch's conv{nd}d."
-        f" [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"
-    )
+    convolve.__doc__ = f"""Cross-correlation over {nd} dims, as PyTorch's conv{nd}d.
+    [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: zeros at both ends, a number or one for each dim; "same" or "valid"
+    dilation: the distance between elements of a window, one number or one for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the
+        input or the groups; where there is neither one number nor one for each dim.
+    """
     return composed(convolve)
 
 
@@ -237,10 +249,18 @@ def _conv_transpose(nd):
         return y.squeeze(0) if single else y
 
     convolve.__name__ = f"conv_transpose{nd}d"
-    convolve.__doc__ = (
-        f"The adjoint of conv{nd}d by its input, as PyTorch's conv_transpose{nd}d."
-        f" [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"
-    )
+    convolve.__doc__ = f"""The adjoint of conv{nd}d by its input, as PyTorch's conv_transpose{nd}d.
+    [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where the input has too few or too many dims; where the weight does not fit the
+        input or the groups; where there is neither one number nor one for each dim; where nothing is left,
+        or output_padding is not below stride or dilation.
+    """
     return composed(convolve)
 
 
@@ -259,7 +279,15 @@ def im2col(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]"""
+    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]
+
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where the input has too few or too many dims; where there is neither one number
+        nor one for each dim.
+    """
     x, single = batched(input, 2)
     kernel = pair(kernel_size)
     y = x._windows(spec_of(kernel, pair(stride), pair(padding), pair(dilation)))  # [n, c, oh, ow, kh, kw]
@@ -279,6 +307,13 @@ def col2im(
     """Columns added back where im2col took them: nn.functional.fold.
 
     [n, c * kh * kw, positions] -> [n, c, *output_size]
+
+    output_size: height and width of the result
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where the last two dims are not the windows of output_size.
     """
     x, single = batched(input, 1)
     size, kernel = pair(output_size), pair(kernel_size)

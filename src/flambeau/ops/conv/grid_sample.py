@@ -99,6 +99,8 @@ def grid_sample(
 
     mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
     [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]
+
+    Raises ValueError where mode or padding_mode is unknown, the grid does not fit, or a size is 0.
     """
     only_real(input, grid)
     nd = input.ndim - 2
@@ -127,6 +129,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     """The places that affine maps take to an output of `size`, for grid_sample.
 
     [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]
+
+    theta: affine maps. [n, 2, 3]
+    align_corners: the outermost places are centres of elements, not their edges
+    Raises ValueError where theta does not fit the size.
     """
     size = tuple(size)
     nd = len(size) - 2
@@ -180,6 +186,11 @@ def deform_conv2d(
 
     The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.
     [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where the weight does not divide the channels into groups.
     """
     only_real(input, offset, weight, bias, mask)
     x, w = same_rank(input, weight)

@@ -148,15 +148,20 @@ def _max_pool(nd):
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
+        """Largest element of each window; stride defaults to the kernel size. With return_indices also where
+        in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+        kernel_size: the window's size, one number or one for each dim
+        padding: elements added at both ends, one number or one for each dim
+        dilation: the distance between elements of a window, one number or one for each dim
+        ceil_mode: count windows that begin inside and end outside too
+        Raises ValueError where dims are missing, or padding is more than half of the kernel.
+        """
         spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
         y = max_pool(input, spec=spec)
         return (y, as_places(flat_places(input, y, spec))) if return_indices else y
 
     pool.__name__ = f"max_pool{nd}d"
-    pool.__doc__ = (
-        "Largest element of each window; stride defaults to the kernel size. With return_indices also where"
-        " in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]"
-    )
     return composed(pool)
 
 
@@ -215,12 +220,6 @@ def _avg_pool(x, nd, kernel_size, stride, padding, ceil_mode, count_include_pad,
     return (total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor).to(dtype)
 
 
-_AVERAGE = (
-    "Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless"
-    " count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"
-)
-
-
 @composed
 def avg_pool1d(
     input: Tensor,
@@ -231,7 +230,11 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
-    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]"""
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+
+    kernel_size: the window's size, one number or one for each dim
+    Raises ValueError where dims are missing, or windows do not fit.
+    """
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -245,10 +248,17 @@ def _avg_pool_nd(nd):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
+        """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+        count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+        kernel_size: the window's size, one number or one for each dim
+        divisor_override: what sums are divided by, in place of how many elements a window has
+        Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+        """
         settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return _avg_pool(input, nd, *settings)
 
-    pool.__name__, pool.__doc__ = f"avg_pool{nd}d", _AVERAGE
+    pool.__name__ = f"avg_pool{nd}d"
     return composed(pool)
 
 
@@ -263,6 +273,15 @@ def _lp_pool(nd):
         stride: int | Sequence[int] | None = None,
         ceil_mode: bool = False,
     ) -> Tensor:
+        """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
+        kernel size. [n, c, *size] -> [n, c, *out]
+
+        norm_type: the power p of the norm
+        kernel_size: the window's size, one number or one for each dim
+        ceil_mode: count windows that begin inside and end outside too
+        Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
+            windows do not fit.
+        """
         kernel = pair(kernel_size, nd)
         x, dtype = in_float32(input)
         powers = x if norm_type == 1 else x.square() if norm_type == 2 else x.pow(norm_type)
@@ -273,10 +292,6 @@ def _lp_pool(nd):
         return some.where(root, 0.0).to(dtype)
 
     pool.__name__ = f"lp_pool{nd}d"
-    pool.__doc__ = (
-        "The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the"
-        " kernel size. [n, c, *size] -> [n, c, *out]"
-    )
     return composed(pool)
 
 
@@ -300,7 +315,10 @@ def _unpooled_size(x, nd, kernel_size, stride, padding, output_size):
 @composite(grad=lambda g, y, x, index, size: [picked(g, -1, index), None])
 def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
     """Elements at places of rows of zeros; each takes its place's gradient, also where the last won, as in
-    PyTorch. [..., n], [..., n] -> [..., size]"""
+    PyTorch. [..., n], [..., n] -> [..., size]
+
+    index: which elements, integers
+    """
     empty = type(x).zeros(*x.shape[:-1], size, dtype=x.dtype, device=x.device)
     return scattered(empty, -1, index, x, "assign", "max_unpool")
 
@@ -320,10 +338,16 @@ def _max_unpool(nd):
         return _unpooled(input.flatten(-nd), indices.flatten(-nd), size=prod(size)).unflatten(-1, size)
 
     unpool.__name__ = f"max_unpool{nd}d"
-    unpool.__doc__ = (
-        "Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the"
-        " last. [n, c, *size], the same int -> [n, c, *out]"
-    )
+    unpool.__doc__ = f"""Zeros, with each value where max_pool (return_indices=True) found it; of several for
+    one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool{nd}d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not {nd + 1} or {nd + 2} dims, or indices another shape.
+    """
     return composed(unpool)
 
 

@@ -299,6 +299,10 @@ def interpolate(
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
     (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and bicubic
     (a = -0.5), an output is made of as many more inputs as it stands for.
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
+        none.
     """
     nd = input.ndim - 2
     if nd not in SPATIAL:
@@ -337,5 +341,11 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]"""
+    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]
+
+    scale_factor: how many times larger
+    mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
+    align_corners: the outermost places are centres of elements, not their edges
+    Raises ValueError where the input has not 3 to 5 dims, or size and scale_factor do not fit.
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)

@@ -68,19 +68,29 @@ def _transformed(z, n, dim, norm, back: bool):
 
 @composed
 def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform of complex (or real) numbers along a dim. [..., n] -> [..., n]"""
+    """The transform of complex (or real) numbers along a dim. [..., n] -> [..., n]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    """
     return _transformed(_pairs(input), n, dim, norm, False).view_as_complex()
 
 
 @composed
 def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse transform of complex (or real) numbers along a dim. [..., n] -> [..., n]"""
+    """The inverse transform of complex (or real) numbers along a dim. [..., n] -> [..., n]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    """
     return _transformed(_pairs(input), n, dim, norm, True).view_as_complex()
 
 
 @composed
 def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1]"""
+    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises TypeError for complex numbers.
+    """
     return _half(input, n, dim, norm).view_as_complex()
 
 
@@ -96,7 +106,11 @@ def _half(input, n, dim, norm):
 
 @composed
 def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]"""
+    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where n is below 1.
+    """
     return _whole(_pairs(input), n, dim, norm)
 
 
@@ -116,13 +130,21 @@ SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": 
 
 @composed
 def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]"""
+    """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where n is below 1.
+    """
     return _whole(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
 
 
 @composed
 def fft_ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of hfft. [..., n] -> [..., n // 2 + 1]"""
+    """The inverse of hfft. [..., n] -> [..., n // 2 + 1]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises TypeError for complex numbers.
+    """
     return fo.conjugate(_half(input, n, dim, SWAPPED.get(norm, norm))).view_as_complex()
 
 
@@ -153,7 +175,12 @@ def fft_fftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]"""
+    """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length.
+    """
     return _each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
 
 
@@ -164,7 +191,12 @@ def fft_ifftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of fftn. [...] -> [...]"""
+    """The inverse of fftn. [...] -> [...]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length.
+    """
     return _each(_pairs(input), _dims(input.ndim, s, dim), norm, True).view_as_complex()
 
 
@@ -175,7 +207,12 @@ def fft_rfftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]"""
+    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length; TypeError for complex numbers.
+    """
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _each(_half(input, n, d, norm), rest, norm, False).view_as_complex()
 
@@ -187,7 +224,12 @@ def fft_irfftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of rfftn. [..., m] -> [..., n]"""
+    """The inverse of rfftn. [..., m] -> [..., n]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where s and dim differ in length, or n is below 1.
+    """
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _whole(_each(_pairs(input), rest, norm, True), n, d, norm)
 
@@ -199,7 +241,11 @@ def fft_hfftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The real transform along several dims of half the numbers. [..., m] -> [..., n]"""
+    """The real transform along several dims of half the numbers. [..., m] -> [..., n]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    """
     return fft_irfftn(input.conj(), s, dim, SWAPPED.get(norm, norm))
 
 
@@ -210,7 +256,11 @@ def fft_ihfftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of hfftn. [..., n] -> [..., n // 2 + 1]"""
+    """The inverse of hfftn. [..., n] -> [..., n // 2 + 1]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    """
     return fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)).conj()
 
 
@@ -224,7 +274,11 @@ def _two(name, f):
         return f(input, s, dim, norm)
 
     transform.__name__ = name
-    transform.__doc__ = f"{f.__name__.removeprefix('fft_')} along two dims, the last unless given."
+    transform.__doc__ = f"""{f.__name__.removeprefix("fft_")} along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    """
     return composed(transform)
 
 

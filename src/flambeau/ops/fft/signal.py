@@ -68,7 +68,10 @@ def hann_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Hann's raised cosine. -> [window_length]"""
+    """Hann's raised cosine. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    """
     return finished(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
 
 
@@ -83,7 +86,10 @@ def hamming_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """alpha - beta * cos. -> [window_length]"""
+    """alpha - beta * cos. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    """
     return finished(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
 
 
@@ -96,7 +102,10 @@ def blackman_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Blackman's sum of three cosines. -> [window_length]"""
+    """Blackman's sum of three cosines. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    """
     return finished(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
 
 
@@ -109,7 +118,11 @@ def bartlett_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A triangle. -> [window_length]"""
+    """A triangle. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    Raises ValueError where there are fewer than 0 samples.
+    """
     k, steps = _places(window_length, periodic, device)
     return finished(
         1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0, dtype, requires_grad
@@ -126,7 +139,12 @@ def kaiser_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Kaiser's window, of Bessel functions. -> [window_length]"""
+    """Kaiser's window, of Bessel functions. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    beta: how far down its sides go
+    Raises ValueError where there are fewer than 0 samples.
+    """
     k, steps = _places(window_length, periodic, device)
     if window_length == 1:
         return finished(k + 1.0, dtype, requires_grad)
@@ -137,25 +155,42 @@ def kaiser_window(
 
 @_typed
 def signal_windows_general_cosine(M: int, *, a, sym: bool = True, device=None):
-    """Sums of cosines with weights a, signs alternating. -> [M]"""
+    """Sums of cosines with weights a, signs alternating. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    """
     return _cosines(M, tuple(a), not sym, device)
 
 
 @_typed
 def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, device=None):
-    """alpha - (1 - alpha) * cos. -> [M]"""
+    """alpha - (1 - alpha) * cos. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    """
     return _cosines(M, (alpha, 1 - alpha), not sym, device)
 
 
 @_typed
 def signal_windows_nuttall(M: int, *, sym: bool = True, device=None):
-    """Nuttall's sum of four cosines. -> [M]"""
+    """Nuttall's sum of four cosines. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    """
     return _cosines(M, (0.3635819, 0.4891775, 0.1365995, 0.0106411), not sym, device)
 
 
 @_typed
 def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, device=None):
-    """exp(-(k / std)^2 / 2) about the middle. -> [M]"""
+    """exp(-(k / std)^2 / 2) about the middle. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError where there are fewer than 0 samples.
+    """
     k, steps = _places(M, not sym, device)
     x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
     return (x * x * -0.5).exp()
@@ -163,7 +198,12 @@ def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, devic
 
 @_typed
 def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bool = True, device=None):
-    """exp(-|k - center| / tau). -> [M]"""
+    """exp(-|k - center| / tau). -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError where there are fewer than 0 samples.
+    """
     k, steps = _places(M, not sym, device)
     middle = (steps if M > 1 else 0) / 2 if center is None else center
     return ((k - middle).abs() * (-1 / tau)).exp()
@@ -171,7 +211,12 @@ def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bo
 
 @_typed
 def signal_windows_cosine(M: int, *, sym: bool = True, device=None):
-    """The arch of a sine. -> [M]"""
+    """The arch of a sine. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError where there are fewer than 0 samples.
+    """
     k, _ = _places(M, not sym, device)
     return ((k + 0.5) * (pi / max(M if sym or M == 1 else M + 1, 1))).sin()
 
@@ -226,6 +271,13 @@ def stft(
     """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (or n_fft, where not onesided)
 
     hop_length is n_fft // 4 unless given. return_complex=False gives view_as_real of it.
+
+    win_length: how long the window is (n_fft)
+    window: factors of each frame. [win_length]
+    center: the signal is padded, so that frame t is centred at t * hop_length
+    pad_mode: how ends are padded where center is
+    normalized: divide by sqrt(n_fft)
+    Raises ValueError where there are fewer samples than n_fft, or hop_length is below 1.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     if hop < 1 or n_fft < 1:
@@ -259,6 +311,13 @@ def istft(
 
     Samples that no window covers become inf or NaN (torch raises, which needs a read). return_complex, of
     what is not onesided, gives a complex signal.
+
+    hop_length: how far apart frames are (a quarter of n_fft)
+    win_length: how long the window is (n_fft)
+    center: the signal is padded, so that frame t is centred at t * hop_length
+    normalized: divide by sqrt(n_fft)
+    length: how many samples the result has
+    Raises ValueError where return_complex is True.
     """
     if not input.dtype.is_complex:
         raise TypeError("takes complex numbers, as stft gives them: use view_as_complex")

@@ -70,6 +70,7 @@ def embedding(
 
     max_norm: rows that are used and longer, by norm_type, are shortened in weight. scale_grad_by_freq: the
     gradient of a row is divided by how often input names it. sparse: without effect, gradients are dense.
+    Raises ValueError where padding_idx is no row.
     """
     _check(input, weight)
     if max_norm is not None:
@@ -143,6 +144,10 @@ def embedding_bag(
     the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]
 
     max_norm, norm_type, scale_grad_by_freq, sparse: as embedding takes them.
+    offsets: where each bag begins
+    include_last_offset: the last offset is the end of the last bag
+    Raises ValueError where mode is unknown, the input has not 2 dims (or 1, with offsets), or weights
+        do not fit.
     """
     _check(input, weight)
     if max_norm is not None:

@@ -40,7 +40,11 @@ def _gather(xp, x, index, dim):
 
 @composed
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]
+
+    Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is
+        not of integers.
+    """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "gather")
     if index.ndim != input.ndim and not index.numel():  # PyTorch takes nothing of any shape
@@ -52,7 +56,11 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @composed
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+    """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]
+
+    index: which elements, integers
+    Raises ValueError where index has more than 1 dim.
+    """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "index_select")
     if index.ndim > 1:
@@ -64,7 +72,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @composed
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+    """Elements at places of the flattened tensor. [...], [*m] -> [*m]
+
+    index: which elements, integers
+    Raises IndexError where an index is out of range; TypeError where it is not of integers.
+    """
     flat = input.reshape(-1)
     index = as_index(flat, index, 0, "take", wraps=True)
     return slices(flat, index.reshape(-1), dim=0).reshape(*index.shape)
@@ -75,6 +87,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """gather whose tensor and indices broadcast; of the flattened tensor without dim.
 
     [..., n, ...], [..., m, ...] -> [..., m, ...]
+
+    Raises ValueError where numbers of dims differ.
     """
     if dim is None:
         return input.take(indices if not is_tensor(indices) else indices.reshape(-1))
@@ -90,7 +104,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 @composed
 def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
-    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]
+
+    Raises IndexError where the last dim of indices is longer than the input has dims.
+    """
     places, k = nd_places(input, indices, "gather_nd")
     rest = input.shape[k:]
     rows = slices(input.reshape(prod(input.shape[:k]), *rest), places.reshape(-1), dim=0)
@@ -99,7 +116,10 @@ def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
 
 @composed
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]
+
+    Raises TypeError where the mask is not of bools.
+    """
     x, mask = _broadcast(input, mask)
     return x[mask]
 
@@ -143,6 +163,8 @@ class Indexing(Family):
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 
         A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
+
+        key: what queries are compared with
         """
         plan = parse(self, key)
         y = cut(self, plan)

@@ -48,7 +48,10 @@ def scatter(
 
 @composed
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self
+
+    Raises ValueError where index is larger than the tensor outside the dim.
+    """
     return scattered(input, dim, index, src, "sum", "scatter_add")
 
 
@@ -59,6 +62,8 @@ def scatter_reduce(
     """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
 
     Without include_self, elements that an index names do not count themselves. -> the shape of self
+
+    Raises ValueError where reduce is unknown.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
@@ -67,20 +72,30 @@ def scatter_reduce(
 
 @composed
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Tensor:
-    """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+    """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]
+
+    Raises ValueError where source has not the index's slices; TypeError where dtypes differ.
+    """
     source = source if alpha == 1 else source * alpha
     return _by_slices(input, dim, index, source, "sum", "index_add")
 
 
 @composed
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self
+
+    Raises ValueError where source has not the index's slices; TypeError where dtypes differ.
+    """
     return _by_slices(input, dim, index, source, "assign", "index_copy")
 
 
 @composed
 def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Tensor:
-    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]
+
+    Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is
+        not of integers.
+    """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "index_fill", wraps=True)
     n = input.shape[d] if input.ndim else 1
@@ -95,13 +110,22 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Ten
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
+
+    include_self: what is there takes part
+    Raises ValueError where source has not the index's slices; TypeError where dtypes differ.
+    """
     return _by_slices(input, dim, index, source, reduce, "index_reduce", include_self)
 
 
 @composed
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
+
+    index: which elements, integers
+    accumulate: add to what is there
+    Raises IndexError where an index is out of range; TypeError where it is not of integers.
+    """
     n = input.numel()
     index = as_index(input.reshape(-1), index, 0, "put", wraps=True)
     source = source if source.numel() == index.numel() else source.expand(*index.shape)
@@ -120,7 +144,10 @@ def slice_assign(input: Tensor, key: Any, value: TensorLike) -> Tensor:
 def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: TensorLike, accumulate: bool = False
 ) -> Tensor:
-    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape
+
+    accumulate: add to what is there
+    """
     key = tuple(slice(None) if k is None else k for k in indices)
     return put_at(input, key, values, "sum" if accumulate else "assign")
 
@@ -134,20 +161,32 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
-    """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+    """A copy with src put as the slice start:end:step of a dim. -> the shape of self
+
+    Raises IndexError where there is no such dim.
+    """
     d = normal_dim(dim, input.ndim)
     return put_at(input, (*[slice(None)] * d, slice(start, end, step)), src)
 
 
 @composed
 def select_scatter(input: Tensor, src: TensorLike, dim: int, index: int) -> Tensor:
-    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]
+
+    Raises IndexError where there is no such dim.
+    """
     return put_at(input, (*[slice(None)] * normal_dim(dim, input.ndim), index), src)
 
 
 @composed
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
+
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims
+    Raises ValueError where src has not the shape of the diagonal.
+    """
     x = input.movedim((dim1, dim2), (-2, -1))
     (n, m), k = x.shape[-2:], src.shape[-1]
     wanted = input.diagonal(offset, dim1, dim2).shape
@@ -168,6 +207,8 @@ def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "n
     """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
 
     [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
+
+    Raises ValueError where reduce is unknown.
     """
     if reduce != "none" and reduce not in NAMES:
         raise ValueError(f"reduce={reduce!r} is unknown: use 'none', 'add', 'mul', 'max' or 'min'")

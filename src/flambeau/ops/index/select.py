@@ -61,6 +61,8 @@ def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, f
 
     k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
     what is missing has fill_value.
+
+    as_tuple: one tensor of places for each dim, in place of a row a place
     """
     x = input.reshape(1) if as_tuple and not input.ndim else input
     places, total = places_of((x != 0).reshape(-1), size)
@@ -76,7 +78,10 @@ def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, f
 
 @composed
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]
+
+    fill_value: what elements are
+    """
     return input.nonzero(size=size, fill_value=fill_value)
 
 
@@ -139,6 +144,8 @@ def unique(
 
     With return_inverse also where each element went, with return_counts how often each occurs, int64.
     [...] -> [k], or [..., k, ...] with dim
+
+    sorted: in order
     """
     lines, restore = _lines(input, dim)
     order = _order(lines.detach()).realize()  # or what comes after the read would sort again
@@ -180,7 +187,11 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | Sequence[int] | None = None,
 ) -> Any:
-    """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+    """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
+
+    return_inverse: also where each element went
+    return_counts: also how often each occurs
+    """
     lines, restore = _lines(input, dim)
     return _runs(lines, None, restore, return_inverse, return_counts)
 

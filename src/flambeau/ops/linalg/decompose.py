@@ -62,7 +62,11 @@ def _not_larger(x):
 @composed
 def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
     """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
-    [..., n, n] -> [..., n, n]"""
+    [..., n, n] -> [..., n, n]
+
+    upper: the upper triangle, not the lower
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = matrices(A, square=True, complex_too=True)
     found = host.cholesky if is_complex(a) else lf._cholesky
     return found(a.mH).mH if upper else found(a)
@@ -71,7 +75,14 @@ def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
 @composed
 def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
-    [..., n, n] -> [..., n, n], int32 [...]"""
+    [..., n, n] -> [..., n, n], int32 [...]
+
+    A: the matrix, or a batch of them
+    upper: the upper triangle, not the lower
+    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due);
+        TypeError for integers.
+    """
     unchecked(check_errors)
     found = linalg_cholesky(matrices(A, square=True), upper=upper)
     return CholeskyEx(found, failed(lf.diagonal(found.detach())))
@@ -79,13 +90,22 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
 
 @composed
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
+    """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]
+
+    upper: the upper triangle, not the lower
+    """
     return linalg_cholesky(input, upper=upper)
 
 
 @composed
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
+    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]
+
+    L: a lower triangular factor, as of cholesky
+    upper: the upper triangle, not the lower
+    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not
+        fit; TypeError for integers.
+    """
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
     low, b = lf.batched(low.mH if upper else low, b)
@@ -95,7 +115,11 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @composed
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
+    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]
+
+    L: a lower triangular factor, as of cholesky
+    upper: the upper triangle, not the lower
+    """
     return cholesky_solve(lf.identity(L, L.shape[-1]).expand(*L.shape), L, upper=upper)
 
 
@@ -107,6 +131,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
 
     mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
+    A: the matrix, or a batch of them
+    Raises ValueError where mode is unknown.
     """
     a = matrices(A, complex_too=True)
     if mode not in ("reduced", "complete", "r"):
@@ -121,7 +147,10 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 
 @composed
 def geqrf(input: Tensor) -> Geqrf:
-    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
+
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = matrices(input).detach()
     m, n = a.shape[-2:]
     packed = lf.reflect(a) if 0 not in a.shape else lf.zeros(a, *a.shape[:-2], m + 1, n)
@@ -134,6 +163,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     not made. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
 
     transpose: multiply with the transpose. ValueError where sizes do not fit.
+    tau: the reflections' factors
     """
     a, b = matrices(input), matrices(other)
     m, k = a.shape[-2], tau.shape[-1]
@@ -149,7 +179,12 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 @composed
 def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]"""
+    """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]
+
+    A: the matrix, or a batch of them
+    tau: the reflections' factors
+    Raises ValueError where there are fewer rows than columns, or columns than factors.
+    """
     a, k = matrices(A), tau.shape[-1]
     if not a.shape[-2] >= a.shape[-1] >= k:
         raise ValueError(
@@ -172,6 +207,11 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues, ascending, and eigenvectors as columns, of symmetric matrices. -> [..., n], [..., n, n]
 
     One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
+
+    A: the matrix, or a batch of them
+    UPLO: "L" or "U": which triangle is read
+    Raises ValueError where UPLO is neither "L" nor "U"; where these are no matrices (square ones, where
+        due); where the matrices are larger than the algorithm serves; TypeError for integers.
     """
     a = _lower(matrices(A, square=True, complex_too=True), UPLO)
     if is_complex(a):
@@ -182,7 +222,11 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 
 @composed
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]"""
+    """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]
+
+    A: the matrix, or a batch of them
+    UPLO: "L" or "U": which triangle is read
+    """
     return linalg_eigh(A, UPLO).eigenvalues
 
 
@@ -191,6 +235,9 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
     """U, S, V^H with A = U diag(S) V^H, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
     full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
+    driver: taken and without effect: there is one algorithm
+    Raises ValueError where these are no matrices (square ones, where due); where the matrices are
+        larger than the algorithm serves; TypeError for integers.
     """
     a = matrices(A, complex_too=True)
     if is_complex(a):
@@ -215,7 +262,11 @@ def _complex_svd(a, full_matrices):
 
 @composed
 def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
-    """Singular values, descending. [..., m, n] -> [..., min(m, n)]"""
+    """Singular values, descending. [..., m, n] -> [..., min(m, n)]
+
+    A: the matrix, or a batch of them
+    driver: taken and without effect: there is one algorithm
+    """
     return linalg_svd(A, full_matrices=False).S
 
 
@@ -224,6 +275,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDTopLeve
     """U, S, V (not transposed) with A = U diag(S) V^H; without compute_uv zeros for U and V.
 
     [..., m, n] -> [..., m, k], [..., k], [..., n, k]
+
+    some: the short form: as many columns as the rank can be
     """
     if not compute_uv:
         m, n = input.shape[-2:]

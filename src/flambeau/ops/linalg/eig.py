@@ -77,6 +77,8 @@ def linalg_eig(A: Tensor) -> Eig:
 
     Computed on the host: on a GPU the matrix is read, which a recorded call can't. ValueError where it is not
     square. [..., n, n] -> [..., n], [..., n, n]
+
+    A: the matrix, or a batch of them
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"shape {list(A.shape)} is not a batch of square matrices: needs [..., n, n]")
@@ -87,5 +89,9 @@ def linalg_eig(A: Tensor) -> Eig:
 
 @composed
 def linalg_eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]"""
+    """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]
+
+    A: the matrix, or a batch of them
+    Raises ValueError where they are no square matrices.
+    """
     return linalg_eig(A).eigenvalues

@@ -96,7 +96,10 @@ def _triangular_grad(g, y, a, b, upper, unit):
 
 @composite(grad=_triangular_grad)
 def _triangular(a: Tensor, b: Any, *, upper: Any, unit: Any) -> Tensor:
-    """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]"""
+    """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]
+
+    upper: the upper triangle, not the lower
+    """
     return zeros(b, *b.shape) if 0 in b.shape else substitute(a, b, upper, unit)
 
 

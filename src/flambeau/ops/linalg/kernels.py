@@ -168,7 +168,10 @@ class Factor:
 
     @_whole(lambda a, b, **_: b, _triangular_launch, reference.triangular)
     def _triangular_block(self: Any, b, upper, unit):
-        """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]"""
+        """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]
+
+        upper: the upper triangle, not the lower
+        """
         return (self, b), {"upper": upper, "unit": unit}
 
     @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _qr_launch, reference.qr)

@@ -116,7 +116,10 @@ class Symmetric:
         xp=_factor_reference,
     )
     def _ldl_on_host(self, hermitian):
-        """L, D and the pivots. [..., n, n] -> [..., n, n + 1]"""
+        """L, D and the pivots. [..., n, n] -> [..., n, n + 1]
+
+        hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+        """
         return (self,), {"hermitian": hermitian}
 
     @kernel(
@@ -127,7 +130,10 @@ class Symmetric:
         xp=_solve_reference,
     )
     def _ldl_solve_on_host(self, b, hermitian):
-        """X, self being what _ldl_on_host gives. [..., n, n + 1], [..., n, k] -> [..., n, k]"""
+        """X, self being what _ldl_on_host gives. [..., n, n + 1], [..., n, k] -> [..., n, k]
+
+        hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+        """
         return (self, b), {"hermitian": hermitian}
 
 
@@ -138,6 +144,8 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: of complex matrices that are their own adjoint,
     not their transpose. Computed on the host, of the lower triangle, without gradients. check_errors would
     read and so is refused: ValueError.
+
+    A: the matrix, or a batch of them
     """
     unchecked(check_errors)
     a = matrices(A, square=True, complex_too=True)
@@ -154,6 +162,7 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> LDLFactor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
 
     hermitian: as there.
+    A: the matrix, or a batch of them
     """
     return LDLFactor(*linalg_ldl_factor_ex(A, hermitian=hermitian)[:2])
 

@@ -94,6 +94,10 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
     """LU in one matrix, pivots (int32, from 1), and info: the place of the first zero of U's diagonal, or 0.
 
     [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused.
+
+    A: the matrix, or a batch of them
+    pivot: exchange rows; only True is possible
+    Raises ValueError where pivot is False, or check_errors is True.
     """
     _only_pivoted(pivot)
     unchecked(check_errors)
@@ -103,7 +107,12 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
 
 @composed
 def linalg_lu_factor(A: Tensor, pivot: bool = True) -> LUFactor:
-    """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]
+
+    A: the matrix, or a batch of them
+    pivot: exchange rows; only True is possible
+    Raises ValueError where pivot is False.
+    """
     _only_pivoted(pivot)
     packed = _packed(A)
     return LUFactor(packed[..., :-2], lf.lu_pivots(packed))
@@ -111,7 +120,11 @@ def linalg_lu_factor(A: Tensor, pivot: bool = True) -> LUFactor:
 
 @composed
 def linalg_lu(A: Tensor, pivot: bool = True) -> LU:
-    """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]"""
+    """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]
+
+    pivot: exchange rows; only True is possible
+    Raises ValueError where pivot is False.
+    """
     _only_pivoted(pivot)
     packed = _packed(A)
     return LU(_permutation(lf.lu_order(packed)).to(packed.dtype), *lf.lu_parts(packed))
@@ -135,7 +148,13 @@ def _permutation(order):
 
 @composed
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> LU:
-    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]"""
+    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]
+
+    LU_data: both factors in one matrix, as lu_factor gives them
+    LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them
+    unpack_data: give L and U
+    unpack_pivots: give P
+    """
     m, n = LU_data.shape[-2:]
     empty = lf.zeros(LU_data, 0)
     low = up = permutation = empty
@@ -152,7 +171,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False
 ) -> Tensor:
-    """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]"""
+    """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]
+
+    LU: both factors in one matrix, as lu_factor gives them
+    pivots: the rows that were exchanged, counted from 1
+    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not
+        fit; TypeError for integers.
+    """
     if not left:
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     n = matrices(LU, square=True, complex_too=True).shape[-1]
@@ -168,7 +193,11 @@ def linalg_lu_solve(
 
 @composed
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
+    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
+
+    LU_data: both factors in one matrix, as lu_factor gives them
+    LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them
+    """
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
@@ -208,7 +237,15 @@ def fits(a, b, rows: int):
 @composed
 def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> SolveEx:
     """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
-    [..., n, n], [..., n, k] -> [..., n, k], int32 [...]"""
+    [..., n, n], [..., n, k] -> [..., n, k], int32 [...]
+
+    B: the right-hand sides, one a column
+    left: solve A X = B; else X A = B
+    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due);
+        where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for
+        integers.
+    """
     unchecked(check_errors)
     if is_complex(A, B):
         return SolveEx(_complex_solve(A, B, left), lu_info(_packed(A.detach())))
@@ -254,7 +291,12 @@ def linalg_solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
 def linalg_solve_triangular(
     A: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]"""
+    """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
+
+    unitriangular: the diagonal is taken as ones
+    Raises ValueError where these are no matrices (square ones, where due); where the right-hand sides
+        do not fit the matrices; where leading dims do not fit; TypeError for integers.
+    """
     a, b = matrices(A, True, complex_too=True), matrices(B, complex_too=True)
     a, b = host.same(a, b) if is_complex(a, b) else (a, b)
     if not left:
@@ -280,7 +322,11 @@ def _inverse(a: Tensor) -> Tensor:
 
 @composed
 def linalg_inv(A: Tensor) -> Tensor:
-    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
+
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = matrices(A, square=True, complex_too=True)
     return host.inverse(a) if is_complex(a) else _inverse(a)
 
@@ -288,7 +334,11 @@ def linalg_inv(A: Tensor) -> Tensor:
 @composed
 def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
     """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
-    [..., n, n] -> [..., n, n], int32 [...]"""
+    [..., n, n] -> [..., n, n], int32 [...]
+
+    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    Raises ValueError where check_errors is True.
+    """
     unchecked(check_errors)
     return InverseEx(linalg_inv(A), lu_info(_packed(A.detach())))
 
@@ -323,7 +373,11 @@ def _det(a: Tensor, packed: Any) -> Tensor:
 
 @composed
 def linalg_det(A: Tensor) -> Tensor:
-    """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]"""
+    """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
+
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
         sign, size = host.slogdet(a)
@@ -333,7 +387,11 @@ def linalg_det(A: Tensor) -> Tensor:
 
 @composed
 def linalg_slogdet(A: Tensor) -> SignLogDet:
-    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
+
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
         return SignLogDet(*host.slogdet(a))

@@ -104,7 +104,12 @@ def linalg_matrix_norm(
     keepdim: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]"""
+    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]
+
+    A: the matrix, or a batch of them
+    ord: which norm
+    Raises ValueError where ord is no norm of matrices.
+    """
     x, result = in_float32(A, dtype)
     rows, columns = matrix_dims(x, dim)
     if ord == "fro":
@@ -132,7 +137,10 @@ def linalg_norm(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements.
-    [..., m, n] -> [...]"""
+    [..., m, n] -> [...]
+
+    Raises ValueError where ord needs 1 or 2 dims and there are more.
+    """
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is None:
         return linalg_vector_norm(A, 2, dims, keepdim, dtype)
@@ -146,7 +154,11 @@ def linalg_norm(
 
 @composed
 def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
-    """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]"""
+    """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]
+
+    Raises ValueError where these are no matrices (square ones, where due); where ord is no norm of
+        matrices; TypeError for integers.
+    """
     if p in (None, 2, -2):
         values = linalg_svdvals(A)
         low, high = values.amin(-1), values.amax(-1)
@@ -184,7 +196,15 @@ def linalg_matrix_rank(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> Tensor:
-    """How many singular values are above a threshold (int64). [..., m, n] -> [...]"""
+    """How many singular values are above a threshold (int64). [..., m, n] -> [...]
+
+    A: the matrix, or a batch of them
+    tol: singular values below it count as 0
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    atol: absolute tolerance
+    rtol: relative tolerance
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
         return type(a).zeros(a.shape[:-2], dtype=dt.default_integer(), device=a.device)
@@ -222,7 +242,13 @@ def linalg_pinv(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> Tensor:
-    """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]"""
+    """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]
+
+    A: the matrix, or a batch of them
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    atol: absolute tolerance
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)
     if 0 in a.shape:
@@ -234,7 +260,10 @@ def linalg_pinv(
 
 @composed
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
+    """linalg.pinv by its older name. [..., m, n] -> [..., n, m]
+
+    rcond: singular values below this share of the largest count as 0
+    """
     return linalg_pinv(input, rtol=rcond)
 
 
@@ -256,6 +285,9 @@ def linalg_lstsq(
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
     values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n
     (but for gelsy).
+
+    rcond: singular values below this share of the largest count as 0
+    Raises ValueError where the driver is unknown.
     """
     a, b = lu.matrices(A, complex_too=True), as_float(B)
     a, b = lu.host.same(a, b) if lu.is_complex(a, b) else (a, b)

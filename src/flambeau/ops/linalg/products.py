@@ -26,7 +26,10 @@ HALVINGS = 16
 
 @composed
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
-    """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
+    """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]
+
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
     found = None
@@ -63,7 +66,11 @@ def _exponential(a: Tensor) -> Tensor:
 
 @composed
 def linalg_matrix_exp(A: Tensor) -> Tensor:
-    """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]"""
+    """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
+
+    A: the matrix, or a batch of them
+    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    """
     a = lu.matrices(A, square=True, complex_too=True)
     return a if 0 in a.shape else _exponential(a)
 
@@ -108,7 +115,14 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @composed
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]"""
+    """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]
+
+    A: the matrix, or a batch of them
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims
+    Raises ValueError where dim are not two different dims.
+    """
     a, b = matrix_dims(A, (dim1, dim2))
     x = A.permute(*(d for d in range(A.ndim) if d not in (a, b)), a, b)
     m, n = x.shape[-2:]
@@ -120,7 +134,10 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 @composed
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X"""
+    """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X
+
+    Raises ValueError where A is not square.
+    """
     if dims is not None:
         moved = [normal_dim(d, A.ndim) for d in dims]
         A = A.permute(*(d for d in range(A.ndim) if d not in moved), *moved)
@@ -134,7 +151,10 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
 
 @composed
 def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]"""
+    """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]
+
+    Raises ValueError where the two halves differ in size.
+    """
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind < 1 or prod(rows) != prod(columns):
         raise ValueError(f"{list(A.shape)} with ind={ind} is not square: {prod(rows)} by {prod(columns)}")
@@ -143,7 +163,10 @@ def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @composed
 def qr(input: Tensor, some: bool = True) -> QR:
-    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
+
+    some: the short form: as many columns as the rank can be
+    """
     return linalg_qr(input, "reduced" if some else "complete")
 
 

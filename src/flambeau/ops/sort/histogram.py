@@ -66,6 +66,9 @@ def bincount(
 
     The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
     which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+
+    Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other
+        than integers.
     """
     if input.ndim != 1 or input.dtype.is_float:
         raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
@@ -111,6 +114,7 @@ def histogram(
     bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
     ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
     own at the next read). [...] -> [bins], [bins + 1]
+    density: divide so that the area is 1
     """
     x = as_float(input.detach()).reshape(-1)
     edges = _edges(x, bins, range)
@@ -153,6 +157,7 @@ def histogramdd(
 
     bins: one number of equal parts, one a dim, or the edges of each dim, tensors. range: low and high of each
     dim, flat, of the points' own without. ValueError for points of 1 dim, or other counts of bins or ends.
+    density: divide so that the area is 1
     """
     d = input.shape[-1] if input.ndim > 1 else 0
     each = list(bins) if isinstance(bins, tuple | list) else [bins] * d

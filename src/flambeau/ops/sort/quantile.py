@@ -86,6 +86,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
 
     [..., n, ...] -> [...], [...]
+
+    Raises ValueError where the dim has no elements.
     """
     line, d = _line(input, dim if input.ndim else None)
     n = line.shape[d]
@@ -117,6 +119,9 @@ def quantile(
     """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
 
     [..., n, ...] -> [...] or [k, ...]
+
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
     """
     return _quantile(input, q, dim, keepdim, interpolation, False)
 
@@ -130,7 +135,12 @@ def nanquantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
+
+    q: shares from 0 to 1
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
+    """
     return _quantile(input, q, dim, keepdim, interpolation, True)
 
 

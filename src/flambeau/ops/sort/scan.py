@@ -267,7 +267,12 @@ def cummin(input: Tensor, dim: int) -> Chosen:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]
+
+    prepend: what is put before
+    append: what is put behind
+    Raises ValueError where n is below 0, or the input is 0-d.
+    """
     if n < 0:
         raise ValueError(f"n={n} is below 0")
     d, x = normal_dim(dim, input.ndim), input
@@ -333,7 +338,10 @@ def _areas(y, x, dx, dim):
 
 @composed
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]
+
+    Raises ValueError where both x and dx are given, or y is 0-d.
+    """
     areas, d = _areas(y, x, dx, dim)
     return areas.sum(d)
 
@@ -342,7 +350,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
-    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]"""
+    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]
+
+    dx: the distance of samples, where x is not given
+    Raises ValueError where both x and dx are given, or y is 0-d.
+    """
     areas, d = _areas(y, x, dx, dim)
     return areas.cumsum(d)
 

@@ -208,6 +208,9 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...]
+
+    descending: the largest first
+    Raises IndexError where there is no such dim.
     """
     return as_places(order_along(input, normal_dim(dim, input.ndim), descending))
 
@@ -217,6 +220,9 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
+
+    descending: the largest first
+    Raises IndexError where there is no such dim.
     """
     d = normal_dim(dim, input.ndim)
     places = order_along(input, d, descending)
@@ -235,6 +241,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
 
     [..., n, ...] -> [..., k, ...], [..., k, ...]
+
+    sorted: in order
+    Raises ValueError where k is not from 0 to n.
     """
     d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
     if not 0 <= k <= x.shape[d]:
@@ -248,7 +257,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @composed
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Chosen:
-    """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+    """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]
+
+    Raises ValueError where k is not from 1 to n.
+    """
     d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
     if not 1 <= k <= x.shape[d]:
         raise ValueError(f"k={k} is not from 1 to {x.shape[d]}, the size of dim {d}")
@@ -266,7 +278,10 @@ class Sort(Family):
         launch=_argsort_launches,
     )
     def _argsort(self: Any, descending, bits=32):
-        """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ."""
+        """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ.
+
+        descending: the largest first
+        """
         return (self,), {"descending": descending, "bits": bits}
 
     @kernel(
@@ -370,6 +385,12 @@ def searchsorted(
     """Where values would be put in to keep the order (int64): before equals, or after them (right).
 
     [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
+
+    sorted_sequence: what is searched. [..., n]
+    out_int32: places are int32, and not int64
+    side: "left" or "right": the same as `right`
+    sorter: the order in which it is sorted
+    Raises ValueError where side is unknown or contradicts right, or shapes do not fit.
     """
     if side not in (None, "left", "right"):
         raise ValueError(f"side={side!r} is unknown: use 'left' or 'right'")
@@ -391,7 +412,12 @@ def searchsorted(
 def bucketize(
     input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
-    """Which of the buckets between sorted boundaries each value is in (int64). [...], [n] -> [...]"""
+    """Which of the buckets between sorted boundaries each value is in (int64). [...], [n] -> [...]
+
+    out_int32: places are int32, and not int64
+    right: the place behind equals; else before them
+    Raises ValueError where boundaries have not 1 dim.
+    """
     if boundaries.ndim != 1:
         raise ValueError(f"boundaries need 1 dim, not {boundaries.ndim}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -401,7 +427,13 @@ def bucketize(
 def isin(
     elements: Tensor, test_elements: TensorLike, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
-    """Whether each element is among the test elements. [...], [...] -> [...]"""
+    """Whether each element is among the test elements. [...], [...] -> [...]
+
+    test_elements: what elements are looked for in
+    assume_unique: taken and without effect
+    invert: True where an element is in none
+    Raises TypeError where neither is a tensor.
+    """
     given = next((t for t in (elements, test_elements) if is_tensor(t)), None)
     if given is None:
         raise TypeError("needs a tensor: wrap one of them in tensor(...)")
