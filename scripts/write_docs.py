@@ -22,7 +22,7 @@ from helpers import opinfo  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
-from flambeau import config, debug, distributions, export, functions, hub, io, learner, models  # noqa: E402
+from flambeau import debug, distributions, export, functions, hub, io, learner, models  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 from flambeau.ops.table import Table  # noqa: E402
@@ -251,7 +251,7 @@ MODULES = {
     "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics, "flambeau.onnx": fb.onnx,
     "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.distributions": distributions, "flambeau.learner": learner, "flambeau.models": models,
-    "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,
+    "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
     "flambeau.hub": hub, "flambeau.nn.utils": fb.nn.utils, "flambeau.vision.transforms": transforms,
 }  # fmt: skip
 

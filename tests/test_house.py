@@ -33,7 +33,7 @@ LAYERS = [
     ["autodiff", "custom"],
     ["tensor"],
     ["amp"],
-    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator", "config"],
+    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "masked", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "utils", "vision"],
     ["metrics", "models", "learner", "onnx", "tune", "inspector"],

@@ -113,7 +113,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("accelerator", "array_api", "backends", "config", "cuda", "debug")}
+_LATER |= {name: (name, "") for name in ("accelerator", "array_api", "backends", "cuda", "debug")}
 _LATER |= {
     name: (name, "")
     for name in ("distributions", "masked", "metrics", "onnx", "special", "testing", "utils", "vision")
@@ -202,7 +202,6 @@ __all__ = sorted(
         "checkpointing",
         "complex64",
         "complex128",
-        "config",
         "cuda",
         "custom_op",
         "data",

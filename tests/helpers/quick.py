@@ -18,7 +18,6 @@ QUICK = {  # package: its tests, one to three
     ],
     "cli": ["test_cli.py::test_help_has_an_example_for_every_command", "test_cli.py::test_an_unknown_device"],
     "codegen": ["test_golden.py::test_wgsl_is_as_it_was", "test_bounds.py::test_views_stay_in_their_buffers"],
-    "config": ["test_config.py::test_json_and_back"],
     "core": [
         "test_promotion.py::test_numbers_of_dtypes",
         "test_errors.py::test_devices_do_not_mix",

@@ -7,8 +7,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from ..config import from_dict
 from ..errors import FlambeauError
+from .rows import row_of
 
 FORMAT, VERSION = "flambeau inspection", 2
 ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values", "calls")
@@ -283,7 +283,7 @@ def from_text(text: str, place: str) -> Inspection:
         rule = f"is of version {version!r} of the format, and this Flambeau reads {VERSION}"
         raise FlambeauError(f"inspect: {place}: {rule}: inspect again, or read it with the one that wrote it")
     try:
-        made = from_dict(Inspection, given)
+        made = row_of(Inspection, given)
         for problem in problems(made):
             raise ValueError(problem)
     except ValueError as e:
