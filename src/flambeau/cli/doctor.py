@@ -27,13 +27,13 @@ CHILD_SECONDS = 120  # a driver that hangs must not take the report with it
 TOLERANCE = 1e-3
 
 
-@click.command(short_help="Say what this machine can run on, and what to do.")
+@click.command(short_help="Check what this machine can run on.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 def doctor(as_json: bool):
-    """Say what this machine can run on, and what to do where it cannot.
+    """Check what this machine can run on, and say how to fix what it cannot.
 
-    Every adapter is listed with its driver, limits and features, multiplies two matrices that NumPy checks,
-    and computes expressions of infinities and NaN that its driver may simplify.
+    The output lists every adapter with its driver, limits and features. Each multiplies two matrices, which
+    NumPy checks, and evaluates expressions of infinities and NaN that its driver may simplify.
 
     Example: flambeau doctor --json > report.json
     """

@@ -16,25 +16,28 @@ from .load_model import DIGITS, model_of, named
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder: new, empty, or of an earlier call.",
+    help="The output folder: new, empty, or from an earlier call.",
 )
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     metavar="NAME=DTYPE[SIZES]",
-    help="An argument of the model, in order; N is the batch.",
+    help="A model input, in order; N is the batch size.",
 )
+@click.option("--weights", type=click.Path(dir_okay=False, path_type=Path), help="Load these weights first.")
 @click.option(
-    "--weights", type=click.Path(dir_okay=False, path_type=Path), help="A file of weights to load first."
+    "--max-batch",
+    default=128,
+    show_default=True,
+    help="The largest batch size; every size up to it is planned.",
 )
-@click.option("--max-batch", default=128, show_default=True, help="The largest batch; every size is checked.")
-@click.option("--target", type=click.Choice(["web"]), default="web", show_default=True, help="Who runs it.")
+@click.option("--target", type=click.Choice(["web"]), default="web", show_default=True, help="Where it runs.")
 def export(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None, max_batch: int, target: str):
     """Write MODEL as a folder with its kernels, its weights and an ES module that runs it in a page.
 
     MODEL is a .safetensors file of `flambeau mnist`, or a name in a module or a file: a model, a function of
-    tensors, or a class or function without arguments that makes a model. flambeau.load_program runs the
+    tensors, or a class or function without arguments that returns a model. flambeau.load_program runs the
     folder in Python.
 
     \b

@@ -23,21 +23,25 @@ PARTS = ("program.txt", "kernels.wgsl")  # what a saved program has
 EVENTS = "events.jsonl"  # what a run has
 
 
-@click.command(short_help="See what runs: layers, ops, kernels, WGSL, times, memory.")
+@click.command(short_help="Show what runs: layers, ops, kernels, WGSL, times, memory.")
 @click.argument("target", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("-e", "--expression", metavar="EXPR", help="Inspect an expression, as '(x @ w + b).relu()'.")
+@click.option(
+    "-e", "--expression", metavar="EXPR", help="Inspect an expression such as '(x @ w + b).relu()'."
+)
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     metavar="NAME=DTYPE[SIZES]",
-    help="An argument of the model, or a name of the expression; N is the batch.",
+    help="A model input, or a name in the expression; N is the batch size.",
 )
 @click.option("--batch", default=8, show_default=True, help="The N of --input, and of a saved program.")
-@click.option("--call", "number", default=1, show_default=True, help="Which call of a script's function.")
-@click.option("--runs", default=1, show_default=True, help="How often it is called; times are added up.")
-@click.option("--rows", default=25, show_default=True, help="Kernels in the table.")
+@click.option(
+    "--call", "number", default=1, show_default=True, help="Which call of the script's function to inspect."
+)
+@click.option("--runs", default=1, show_default=True, help="How many times to call it; times are summed.")
+@click.option("--rows", default=25, show_default=True, help="How many kernels the table shows.")
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
 )
@@ -45,44 +49,43 @@ EVENTS = "events.jsonl"  # what a run has
 @click.option(
     "--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write a trace for Perfetto to FILE."
 )
-@click.option("--serve", is_flag=True, help="Show the page, and run what is edited there.")
+@click.option("--serve", is_flag=True, help="Serve the page with an editor that runs your changes.")
 @click.option("--port", default=0, help="The port of --serve; 0: a free one.")
 @click.option("--open", "opens", is_flag=True, help="Open the served page in a browser.")
-@click.option(
-    "--keep", default=256, show_default=True, help="MB of kernels' inputs that are kept for --serve."
-)
+@click.option("--keep", default=256, show_default=True, help="MB of kernel inputs to keep for --serve.")
 @click.option(
     "--send",
     nargs=2,
     type=(int, click.Path(dir_okay=False, path_type=Path)),
     metavar="KERNEL FILE",
-    help="Write kernel number KERNEL to a FILE of its own: a .py or a .html.",
+    help="Write kernel number KERNEL as a standalone FILE: a .py or a .html.",
 )
 @click.option(
     "--emit",
     nargs=2,
     type=(int, click.Path(dir_okay=False, path_type=Path)),
     metavar="KERNEL FILE",
-    help="Write what the driver is given: a .spvasm, .metal, .hlsl or .glsl.",
+    help="Write the code that the driver receives: .spvasm, .metal, .hlsl or .glsl.",
 )
-@click.option("--compare", is_flag=True, help="TARGET and the next are two JSON files: what changed.")
-@click.option("--sanitize", is_flag=True, help="Watch memory, barriers and numbers of each kernel: faults.")
-@click.option("--check", is_flag=True, help="Compare every value with the CPU's: the first wrong op.")
-@click.option("--watch", metavar="KERNEL.NAME", help="A WGSL value of a kernel, in all its invocations.")
+@click.option("--compare", is_flag=True, help="Compare two JSON files: TARGET and the next argument.")
+@click.option("--sanitize", is_flag=True, help="Check memory, barriers and numbers of each kernel.")
+@click.option("--check", is_flag=True, help="Compare every value with the CPU; report the first wrong op.")
+@click.option("--watch", metavar="KERNEL.NAME", help="Print a WGSL variable in all invocations of a kernel.")
 @click.option(
-    "--turn", type=int, help="Which time, where the value is set several times: from 0; else the last."
+    "--turn",
+    type=int,
+    help="Which assignment of a variable that is set several times, from 0; default: the last.",
 )
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 def inspect(**options: Any):
-    """See what runs for TARGET: its layers, ops and kernels, with their WGSL, times and memory.
+    """Show what runs for TARGET: layers, ops and kernels, with their WGSL, times and memory.
 
-    TARGET is a function of a script (`train.py::step`: the script runs until it calls it; what follows -- are
-    its arguments), a step of the Learner that a script trains with (`train.py::Learner.step`), a script, a
-    model or function as `flambeau export` takes it, a saved program's folder, an .onnx file, or a file of
-    --json.
+    TARGET is a function of a script (`train.py::step`: the script runs until it calls the function; its
+    arguments follow --), a step of a script's Learner (`train.py::Learner.step`), a script, a model or
+    function as `flambeau export` takes it, a saved program's folder, an .onnx file, or a file of --json.
 
-    --sanitize, --check and --watch look at the same call in other ways; the first two exit with 1 where
-    something is wrong.
+    --sanitize, --check and --watch examine the same call in other ways; the first two exit with 1 if they
+    find a fault.
 
     \b
     Example: flambeau inspect train.py::step --html step.html

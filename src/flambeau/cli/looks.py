@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way to look at a call: its option, what looks, and what is told of that."""
+    """A diagnostic: its option, the function that runs it, and the function that formats the result."""
 
     option: str
     look: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""The group of commands, and how what goes wrong in one of them is told: one line, exit code 1."""
+"""The command group. Errors of a command are printed as one line, with exit code 1."""
 
 import os
 import sys

@@ -204,33 +204,35 @@ def picture(path: Path, curve: LossCurve, accuracies: list[float], test_set, pre
 
 
 @click.command(short_help="Train a network on digits; save it and a picture.")
+@click.option("--epochs", type=click.IntRange(1), help="Epochs.  [default: 6; 10 with the bundled digits]")
+@click.option("--batch-size", type=int, help="Digits per step.  [default: 128; 64 with the bundled digits]")
 @click.option(
-    "--epochs", type=click.IntRange(1), help="Times through the digits.  [default: 6; 10 of few digits]"
+    "--lr",
+    default=LR,
+    show_default=True,
+    help="Adam's peak learning rate, reached after a fifth of the steps.",
 )
-@click.option("--batch-size", type=int, help="Digits a step.  [default: 128; 64 of few digits]")
-@click.option(
-    "--lr", default=LR, show_default=True, help="Learning rate of Adam at its height, after a fifth."
-)
-@click.option("--device", help="gpu, gpu:1, gpu:NAME or cpu; the best adapter without it.")
-@click.option(
-    "--seed", default=0, show_default=True, help="Of the first weights and the order of the digits."
-)
+@click.option("--device", help="gpu, gpu:1, gpu:NAME or cpu; default: the best adapter.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the initial weights and the data order.")
 @click.option(
     "--out", default=".", show_default=True, type=click.Path(path_type=Path), help="Folder for both files."
 )
-@click.option("--data", help="Folder with MNIST's four files; else cache, network, shipped subset.")
-@click.option("--steps", type=click.IntRange(1), help="Stop after so many steps.")
+@click.option("--data", help="Folder with MNIST's four files; default: cache, download, or bundled subset.")
+@click.option("--steps", type=click.IntRange(1), help="Stop after this many steps.")
 @click.option(
-    "--augment/--no-augment", default=True, show_default=True, help="Turn, shift and zoom digits a little."
+    "--augment/--no-augment",
+    default=True,
+    show_default=True,
+    help="Rotate, shift and scale the digits slightly.",
 )
 @click.option(
     "--width", type=click.IntRange(1), default=8, show_default=True, help="Channels of the first convolution."
 )
-@click.option("--resume", is_flag=True, help="Go on with a run that was stopped; give the same options.")
+@click.option("--resume", is_flag=True, help="Resume a stopped run; pass the same options.")
 def mnist(**options: Any):
     """Train a small convolutional network on MNIST and save mnist.safetensors and mnist.png.
 
-    Until it is done, checkpoints are in the folder mnist.run beside them.
+    During the run, checkpoints are in the folder mnist.run next to them.
 
     Example: flambeau mnist --epochs 2 --out runs
     """

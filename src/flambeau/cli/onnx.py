@@ -27,7 +27,7 @@ NEAR = 1e-3  # how far results may be from onnxruntime's, by the largest of an o
 
 @click.group(short_help="Check, run and write ONNX files.")
 def onnx():
-    """ONNX files: what one holds, whether and how fast it runs, and models into such files.
+    """Describe, check and run ONNX files, and write models as ONNX files.
 
     \b
     Example: flambeau onnx check model.onnx --compare
@@ -36,22 +36,22 @@ def onnx():
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 SIZES = click.option(
-    "--size", "sizes", multiple=True, metavar="NAME=N", help="A size that the file names; 1 if not given."
+    "--size", "sizes", multiple=True, metavar="NAME=N", help="A size that the file names; default: 1."
 )
 INPUTS = click.option(
-    "--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; else random."
+    "--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input array; default: random."
 )
-DEVICE = click.option("--device", help="Where it runs: cpu, gpu, gpu:1, or part of an adapter's name.")
+DEVICE = click.option("--device", help="The device: cpu, gpu, gpu:1, or part of an adapter's name.")
 
 
 @onnx.command()
 @FILE
 @SIZES
 @DEVICE
-@click.option("--compare", is_flag=True, help="Run it beside onnxruntime, which is to be installed.")
+@click.option("--compare", is_flag=True, help="Compare with onnxruntime, which must be installed.")
 @INPUTS
 def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool, inputs: tuple[str, ...]):
-    """Tell all that is wrong with FILE; with --compare also how far its results are from onnxruntime's.
+    """List all problems of FILE; with --compare also the differences from onnxruntime's results.
 
     \b
     Example: flambeau onnx check model.onnx
@@ -184,10 +184,12 @@ def _drawn(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
 @SIZES
 @DEVICE
 @INPUTS
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for outputs (.npy).")
-@click.option("--repeat", default=1, show_default=True, help="Runs; the fastest is told.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the outputs (.npy)."
+)
+@click.option("--repeat", default=1, show_default=True, help="Number of runs; the fastest is reported.")
 def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path | None, repeat: int):
-    """Run FILE and tell its outputs and the time; inputs are arrays of NumPy, or random.
+    """Run FILE and print its outputs and the time; inputs are NumPy arrays, or random.
 
     \b
     Example: flambeau onnx run model.onnx --input x=image.npy --out results
@@ -224,7 +226,7 @@ def file_name(name: str) -> str:
 @onnx.command()
 @FILE
 def info(file: Path):
-    """Tell what FILE holds: inputs, outputs, weights, operators, and which of these are not known.
+    """Describe FILE: inputs, outputs, weights, operators, and which operators are not supported.
 
     \b
     Example: flambeau onnx info model.onnx
@@ -251,16 +253,20 @@ def info(file: Path):
 
 @onnx.command("export")
 @click.argument("model")
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file.")
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The output file."
+)
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     required=True,
     metavar="NAME=DTYPE[SIZES]",
-    help="An argument of the model, in order; N is the batch.",
+    help="A model input, in order; N is the batch size.",
 )
-@click.option("--weights", type=click.Path(dir_okay=False, path_type=Path), help="A .safetensors file first.")
+@click.option(
+    "--weights", type=click.Path(dir_okay=False, path_type=Path), help="Load this .safetensors file first."
+)
 def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None):
     """Write MODEL, a name in a module or a file as for `flambeau export`, as an ONNX file.
 

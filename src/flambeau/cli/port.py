@@ -12,17 +12,17 @@ from ..porting import Change, Converted, convert
 COLUMN = 60  # where reasons stand
 
 
-@click.command(short_help="Say what changes in a PyTorch script; write it.")
+@click.command(short_help="Convert a PyTorch script, or list what must change.")
 @click.argument("script", type=click.Path(path_type=Path))
-@click.option("--write", is_flag=True, help="Write the changed script, as SCRIPT_flambeau.py beside it.")
+@click.option("--write", is_flag=True, help="Write the converted script next to it, as SCRIPT_flambeau.py.")
 @click.option(
-    "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write the changed script to FILE."
+    "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write the converted script to FILE."
 )
 def port(script: Path, write: bool, out: Path | None):
-    """Say which lines of a PyTorch SCRIPT must change, to what, and why; the others stay as they are.
+    """List which lines of a PyTorch SCRIPT must change, to what, and why; other lines stay unchanged.
 
-    What is left to you is listed with its line and what to type: the exit code is 1 then. The script is read
-    and not run, and PyTorch need not be there.
+    Changes that you must make by hand are listed with the line and what to type; the exit code is then 1. The
+    script is not run, and PyTorch need not be installed.
 
     Example: flambeau port train.py -o train_flambeau.py
     """

@@ -16,10 +16,10 @@ GOING = "going"  # or killed: the file alone can't tell
 
 @click.command(short_help="List the runs of a folder with their last metrics.")
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the curves of whole epochs.")
-@click.option("--name", default="", help="Only runs whose folder's name has this in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with per-epoch curves.")
+@click.option("--name", default="", help="Only runs whose folder name contains this.")
 def runs(folder: Path, as_json: bool, name: str):
-    """List the runs in FOLDER and below, the newest first, with the last value of each metric.
+    """List the runs in FOLDER and its subfolders, newest first, with the last value of each metric.
 
     Example: flambeau runs experiments --name mnist
     """

@@ -17,8 +17,8 @@ LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
 
 
 @click.command(short_help="Compare this GPU with NumPy on random programs.")
-@click.option("--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0), help="How long.")
-@click.option("--seed", type=int, help="Draw the cases of an earlier run: its table names its seed.")
+@click.option("--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0), help="Duration.")
+@click.option("--seed", type=int, help="Repeat the cases of an earlier run; its table shows the seed.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 @click.option(
     "--family",
@@ -27,16 +27,18 @@ LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
     help='Only these families of cases ("not finite": NaN and infinities).',
 )
 @click.option("--variants", is_flag=True, help="List how often each variant of a kernel was forced.")
-@click.option("--out", type=click.Path(path_type=Path), help="Where the file goes if something differs.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Where to write the report if something differs."
+)
 def selftest(
     minutes: float, seed: int | None, device: str | None, families: tuple[str, ...], variants: bool,
     out: Path | None,
 ):  # fmt: skip
-    """Compute random programs on this GPU and compare every number with NumPy in float64.
+    """Run random programs on this GPU and compare every number with NumPy in float64.
 
-    Each run draws other programs, by a seed that it prints. Where a result is further from NumPy's than
-    rounding allows, the program is made small, a file with all that is needed to look into it is written, and
-    the exit code is 1.
+    Each run draws new programs from a seed that it prints. If a result differs from NumPy's by more than
+    rounding allows, the command shrinks the program, writes a report with everything needed to investigate,
+    and exits with 1.
 
     \b
     Example: flambeau selftest --minutes 5

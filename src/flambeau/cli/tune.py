@@ -23,36 +23,38 @@ from .load_model import DIGITS, model_of, named
 from .op_calls import Call, called, made_up, usual
 
 
-@click.command(short_help="Measure which kernels are fastest here; keep that.")
+@click.command(short_help="Measure which kernels are fastest here; save the choices.")
 @click.argument("model", required=False)
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     metavar="NAME=DTYPE[SIZES]",
-    help="An argument of the model, in order; N is the batch.",
+    help="A model input, in order; N is the batch size.",
 )
 @click.option("--batch", default=8, show_default=True, help="The N of --input.")
 @click.option("--train", is_flag=True, help="Tune the gradients too.")
 @click.option("--op", "ops", multiple=True, metavar="CALL", help="'matmul(f32[64, 784], f32[784, 128])'.")
 @click.option(
-    "--usual", "common", is_flag=True, help="Tune common calls and models: what is done without any."
+    "--usual", "common", is_flag=True, help="Tune common calls and models; the default without a model."
 )
-@click.option("--seconds", type=float, help="Measure no other choice after so many seconds.")
-@click.option("--again", is_flag=True, help="Measure what was measured before too.")
+@click.option("--seconds", type=float, help="Start no measurement after this many seconds.")
+@click.option("--again", is_flag=True, help="Measure again what was measured before.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
-@click.option("--here", is_flag=True, help="Measure in this process: a candidate that crashes ends it.")
+@click.option("--here", is_flag=True, help="Measure in this process, which a crashing candidate would end.")
 @click.option(
     "--export", "to", type=click.Path(path_type=Path), help="Write all choices to FILE, or into a folder."
 )
 @click.option("--better", "best", is_flag=True, help="Export only what beats the rule by 5%.")
-@click.option("--import", "source", type=click.Path(path_type=Path), help="Keep the choices of such a FILE.")
+@click.option(
+    "--import", "source", type=click.Path(path_type=Path), help="Import the choices of such a FILE."
+)
 def tune(**options: Any):
-    """Measure which kernels are fastest for MODEL on this adapter, and keep that for later runs.
+    """Measure which kernels are fastest for MODEL on this adapter, and save the choices for later runs.
 
     MODEL is what `flambeau export` takes; without one, common calls and models are measured. Every variant
-    that fits is run, compared and timed; what is found is kept in the cache folder by adapter, driver and
-    version. FLAMBEAU_TUNE=off leaves it unused.
+    that fits is run, compared and timed; the choices are saved in the cache folder by adapter, driver and
+    version. FLAMBEAU_TUNE=off ignores them.
 
     \b
     Example: flambeau tune mnist.safetensors --batch 64 --train

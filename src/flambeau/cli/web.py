@@ -19,7 +19,7 @@ from ..site.server import address
 @click.group(invoke_without_command=True, short_help="Build or serve the site for browsers.")
 @click.pass_context
 def web(ctx: click.Context):
-    """Run flambeau in the browser: build a static site, or (without a command) serve it from here.
+    """Run flambeau in the browser: build a static site, or (without a command) serve it.
 
     Example: flambeau web serve --open
     """
@@ -30,7 +30,7 @@ def web(ctx: click.Context):
 MODEL = click.option(
     "--model",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A mnist.safetensors of `flambeau mnist`, in place of the shipped one.",
+    help="A mnist.safetensors from `flambeau mnist` that replaces the shipped one.",
 )
 
 
@@ -39,17 +39,17 @@ MODEL = click.option(
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder: new, empty, or of an earlier call.",
+    help="The output folder: new, empty, or from an earlier call.",
 )
-@click.option("--sources", is_flag=True, help="Keep .py files: slower to start, tracebacks with lines.")
-@click.option("--no-brotli", is_flag=True, help="For hosts that send no .br files.")
+@click.option("--sources", is_flag=True, help="Keep .py files: slower start, tracebacks show lines.")
+@click.option("--no-brotli", is_flag=True, help="For hosts that do not send .br files.")
 @MODEL
 def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
-    """Write the site to a folder that any web server can serve, by https or on localhost.
+    """Write the site to a folder that any web server can serve, over https or on localhost.
 
-    Pyodide comes from npm once and stays in the cache. With Node.js all Python is compiled for the browser,
-    which starts in a third of the time, and NAME.br is NAME as brotli has it: where the server sends those,
-    7 MB of 23 cross. For hosts that do not, --no-brotli compresses inside the archives.
+    Pyodide is downloaded from npm once and cached. With Node.js all Python is compiled for the browser, which
+    cuts the start-up time to a third, and NAME.br is NAME compressed with Brotli: a server that sends those
+    transfers 7 MB instead of 23. For other hosts, --no-brotli compresses inside the archives.
 
     Example: flambeau web build --out site
     """
@@ -61,13 +61,13 @@ def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder: new, empty, or of an earlier call.",
+    help="The output folder: new, empty, or from an earlier call.",
 )
-@click.option("--sources", is_flag=True, help="Keep .py files: slower to start, tracebacks with lines.")
+@click.option("--sources", is_flag=True, help="Keep .py files: slower start, tracebacks show lines.")
 def lock(out: Path, sources: bool):
-    """Write wheels and a pyodide-lock.json, by which Pyodide in a page of yours loads "flambeau".
+    """Write wheels and a pyodide-lock.json from which Pyodide in your own page loads "flambeau".
 
-    Put the folder on your server. Pyodide's other packages stay where Pyodide has them.
+    Put the folder on your server. Pyodide's other packages are loaded from Pyodide's own location.
 
     Example: flambeau web lock --out flambeau
     """
@@ -83,12 +83,12 @@ def lock(out: Path, sources: bool):
 
 @web.command()
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0: other machines, too.")
-@click.option("--port", default=8000, show_default=True, help="0: any that is free.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 allows other machines.")
+@click.option("--port", default=8000, show_default=True, help="0 picks a free port.")
 @click.option("--open", "open_it", is_flag=True, help="Open the address in a browser.")
 @MODEL
 def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path | None):
-    """Serve FOLDER, or the site built anew, with the types and headers that browsers want.
+    """Serve FOLDER, or a newly built site, with the types and headers that browsers require.
 
     Example: flambeau web serve --port 8080
     """
