@@ -181,6 +181,7 @@ def checks_of(entry) -> set[str]:
 
 
 def test_no_line_of_what_is_raised_is_cut_short():
+    assert [(name, line) for name, _, line in raised_lines() if line[-1] != "."] == []
     lines = [(name, c) for name, _, line in raised_lines() for c in clauses_of(line)]
     assert len(lines) > 500
     assert [x for x in lines if not re.fullmatch(r"\w+Error (where|for) \S.*\w[\"')]?", x[1])] == []
@@ -416,3 +417,249 @@ def test_what_is_raised_names_arguments_of_its_function():
         own = inspect.signature(docs.called(entry)).parameters
         wrong += [(name, word) for word in re.findall(r"\b[a-z]+_\w+", line) if word not in own]
     assert wrong == []
+
+
+MOVED = fb.optim.SGD([fb.ones(2, requires_grad=True, **CPU)], lr=0.1)
+S, B = fb.tensor(1.0, **CPU), fb.ones(2, 3, 4, **CPU)
+C, PICTURE = fb.ones(4, dtype=fb.complex64, **CPU), fb.ones(1, 3, 4, 4, **CPU)
+signal, func = fb.signal.windows, fb.func
+OWN = {  # a function that raises by itself: a call for each case that its docstring names
+    "adaptive_avg_pool1d": [lambda: F.adaptive_avg_pool1d(V, 2), lambda: F.adaptive_avg_pool1d(X, (1, 2))],
+    "adaptive_avg_pool2d": [lambda: F.adaptive_avg_pool2d(X, 2), lambda: F.adaptive_avg_pool2d(B, (1, 2, 3))],
+    "adaptive_max_pool1d": [lambda: F.adaptive_max_pool1d(V, 2), lambda: F.adaptive_max_pool1d(X, (1, 2))],
+    "addbmm": [lambda: fb.addbmm(X, X, B), lambda: fb.addbmm(X, B, B)],
+    "affine_grid": [lambda: F.affine_grid(fb.ones(1, 2, 3, **CPU), (2, 1, 4, 4))],
+    "bartlett_window": [lambda: fb.bartlett_window(-1)],
+    "batch_norm": [
+        lambda: F.batch_norm(fb.ones(1, 3, **CPU), None, None, training=True),
+        lambda: F.batch_norm(X, None, None),
+    ],
+    "bincount": [
+        lambda: fb.bincount(WHOLE),
+        lambda: fb.bincount(WHOLE[0], weights=V),
+        lambda: fb.bincount(V),
+    ],
+    "block_diag": [lambda: fb.block_diag(B)],
+    "bmm": [lambda: fb.bmm(B, B[:1].mT), lambda: fb.bmm(B, B)],
+    "bucketize": [lambda: fb.bucketize(X, X)],
+    "cartesian_prod": [lambda: fb.cartesian_prod(X)],
+    "cat": [lambda: fb.cat([]), lambda: fb.cat([S, S]), lambda: fb.cat([X, X.T])],
+    "cdist": [
+        lambda: fb.cdist(X, X, compute_mode="most"),
+        lambda: fb.cdist(X, X.T),
+        lambda: fb.cdist(X, X, p=-1),
+    ],
+    "chain_matmul": [lambda: fb.chain_matmul(), lambda: fb.chain_matmul(X, V, X)],
+    "channel_shuffle": [lambda: F.channel_shuffle(PICTURE, 2)],
+    "checkpointing": [lambda: fb.checkpointing("most")],
+    "chunk": [lambda: fb.chunk(X, 0)],
+    "clamp": [lambda: fb.clamp(X)],
+    "fold": [lambda: F.fold(B, 4, 2)],
+    "combinations": [lambda: fb.combinations(X), lambda: fb.combinations(V, -1)],
+    "corrcoef": [lambda: fb.corrcoef(B)],
+    "cross": [lambda: fb.cross(SQUARE[:2, :2], SQUARE[:2, :2])],
+    "ctc_loss": [
+        lambda: F.ctc_loss(B, WHOLE, [2], [2]),
+        lambda: F.ctc_loss(B, WHOLE[:, :1], [2] * 3, [1] * 3, blank=9),
+        lambda: F.ctc_loss(B, WHOLE[:, :1], [2] * 3, [1] * 3, reduction="most"),
+    ],
+    "deform_conv2d": [
+        lambda: fb.deform_conv2d(PICTURE, fb.ones(1, 2, 4, 4, **CPU), fb.ones(2, 2, 1, 1, **CPU))
+    ],
+    "diag": [lambda: fb.diag(B)],
+    "diagonal": [lambda: fb.diagonal(V)],
+    "diagonal_scatter": [lambda: fb.diagonal_scatter(X, X)],
+    "diff": [lambda: fb.diff(X, -1), lambda: fb.diff(S)],
+    "div": [lambda: fb.div(X, X, rounding_mode="most")],
+    "dot": [lambda: fb.dot(X, V)],
+    "einsum": [lambda: fb.einsum("ij,jk", X)],
+    "embedding_bag": [
+        lambda: F.embedding_bag(WHOLE, X, mode="most"),
+        lambda: F.embedding_bag(WHOLE[0], X),
+        lambda: F.embedding_bag(WHOLE, X, mode="sum", per_sample_weights=V),
+    ],
+    "expand": [lambda: X.expand(5, 4)],
+    "fftn": [lambda: fb.fft.fftn(X, s=(1, 2), dim=(0,))],
+    "hfft": [lambda: fb.fft.hfft(V, 0)],
+    "ifftn": [lambda: fb.fft.ifftn(X, s=(1, 2), dim=(0,))],
+    "ihfft": [lambda: fb.fft.ihfft(C)],
+    "irfft": [lambda: fb.fft.irfft(V, 0)],
+    "irfftn": [lambda: fb.fft.irfftn(X, s=(1, 2), dim=(0,)), lambda: fb.fft.irfftn(X, s=(0,), dim=(0,))],
+    "rfft": [lambda: fb.fft.rfft(C)],
+    "rfftn": [lambda: fb.fft.rfftn(X, s=(1, 2), dim=(0,)), lambda: fb.fft.rfftn(C)],
+    "fliplr": [lambda: fb.fliplr(V)],
+    "flipud": [lambda: fb.flipud(S)],
+    "gather_nd": [lambda: fb.gather_nd(X, WHOLE[:, :3])],
+    "gelu": [lambda: F.gelu(X, "most")],
+    "glu": [lambda: F.glu(V)],
+    "grad": [lambda: func.grad(lambda x: x)(V)],
+    "grad_and_value": [lambda: func.grad_and_value(lambda x: x)(V)],
+    "gradient": [lambda: fb.gradient(X, spacing=[1.0, 1.0, 1.0]), lambda: fb.gradient(X, edge_order=3)],
+    "grid_sample": [
+        lambda: F.grid_sample(PICTURE, PICTURE[..., :2], mode="most"),
+        lambda: F.grid_sample(PICTURE, PICTURE[:, :1, :, :2].permute(0, 2, 1, 3), padding_mode="most"),
+        lambda: F.grid_sample(PICTURE, X),
+        lambda: F.grid_sample(PICTURE[..., :0], fb.ones(1, 4, 4, 2, **CPU)),
+    ],
+    "group_norm": [lambda: F.group_norm(PICTURE, 2)],
+    "hardtanh": [lambda: F.hardtanh(X, 1, -1)],
+    "heaviside": [lambda: fb.heaviside(X, WHOLE)],
+    "hvp": [lambda: fb.autograd.functional.hvp(lambda x: x, V, V)],
+    "index_select": [lambda: fb.index_select(X, 0, WHOLE)],
+    "inner": [lambda: fb.inner(X, V)],
+    "instance_norm": [lambda: F.instance_norm(fb.ones(1, 3, 1, **CPU))],
+    "interpolate": [
+        lambda: F.interpolate(X, 2),
+        lambda: F.interpolate(PICTURE, 2, mode="nearest", antialias=True),
+    ],
+    "isclose": [lambda: fb.isclose(X, X, rtol=-1)],
+    "isin": [lambda: fb.isin(1, 2)],
+    "istft": [lambda: fb.istft(fb.ones(3, 4, dtype=fb.complex64, **CPU), 4, return_complex=True)],
+    "jacfwd": [lambda: func.jacfwd(lambda x: x, argnums=3)(V)],
+    "jacrev": [lambda: func.jacrev(lambda x: x, argnums=3)(V)],
+    "jit": [lambda: fb.jit(lambda x: x, check="most")],
+    "jvp": [lambda: func.jvp(lambda x: x, (V,), (V, V))],
+    "kaiser_window": [lambda: fb.kaiser_window(-1)],
+    "kthvalue": [lambda: fb.kthvalue(V, 4)],
+    "layer_norm": [lambda: F.layer_norm(X, (3,))],
+    "eigvals": [lambda: linalg.eigvals(X)],
+    "householder_product": [
+        lambda: linalg.householder_product(X, V),
+        lambda: linalg.householder_product(SQUARE[:, :2], V),
+    ],
+    "lstsq": [lambda: linalg.lstsq(SQUARE, X, driver="most")],
+    "lu_factor_ex": [
+        lambda: linalg.lu_factor_ex(SQUARE, pivot=False),
+        lambda: linalg.lu_factor_ex(SQUARE, check_errors=True),
+    ],
+    "multi_dot": [lambda: linalg.multi_dot([X]), lambda: linalg.multi_dot([X, V, X])],
+    "norm": [lambda: linalg.norm(B, 2)],
+    "qr": [lambda: linalg.qr(X, "most")],
+    "tensorinv": [lambda: linalg.tensorinv(X, 1)],
+    "tensorsolve": [lambda: linalg.tensorsolve(X, V)],
+    "linearize": [lambda: func.linearize(lambda x: x, V)[1](X)],
+    "linspace": [lambda: fb.linspace(0, 1, -1)],
+    "logspace": [lambda: fb.logspace(0, 1, -1)],
+    "local_response_norm": [lambda: F.local_response_norm(X, 2)],
+    "masked_select": [lambda: fb.masked_select(X, X)],
+    "matmul": [lambda: fb.matmul(S, X), lambda: fb.matmul(X, X)],
+    "max_unpool1d": [lambda: F.max_unpool1d(V, V, 2), lambda: F.max_unpool1d(X, WHOLE[:, :1], 2)],
+    "max_unpool2d": [lambda: F.max_unpool2d(X, WHOLE, 2), lambda: F.max_unpool2d(B, WHOLE, 2)],
+    "max_unpool3d": [lambda: F.max_unpool3d(B, WHOLE, 2), lambda: F.max_unpool3d(PICTURE, WHOLE, 2)],
+    "meshgrid": [lambda: fb.meshgrid(V, indexing="most"), lambda: fb.meshgrid(X, indexing="ij")],
+    "mode": [lambda: fb.mode(X[:0], 0)],
+    "movedim": [lambda: fb.movedim(X, (0, 1), (0,)), lambda: fb.movedim(X, (0, 0), (0, 1))],
+    "multi_margin_loss": [lambda: F.multi_margin_loss(X, WHOLE[:, 0], p=3)],
+    "multilabel_margin_loss": [
+        lambda: F.multilabel_margin_loss(X, WHOLE[0]),
+        lambda: F.multilabel_margin_loss(X, X),
+    ],
+    "mvlgamma": [lambda: fb.mvlgamma(X, 0)],
+    "narrow": [lambda: fb.narrow(X, 0, 2, 5)],
+    "pad": [
+        lambda: F.pad(V, (1,) * 4),
+        lambda: F.pad(V, (-9, 0)),
+        lambda: F.pad(X, (1, 1), mode="reflect", value=1.0),
+    ],
+    "pdist": [lambda: F.pdist(V)],
+    "permute": [lambda: fb.permute(X, (0, 0))],
+    "pixel_shuffle": [lambda: F.pixel_shuffle(PICTURE, 2)],
+    "pixel_unshuffle": [lambda: F.pixel_unshuffle(PICTURE, 3)],
+    "polygamma": [lambda: fb.polygamma(-1, X)],
+    "positive": [lambda: fb.positive(X > 0)],
+    "pow": [lambda: fb.pow(WHOLE, -1)],
+    "prelu": [lambda: F.prelu(X, V)],
+    "put_rows": [lambda: F.put_rows(X, V, 0), lambda: F.put_rows(X, X[:, :2], 0)],
+    "quantize": [
+        lambda: fb.quantize(V),
+        lambda: fb.quantize(fb.ones(2, 32, **CPU), block=64),
+        lambda: fb.quantize(X, 3),
+        lambda: fb.quantize(X, block=3),
+    ],
+    "quantize_": [lambda: fb.nn.quantize_(fb.nn.Linear(4, 4, **CPU), 5)],
+    "quantized_linear": [lambda: fb.quantized_linear(X, X)],
+    "randperm": [lambda: fb.randperm(-1)],
+    "repeat": [lambda: X.repeat(2)],
+    "repeat_interleave": [
+        lambda: fb.repeat_interleave(X, [1, 2], 0),
+        lambda: fb.repeat_interleave(X, [1, 2, -1], 0),
+    ],
+    "reshape": [lambda: fb.reshape(X, (5,))],
+    "rms_norm": [lambda: F.rms_norm(X, (3,))],
+    "rnnt_loss": [
+        lambda: F.rnnt_loss(B, WHOLE, V, V),
+        lambda: F.rnnt_loss(fb.ones(1, 2, 2, 3, **CPU), WHOLE[:1, :1], [2], [1], blank=7),
+        lambda: F.rnnt_loss(fb.ones(1, 2, 2, 3, **CPU), WHOLE[:1, :1], [2], [1], reduction="most"),
+    ],
+    "roll": [lambda: fb.roll(X, (1, 2), (0,))],
+    "rot90": [lambda: fb.rot90(X, 1, (0, 0))],
+    "scatter_add": [lambda: fb.scatter_add(X, 0, fb.zeros(3, 5, dtype=fb.int64, **CPU), X)],
+    "scatter_nd": [lambda: fb.scatter_nd(X, WHOLE[:1, :2] * 0, V[:1], reduce="most")],
+    "scatter_reduce": [lambda: fb.scatter_reduce(X, 0, WHOLE.long() * 0, X, "most")],
+    "searchsorted": [
+        lambda: fb.searchsorted(V, V, side="most"),
+        lambda: fb.searchsorted(V, V, side="left", right=True),
+        lambda: fb.searchsorted(X, V),
+    ],
+    "select": [lambda: fb.select(X, 0, 3)],
+    "set_matmul_precision": [lambda: fb.set_matmul_precision("most")],
+    "shrink": [lambda: F.shrink(X, lambd=-1)],
+    "cosine": [lambda: signal.cosine(-1)],
+    "exponential": [lambda: signal.exponential(-1)],
+    "gaussian": [lambda: signal.gaussian(-1)],
+    "smooth_l1_loss": [lambda: F.smooth_l1_loss(X, X, beta=-1)],
+    "softshrink": [lambda: F.softshrink(X, -1)],
+    "split": [lambda: fb.split(X, [1, 1]), lambda: fb.split(X, 0)],
+    "stack": [lambda: fb.stack([]), lambda: fb.stack([X, V])],
+    "stft": [
+        lambda: fb.stft(V, 9, center=False, return_complex=True),
+        lambda: fb.stft(V, 2, hop_length=0, return_complex=True),
+    ],
+    "sum_to_size": [lambda: X.sum_to_size(2)],
+    "swiglu": [lambda: F.swiglu(V)],
+    "take_along_dim": [lambda: fb.take_along_dim(X, WHOLE[0].long(), 0)],
+    "tensor_split": [lambda: fb.tensor_split(X, 0)],
+    "unfold": [lambda: X.unfold(0, 9, 1)],
+    "tensordot": [lambda: fb.tensordot(X, X, ([0], [0, 1]))],
+    "topk": [lambda: fb.topk(V, 4)],
+    "trace": [lambda: fb.trace(V)],
+    "unflatten": [lambda: fb.unflatten(X, 0, (2, 2))],
+    "value_and_grad": [lambda: fb.value_and_grad(lambda x: x)(V)],
+    "vjp": [lambda: func.vjp(lambda x: x, V)[1](X)],
+    "ConstantLR": [lambda: RATES.ConstantLR(MOVED, 9.0)],
+    "LambdaLR": [lambda: RATES.LambdaLR(MOVED, [])],
+    "MultiplicativeLR": [lambda: RATES.MultiplicativeLR(MOVED, [])],
+}
+
+
+def own_clauses() -> dict[str, list[tuple[str, ...]]]:
+    """Name without its module: the clauses that are of no check, once for each text."""
+    of_checks = {row for rows in ROWS.values() for row in rows}
+    out: dict[str, list[tuple[str, ...]]] = {}
+    for name, _, line in raised_lines():
+        own = tuple(c for c in clauses_of(line) if c not in of_checks)
+        if own and not name.startswith("flambeau.metrics."):
+            out.setdefault(name.rpartition(".")[2], []).append(own)
+    return out
+
+
+@pytest.fixture(scope="module")
+def clauses():
+    return own_clauses()
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_function_raises_itself_is_true(name, clauses):
+    errors = {getattr(builtins, clause.split()[0]) for own in clauses[name] for clause in own}
+    raised = set()
+    for call in OWN[name]:
+        with pytest.raises(tuple(errors)) as e:
+            call()
+        raised |= {error for error in errors if isinstance(e.value, error)}
+    assert raised == errors
+
+
+def test_every_line_of_what_is_raised_is_provoked(clauses):
+    """Layers have the text of their function, and functions in place that of the other."""
+    provoked = {own for name in OWN for own in clauses[name]}
+    assert {name: texts for name, texts in clauses.items() if not provoked.issuperset(texts)} == {}

@@ -586,7 +586,7 @@ class Unfold(FunctionLayer):
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     Raises ValueError where the input has too few or too many dims; where there is neither one number nor
-    one for each dim.
+        one for each dim.
     """
 
     def __init__(
@@ -620,7 +620,7 @@ class Upsample(FunctionLayer):
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
     Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-    none.
+        none.
     """
 
     def __init__(
@@ -665,7 +665,7 @@ class UpsamplingBilinear2d(FunctionLayer):
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
     Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-    none.
+        none.
     """
 
     def __init__(
@@ -710,7 +710,7 @@ class UpsamplingNearest2d(FunctionLayer):
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
     Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-    none.
+        none.
     """
 
     def __init__(

@@ -236,7 +236,8 @@ def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
     or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized
 
-    Raises ValueError where the input has not 2 dims, or block does not divide its rows.
+    Raises ValueError where the input has not 2 dims, bits are neither 8 nor 4, or block is no multiple
+        of 32 that divides its rows.
     """
     check_quantization(bits, block)
     if input.ndim != 2:

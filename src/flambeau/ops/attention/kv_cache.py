@@ -72,7 +72,7 @@ def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> T
 
     Raises ValueError where rows differ from the table's in more than their number.
     """
-    if table.ndim < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):
+    if min(table.ndim, rows.ndim) < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):
         raise ValueError("rows differ from the table's in more than their number: [..., n, width]")
     # 16-bit elements are written in fours
     kind = table.dtype.wide if table.shape[-1] % 4 else table.dtype

@@ -317,7 +317,7 @@ def istft(
     center: the signal is padded, so that frame t is centred at t * hop_length
     normalized: divide by sqrt(n_fft)
     length: how many samples the result has
-    Raises ValueError where return_complex is True.
+    Raises ValueError where return_complex is True, but onesided is not False.
     """
     if not input.dtype.is_complex:
         raise TypeError("takes complex numbers, as stft gives them: use view_as_complex")

@@ -67,8 +67,7 @@ def bincount(
     The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
     which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
 
-    Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other
-        than integers.
+    Raises ValueError where weights have another shape; TypeError for other than integers of 1 dim.
     """
     if input.ndim != 1 or input.dtype.is_float:
         raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
