@@ -663,3 +663,23 @@ def test_every_line_of_what_is_raised_is_provoked(clauses):
     """Layers have the text of their function, and functions in place that of the other."""
     provoked = {own for name in OWN for own in clauses[name]}
     assert {name: texts for name, texts in clauses.items() if not provoked.issuperset(texts)} == {}
+
+
+def test_a_metric_that_says_so_refuses_an_argument():
+    text, sizes = "Raises ValueError where an argument is not valid.", {"num_classes": 3, "num_labels": 3}
+    entries = [e for e in called("flambeau.metrics").values() if text in doc_of(e)]
+    assert len(entries) > 50
+
+    def refuses(entry, argument: str, value) -> bool:
+        takes = inspect.signature(docs.called(entry)).parameters
+        try:
+            entry(**{n: size for n, size in sizes.items() if n in takes} | {argument: value})
+        except ValueError:
+            return True
+        except (TypeError, AttributeError, ImportError):  # what it needs besides is missing
+            return False
+        return False
+
+    wrong = ["most", -1, [3, 1], None]
+    tried = {e: inspect.signature(docs.called(e)).parameters for e in entries}
+    assert [e.__name__ for e in entries if not any(refuses(e, a, v) for a in tried[e] for v in wrong)] == []

@@ -100,7 +100,7 @@ class BinaryAccuracy(RightOfAll, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -112,7 +112,7 @@ class MulticlassAccuracy(RightOfAll, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -125,7 +125,7 @@ class MultilabelAccuracy(RightOfAll, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -137,7 +137,7 @@ class BinaryHammingDistance(WrongOfAll, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -150,7 +150,7 @@ class MulticlassHammingDistance(WrongOfAll, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -163,7 +163,7 @@ class MultilabelHammingDistance(WrongOfAll, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -175,7 +175,7 @@ class BinaryPrecision(RightOfPredicted, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -188,7 +188,7 @@ class MulticlassPrecision(RightOfPredicted, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -201,7 +201,7 @@ class MultilabelPrecision(RightOfPredicted, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -213,7 +213,7 @@ class BinaryRecall(FoundOfActual, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -226,7 +226,7 @@ class MulticlassRecall(FoundOfActual, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -239,7 +239,7 @@ class MultilabelRecall(FoundOfActual, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -251,7 +251,7 @@ class BinarySpecificity(LeftAlone, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -264,7 +264,7 @@ class MulticlassSpecificity(LeftAlone, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -277,7 +277,7 @@ class MultilabelSpecificity(LeftAlone, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -289,7 +289,7 @@ class BinaryNegativePredictiveValue(RightOfLeft, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -302,7 +302,7 @@ class MulticlassNegativePredictiveValue(RightOfLeft, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -315,7 +315,7 @@ class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -327,7 +327,7 @@ class BinaryFBetaScore(FBeta, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -352,7 +352,7 @@ class MulticlassFBetaScore(FBeta, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -377,7 +377,7 @@ class MultilabelFBetaScore(FBeta, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -401,7 +401,7 @@ class BinaryF1Score(FBeta, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -414,7 +414,7 @@ class MulticlassF1Score(FBeta, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -427,7 +427,7 @@ class MultilabelF1Score(FBeta, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -439,7 +439,7 @@ class BinaryStatScores(Counted, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -452,7 +452,7 @@ class MulticlassStatScores(Counted, Multiclass):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -465,7 +465,7 @@ class MultilabelStatScores(Counted, Multilabel):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 

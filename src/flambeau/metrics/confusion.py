@@ -50,7 +50,7 @@ class BinaryConfusionMatrix(TwoByTwo, Binary):
     ignore_index: a target that counts for nothing
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
     ignore_index: a target that counts for nothing
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class MulticlassConfusionMatrix(OfClasses):
     ignore_index: a target that counts for nothing
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class BinaryCohenKappa(TwoByTwo, Binary):
     ignore_index: a target that counts for nothing
     weights: "linear" or "quadratic": what farther classes count
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     higher_is_better = True
@@ -215,7 +215,7 @@ class MulticlassCohenKappa(OfClasses):
     ignore_index: a target that counts for nothing
     weights: "linear" or "quadratic": what farther classes count
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     higher_is_better = True
@@ -254,7 +254,7 @@ class BinaryJaccardIndex(Overlap, Binary):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class MulticlassJaccardIndex(OfMany, Multiclass):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -323,7 +323,7 @@ class MultilabelJaccardIndex(OfMany, Multilabel):
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(

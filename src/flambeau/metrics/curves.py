@@ -348,7 +348,7 @@ class BinaryAUROC(UnderROC, OneScore):
     a number, or a list that rises, keeps counts between them.
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -374,7 +374,7 @@ class MulticlassAUROC(UnderROC, ScoreOfEachClass):
         counts
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -387,7 +387,7 @@ class MultilabelAUROC(UnderROC, ScoreOfEachLabel):
         counts
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -398,7 +398,7 @@ class BinaryAveragePrecision(UnderPrecision, OneScore):
         counts
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 
@@ -411,7 +411,7 @@ class MulticlassAveragePrecision(UnderPrecision, ScoreOfEachClass):
         counts
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     nan_for_absent = True
@@ -426,7 +426,7 @@ class MultilabelAveragePrecision(UnderPrecision, ScoreOfEachLabel):
         counts
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
 

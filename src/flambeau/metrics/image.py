@@ -68,7 +68,7 @@ class PeakSignalNoiseRatio(Metric):
     data_range: how far values reach, or the pair of their ends, to which they are clamped; base: of the
     logarithm; dim: what errors are averaged over, all where None; reduction: of the rest,
     "elementwise_mean", "sum" or "none".
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     higher_is_better = True
@@ -210,7 +210,7 @@ class StructuralSimilarityIndexMeasure(OfStructure):
     gaussian_kernel: weigh neighbours by a Gaussian of width sigma; else all in kernel_size alike. reduction:
     "elementwise_mean", "sum" or "none". data_range: how far values reach, the pair of their ends (to which
     they are clamped), or None for what each batch has. options: k1, k2 (0.01 and 0.03), device.
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
 
     gaussian_kernel: weigh neighbours by a Gaussian, not alike
     data_range: how far values reach, the pair of their ends, or None for what each batch has
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -324,7 +324,7 @@ class FrechetInceptionDistance(Metric):
     feature: the network, images -> [n, d]; num_features: d, found by a call where None; reset_real_features:
     whether reset() forgets the real ones too. Figures of papers need Inception v3's pooled 2048 features.
     input_img_size: the size of an image, to find num_features
-    Raises ValueError for arguments that can't be meant.
+    Raises TypeError where feature is no network; ValueError where num_features is no whole number from 1.
     """
 
     higher_is_better = False
@@ -445,7 +445,7 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
     one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
     from 0 to 1, not from -1 to 1. shift and scale: what is done to each channel before the network.
     options: validate_args, zero_division, ignore_index and device where they are not named
-    Raises ValueError for arguments that can't be meant.
+    Raises TypeError where net is no network; ValueError where another argument is not valid.
     """
 
     def __init__(
@@ -492,7 +492,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
     net: images -> a list of features [n, c, h, w], of which the image itself is to be the first; alpha, beta:
     for each layer one number a channel, what means and structure weigh (equal where None); reduction:
     "mean", "sum" or "none".
-    Raises ValueError for arguments that can't be meant.
+    Raises TypeError where net is no network; ValueError where another argument is not valid.
     """
 
     def __init__(
@@ -546,7 +546,7 @@ class DiceScore(Metric):
     aggregation_level: "samplewise" averages over images, "global" counts all of them as one. input_format:
     "one-hot" ([n, c, ...], ones or scores), "index" ([n, ...], classes) or "mixed" (one of each).
     num_classes: how many classes there are
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     higher_is_better = True

@@ -33,7 +33,7 @@ def check_count(name: str, option: str, given: Any, least: int) -> None:
 
 
 def check_shared(name: str, ignore_index: Any, multidim_average: str = "global") -> None:
-    """ValueError for an ignore_index or a multidim_average that can't be meant."""
+    """ValueError for an ignore_index or a multidim_average that is not valid."""
     check_option(name, "multidim_average", multidim_average, ("global", "samplewise"))
     if ignore_index is not None and not isinstance(ignore_index, int):
         raise ValueError(f"{name}(ignore_index={ignore_index!r}): is a class's number or None: give one")

@@ -75,7 +75,7 @@ class MeanSquaredError(MeanError):
     """The mean of (preds - target)^2; its root with squared=False.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(self, squared: bool = True, num_outputs: int = 1, device: Any = None):
@@ -95,7 +95,7 @@ class MeanAbsoluteError(MeanError):
     """The mean of |preds - target|.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class LogCoshError(MeanError):
     """The mean of log(cosh(preds - target)).
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class LogCoshError(MeanError):
 class MeanSquaredLogError(OneOutput):
     """The mean of (log(1 + preds) - log(1 + target))^2.
 
-    Raises ValueError for arguments that can't be meant.
+    update raises ValueError where predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class MeanSquaredLogError(OneOutput):
 class MeanAbsolutePercentageError(OneOutput):
     """The mean of |preds - target| / |target|.
 
-    Raises ValueError for arguments that can't be meant.
+    update raises ValueError where predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ class MeanAbsolutePercentageError(OneOutput):
 class SymmetricMeanAbsolutePercentageError(OneOutput):
     """The mean of 2 |preds - target| / (|preds| + |target|).
 
-    Raises ValueError for arguments that can't be meant.
+    update raises ValueError where predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class SymmetricMeanAbsolutePercentageError(OneOutput):
 class WeightedMeanAbsolutePercentageError(OneOutput):
     """The sum of |preds - target| by that of |target|.
 
-    Raises ValueError for arguments that can't be meant.
+    update raises ValueError where predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ class WeightedMeanAbsolutePercentageError(OneOutput):
 class MinkowskiDistance(OneOutput):
     """The sum of |preds - targets|^p, to the power 1 / p. p: the power, from 1.
 
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(self, p: float, device: Any = None):
@@ -270,7 +270,7 @@ class PearsonCorrCoef(OfMoments):
     """The correlation of predictions and targets; NaN where one does not vary.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def compute(self) -> Any:
@@ -283,7 +283,7 @@ class ConcordanceCorrCoef(OfMoments):
     """How near predictions lie to the line preds = target (Lin, 1989).
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def compute(self) -> Any:
@@ -322,7 +322,7 @@ class ExplainedVariance(Explained):
 
     multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def compute(self) -> Any:
@@ -338,7 +338,7 @@ class R2Score(Explained):
 
     multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(
@@ -376,7 +376,7 @@ class SpearmanCorrCoef(Metric):
     """The correlation of ranks; keeps all predictions and targets.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def __init__(self, num_outputs: int = 1, device: Any = None):

@@ -54,7 +54,7 @@ class OfEpisodes(Metric):
 class CumulativeReward(OfEpisodes):
     """The mean over episodes of their rewards' sum. num_envs: how many environments step together.
 
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def update(self, reward: Tensor, done: Tensor) -> None:
@@ -66,7 +66,7 @@ class CumulativeReward(OfEpisodes):
 class EpisodeLength(OfEpisodes):
     """The mean over episodes of how many steps they have. num_envs: how many environments step together.
 
-    Raises ValueError for arguments that can't be meant.
+    Raises ValueError where an argument is not valid.
     """
 
     def update(self, done: Tensor) -> None:
@@ -75,17 +75,14 @@ class EpisodeLength(OfEpisodes):
 
 
 class ExplorationRate(Latest):
-    """The share of random actions, as it is now.
-
-    Raises ValueError for arguments that can't be meant.
-    """
+    """The share of random actions, as it is now."""
 
 
 class LearningRate(Latest):
     """The learning rate, as it is now: `update(optimizer.lr)`, or of an `optimizer` that is looked at in each
     update, whatever that is given. A Learner gives it its own.
 
-    Raises ValueError for arguments that can't be meant.
+    update raises TypeError for a tensor, or for several numbers.
     """
 
     takes = BATCHES
@@ -169,10 +166,7 @@ def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
 
 
 class GpuMemory(Measured):
-    """Bytes in use on a device (the default one for None), as fb.memory tells.
-
-    Raises ValueError for arguments that can't be meant.
-    """
+    """Bytes in use on a device (the default one for None), as fb.memory tells."""
 
     def __init__(self, device: Any = None):
         super().__init__()
@@ -218,10 +212,7 @@ class Clocked(Metric):
 
 
 class IterationSpeed(Clocked):
-    """Updates a second.
-
-    Raises ValueError for arguments that can't be meant.
-    """
+    """Updates a second."""
 
     higher_is_better = True
 
@@ -230,10 +221,7 @@ class IterationSpeed(Clocked):
 
 
 class CpuUse(Clocked):
-    """Seconds of processor time a second, of all threads of this process: 2.0 is two whole cores.
-
-    Raises ValueError for arguments that can't be meant.
-    """
+    """Seconds of processor time a second, of all threads of this process: 2.0 is two whole cores."""
 
     def clock(self) -> float:
         return time.process_time()
