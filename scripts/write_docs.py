@@ -168,9 +168,12 @@ def opinfo_lines() -> list[str]:
         f"| {OPINFO_KINDS[kind]} | {why} | {', '.join(f'`{name}`' for name in sorted(names))} |"
         for kind, why, names in table.reasons
     ]
+    passed = table.operations - len(table.names)
+    private = {name for _, why, names in table.reasons if why.startswith(PRIVATE) for name in names}
     head = OPINFO.format(
-        count=table.operations, passed=table.operations - len(table.names), differ=len(table.names)
-    )
+        count=table.operations, passed=passed, differ=len(table.names),
+        public=table.operations - len(private), private=len(private),
+    )  # fmt: skip
     return [head, *rows, ""]
 
 
@@ -207,6 +210,7 @@ differences.
 
 | operation | in | gradient | dtypes | runs | torch | NumPy | Burn |
 |---|---|---|---|---|---|---|---|"""
+PRIVATE = "PyTorch's own dispatcher"  # how the reason begins of what has no public name there
 OPINFO_KINDS = {
     "ABSENT": "not here", "RAISED": "refused here", "ACCEPTED": "refused by PyTorch alone",
     "CLASS": "another exception", "WRONG": "another value",
@@ -217,7 +221,8 @@ OPINFO = """\
 PyTorch tests itself by a database of {count} operations with sample inputs and wrong calls (`op_db` of
 2.13). `tests/ops/test_opinfo.py` runs them on ours in float32, int64, bool and complex64: values, dtypes,
 shapes, gradients, methods, writes in place, strided inputs, and what has to raise. {passed} agree in all of
-that; {differ} differ as follows. Three rules hold everywhere and are in no row: what PyTorch gives in
+that; {differ} differ as follows. {private} of them have no public name in PyTorch: {passed} of {public}
+agree without those. Three rules hold everywhere and are in no row: what PyTorch gives in
 float64 is float32 where a device has no float64, a number may stand in the place of a tensor, and there is
 one layout of memory (`memory_format` and `layout` change nothing).
 

@@ -49,6 +49,10 @@ class IndexError(builtins.IndexError, RuntimeError):
     """A dim or an index out of range: IndexError as in NumPy, RuntimeError in some functions of PyTorch."""
 
 
+class NoElements(ValueError, IndexError):
+    """A reduction of nothing: ValueError as in NumPy, IndexError and RuntimeError as in PyTorch."""
+
+
 class IndexFault(IndexError):
     """An index that came from a device was outside its dim; found when something is read from that device."""
 

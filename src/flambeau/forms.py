@@ -18,8 +18,9 @@ from .core.modes import is_anomaly_enabled as is_anomaly_enabled
 from .core.op import COMPOSED
 from .core.out import into
 from .core.shape import broadcast
+from .core.sizes import integers
 from .core.spelling import without_effect
-from .errors import suggest
+from .errors import ValueError, suggest
 from .ops.random import generator
 from .tensor import Tensor, tensor
 
@@ -196,7 +197,14 @@ def empty_strided(size: Any, stride: Any, *, dtype=None, device=None, requires_g
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype=None, device=None, requires_grad: bool = False
 ) -> Tensor:
-    """empty; elements always lie in the order of dims. -> [*size]"""
+    """empty; elements always lie in the order of dims. -> [*size]
+
+    physical_layout: each dim once, without effect. ValueError for other dims.
+    """
+    size = integers(size, "size")
+    if sorted(physical_layout) != [d for d, _ in enumerate(size)]:
+        given = f"empty_permuted({list(size)}, {list(physical_layout)})"
+        raise ValueError(f"{given}: physical_layout does not name each dim once: permute all dims of size")
     return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from .core.op import COMPOSED
 from .core.spelling import without_effect
+from .errors import ValueError
+from .ops.fft.signal import window_dtype
 from .tensor import Tensor
 
 PREFIX = "signal_windows_"
@@ -17,13 +19,15 @@ OLDER = {
 }
 
 SYMMETRIC = """M: how many points
-sym: symmetric, for filters; else a period of a longer window, for spectra"""
+sym: symmetric, for filters; else a period of a longer window, for spectra
+Raises ValueError where dtype is neither float32 nor float64."""
 
 
 def _by_symmetry(window):
     def symmetric(
         M: int, *, sym: bool = True, dtype=None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
+        dtype = window_dtype(dtype)
         return window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
     symmetric.__doc__ = f"{(unwrap(window).__doc__ or '').partition(chr(10))[0]}\n\n{SYMMETRIC}"
@@ -45,7 +49,11 @@ def kaiser(
     M: how many points
     beta: how far down its sides go
     sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError where beta is negative; where dtype is neither float32 nor float64.
     """
+    if beta < 0:
+        raise ValueError(f"kaiser({M}, beta={beta}): beta is negative: give 0 or more")
+    dtype = window_dtype(dtype)
     return COMPOSED["kaiser_window"](
         M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad
     )

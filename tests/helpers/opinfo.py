@@ -137,9 +137,13 @@ def attribute(owner: Any, path: str) -> Any:
 def with_ours(function: Any, fb: Any) -> Any:
     """A function of PyTorch's tests that names `torch`, with ours in its place."""
     names = {**function.__globals__, "torch": fb, "wrapper_set_seed": lambda op, *a, **k: op(*a, **k)}
-    return types.FunctionType(
+    called = set(PROJECTIONS) & set(function.__code__.co_names)
+    names |= {name: with_ours(function.__globals__[name], fb) for name in called}
+    ours = types.FunctionType(
         function.__code__, names, function.__name__, function.__defaults__, function.__closure__
     )
+    ours.__kwdefaults__ = function.__kwdefaults__
+    return ours
 
 
 def ours_of(op: Any, fb: Any) -> Any:
@@ -384,7 +388,7 @@ class Calls:
     def projected(self, function: Callable, ours: bool) -> Callable:
         """A function of what PyTorch's checks of slopes make of its input: a Hermitian matrix, a triangle."""
         wrapper = self.op.gradcheck_wrapper
-        if wrapper.__name__ not in PROJECTIONS:
+        if not {wrapper.__name__, *wrapper.__code__.co_names} & set(PROJECTIONS):  # it is one, or calls one
             return function
         return partial(with_ours(wrapper, self.fb) if ours else wrapper, function)
 

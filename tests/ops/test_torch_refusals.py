@@ -13,6 +13,9 @@ def cpu(data, **kwargs):
 
 
 X = cpu([1.0, 2.0, 4.0])
+ON = cpu([True, False])
+ROW = X.reshape(1, 3)
+EMPTY = np.zeros((1, 0, 2))
 # what is computed, and its value by hand
 VALUES = {
     "correction=None is 1": (lambda: fb.var_mean(X, correction=None)[0], 7 / 3),
@@ -34,6 +37,20 @@ VALUES = {
     "conj_physical_": (lambda: cpu([1 + 2j]).conj_physical_(), [1 - 2j]),
     "one class, no batch": (lambda: F.multi_margin_loss(cpu(3.0), cpu(0)), 0.0),
     "one label, no batch": (lambda: F.multilabel_margin_loss(cpu(3.0), cpu(0)), 0.0),
+    "gather of a number": (lambda: cpu(7.0).gather(0, cpu([0, 0])), [7.0, 7.0]),
+    "gather by a number": (lambda: X.gather(0, cpu(2)), 4.0),
+    "addr of bools": (lambda: ON.addr(ON, ON, beta=0, alpha=3), [[True, False], [False, False]]),
+    "addr of bools, added": (lambda: ON.addr(ON, ON, beta=0.5, alpha=0), [[True, False], [True, False]]),
+    "empty_permuted of no dims": (lambda: fb.empty_permuted((), (), device="cpu") * 0, 0.0),
+    "empty_permuted of two": (lambda: fb.empty_permuted((1, 2), (1, 0), device="cpu") * 0, [[0.0, 0.0]]),
+    "linalg.cross of two ranks": (
+        lambda: fb.linalg.cross(ROW, cpu([1.0, 0.0, 0.0]), dim=1),
+        [[0.0, 4.0, -2.0]],
+    ),
+    "local_response_norm of nothing": (
+        lambda: F.local_response_norm(fb.ones(1, 0, 2, device="cpu"), 1),
+        EMPTY,
+    ),
 }
 
 
@@ -64,6 +81,38 @@ REFUSED = {
     "multi_dot of one": (lambda: fb.linalg.multi_dot([X]), RuntimeError),
     "unbind of no dims": (lambda: fb.unbind(cpu(1.0), 0), IndexError),
     "multi_margin_loss's reduction": (lambda: F.multi_margin_loss(X, cpu(0), reduction="abc"), ValueError),
+    "abs_ of complex numbers": (lambda: cpu([1j]).abs_(), TypeError),
+    "masked_fill by several": (lambda: X.masked_fill(X > 1, X), RuntimeError),
+    "masked_fill by a complex tensor": (lambda: cpu([1]).masked_fill(cpu(False), cpu(1j)), RuntimeError),
+    "masked_fill by a complex number": (lambda: X.masked_fill(X > 1, 1j), RuntimeError),
+    "empty_permuted's layout": (lambda: fb.empty_permuted([2], [0, 1], device="cpu"), RuntimeError),
+    "cat of None": (lambda: fb.cat([X, None]), TypeError),
+    "avg_pool1d's padding": (lambda: F.avg_pool1d(X.reshape(1, 1, 3), 2, padding=-1), RuntimeError),
+    "max_pool1d's padding": (lambda: F.max_pool1d(X.reshape(1, 1, 3), 2, padding=-1), RuntimeError),
+    "max_pool1d of no channels": (lambda: F.max_pool1d(fb.ones(0, 9, device="cpu"), 1), RuntimeError),
+    "amax of nothing": (lambda: fb.amax(fb.ones(2, 0, device="cpu"), 1), IndexError),
+    "argmax of nothing": (lambda: fb.argmax(fb.ones(2, 0, device="cpu"), 1), IndexError),
+    "amin of nothing": (lambda: fb.amin(fb.ones(2, 0, device="cpu"), 1), ValueError),
+    "irfft of a number": (lambda: fb.fft.irfft(cpu(1.0)), IndexError),
+    "hfft2 of a number": (lambda: fb.fft.hfft2(cpu(1.0), dim=(0,)), IndexError),
+    "linalg.cross of sizes 3 and 1": (lambda: fb.linalg.cross(X, cpu([1.0])), RuntimeError),
+    "a window without weights": (lambda: fb.signal.windows.general_cosine(3, a=[]), ValueError),
+    "a window's std": (lambda: fb.signal.windows.gaussian(3, std=-1), ValueError),
+    "a window's tau": (lambda: fb.signal.windows.exponential(3, tau=0), ValueError),
+    "a symmetric window's center": (lambda: fb.signal.windows.exponential(3, center=1), ValueError),
+    "a window's beta": (lambda: fb.signal.windows.kaiser(3, beta=-1), ValueError),
+    "a window of bfloat16": (lambda: fb.signal.windows.nuttall(3, dtype=fb.bfloat16), ValueError),
+    "a hann window of int64": (lambda: fb.signal.windows.hann(3, dtype=fb.int64), ValueError),
+    "a kaiser window of int64": (lambda: fb.signal.windows.kaiser(3, dtype=fb.int64), ValueError),
+    "linear_cross_entropy's weight": (lambda: F.linear_cross_entropy(X, X, cpu(0)), RuntimeError),
+    "linear_cross_entropy without a batch": (
+        lambda: F.linear_cross_entropy(X, fb.ones(2, 4, 3, device="cpu"), cpu([0] * 4)),
+        RuntimeError,
+    ),
+    "linear_cross_entropy's ignore_index": (
+        lambda: F.linear_cross_entropy(X, fb.ones(3, 3, device="cpu"), X, ignore_index=0),
+        RuntimeError,
+    ),
 }
 
 
@@ -72,6 +121,18 @@ def test_refused(name):
     compute, kind = REFUSED[name]
     with pytest.raises(kind):
         compute()
+
+
+def test_singular_values_of_lstsq_have_no_gradient():
+    a = fb.tensor([[1.0, 2.0], [3.0, 5.0]], device="cpu", requires_grad=True)
+    solved = fb.linalg.lstsq(a, a.detach(), driver="gelss")
+    assert solved.solution.requires_grad and not solved.singular_values.requires_grad
+
+
+def test_places_of_fractional_pools_are_int64():
+    for pool, nd in ((F.fractional_max_pool2d, 2), (F.fractional_max_pool3d, 3)):
+        _, places = pool(fb.ones(1, 1, *(3,) * nd, device="cpu"), 2, output_size=2, return_indices=True)
+        assert places.dtype is fb.int64
 
 
 def test_gelsy_gives_no_residuals():

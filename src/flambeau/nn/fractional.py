@@ -10,6 +10,7 @@ from ..core.shape import contiguous_strides
 from ..errors import ValueError
 from ..ops.conv.conv import pair
 from ..ops.distribution import rand
+from ..ops.index.indices import as_places
 from ..ops.join import cat
 from ..tensor import Tensor
 from .module import Module
@@ -67,7 +68,7 @@ def _pooled(x: Tensor, nd: int, kernel_size: Size, sizes: tuple, samples: Tensor
     flat = x.flatten(-nd)
     taken = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
     at = at.gather(-1, taken.argmax(-1, keepdim=True)).flatten(len(lead))
-    return flat.gather(-1, at).reshape(*lead, *out), at.reshape(*lead, *out)
+    return flat.gather(-1, at).reshape(*lead, *out), as_places(at.reshape(*lead, *out))
 
 
 def fractional_max_pool2d(
@@ -81,7 +82,7 @@ def fractional_max_pool2d(
     """The largest element of windows whose places are drawn: output_size of them, or output_ratio of the
     input's size. [n, c, h, w] -> [n, c, oh, ow]
 
-    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int32).
+    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
     _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
     """
     values, indices = _pooled(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
@@ -117,7 +118,7 @@ def fractional_max_pool3d(
     """The largest element of windows whose places are drawn: output_size of them, or output_ratio of the
     input's size. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
-    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int32).
+    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
     _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
     """
     values, indices = _pooled(input, 3, kernel_size, (output_size, output_ratio), _random_samples)

@@ -102,7 +102,13 @@ def linear_cross_entropy(
     ValueError where shapes do not fit.
     """
     how.pop("options", None)
+    if linear_weight.ndim < 2:
+        raise ValueError(f"linear_weight has {linear_weight.ndim} dims: give [classes, *out, in]")
+    if ignore_index is not None and target.dtype.is_float:
+        raise ValueError("ignore_index names a class, and target has probabilities: leave ignore_index out")
     classes, *out = linear_weight.shape[:-1]
+    if out and input.ndim < 2:
+        raise ValueError(f"linear_weight of {linear_weight.ndim} dims needs a batch: give input [n, in]")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
     scores = scores.reshape(*input.shape[:-1], classes, *out)

@@ -194,7 +194,11 @@ def addr(
 
     Raises ValueError where the input does not broadcast to the product.
     """
-    return _plus(input, vec1.outer(vec2), beta, alpha)
+    product = vec1.outer(vec2)
+    if input.dtype is dt.bool_ and product.dtype is dt.bool_:  # factors of bools are bools
+        product = product & bool(alpha)
+        return product if not beta else input | product
+    return _plus(input, product, beta, alpha)
 
 
 @composed

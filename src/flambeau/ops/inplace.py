@@ -256,9 +256,23 @@ def random_(
     return whole_numbers(low, high, input.shape, input.dtype, input.device, generator)
 
 
+def _magnitude(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """An op whose result is real, which a complex tensor does not hold."""
+
+    @wraps(f)
+    def real(*args: P.args, **kw: P.kwargs) -> Tensor:
+        x: Any = args[0]
+        if x.dtype.is_complex:
+            call = f"{f.__name__}_({describe(x)})"
+            raise TypeError(f"{call}: the result is real, and a tensor keeps its dtype: use x = x.abs()")
+        return f(*args, **kw)
+
+    return real
+
+
 class InPlace(Family):
-    abs_ = in_place(elementwise.abs)
-    absolute_ = in_place(elementwise.absolute, "absolute_")
+    abs_ = in_place(_magnitude(elementwise.abs))
+    absolute_ = in_place(_magnitude(elementwise.absolute), "absolute_")
     acos_ = in_place(elementwise.acos)
     acosh_ = in_place(elementwise.acosh)
     add_ = in_place(elementwise.add)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.declare import composed
+from ..core.node import is_tensor
 from ..core.op import Family, Launch, Op
 from ..core.op import apply as add_node
 from ..core.shape import broadcast, normal_dim
@@ -224,6 +225,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     tensors = list(tensors)
     if not tensors:
         raise ValueError("needs at least one tensor")
+    for i, t in enumerate(tensors):
+        if not is_tensor(t):
+            raise TypeError(f"tensors[{i}] is a {type(t).__name__}: use fb.tensor(...)")
     if any(t.ndim == 0 for t in tensors):
         raise ValueError("0-d tensors have no dim to be joined along: use stack")
     dtype = dt.promote(*(t.dtype for t in tensors))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..core import dtype as dt
 from ..core.declare import composed
+from ..core.node import is_tensor
 from .elementwise import choose, fitted
 
 if TYPE_CHECKING:
@@ -14,10 +15,16 @@ if TYPE_CHECKING:
 
 @composed
 def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
-    """`value` where mask is true. [...], [...] -> [...]
+    """`value`, one number, where mask is true. [...], [...] -> [...]
 
-    Raises ValueError where the dtype has no such value.
+    Raises ValueError where the dtype has no such value; where value has several elements.
     """
+    if getattr(value, "ndim", 0):
+        raise ValueError("value is one number or a tensor of no dims: use where for several values")
+    if (
+        isinstance(value, complex) or (is_tensor(value) and value.dtype.is_complex)
+    ) and not input.dtype.is_complex:
+        raise ValueError("value is complex and the tensor is not: give a real number")
     return choose(mask, fitted(value, input.dtype), input).to(input.dtype)
 
 

@@ -267,6 +267,8 @@ def local_response_norm(
     """
     if input.ndim < 3:
         raise ValueError("takes batch, channels and more: reshape it")
+    if not input.numel():
+        return input
     windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)
     around = input.square().movedim(1, -1)._windows(windows).mean(-1).movedim(-1, 1)
     return input / (around * alpha + k).pow(beta)

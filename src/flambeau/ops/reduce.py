@@ -14,6 +14,7 @@ from ..core.node import is_tensor
 from ..core.op import COMPOSED, Family
 from ..core.shape import normal_dim, normal_dims
 from ..core.sizes import integers
+from ..errors import NoElements
 from .elementwise import as_float
 from .index.indices import Chosen, as_places, picked
 
@@ -117,7 +118,7 @@ def reduced_dims(dim, rank: int) -> tuple[int, ...]:
 
 def _not_empty(x, dims, what):
     if math.prod(x.shape[d] for d in dims) == 0:
-        raise ValueError(f"{what} of no elements is not defined: check shape {list(x.shape)}")
+        raise NoElements(f"{what} of no elements is not defined: check shape {list(x.shape)}")
 
 
 def _corrected(dim, unbiased, correction):

@@ -132,6 +132,10 @@ def _pool_spec(x, nd, kernel_size, stride, padding, dilation: Any = 1, ceil_mode
     kernel = pair(kernel_size, nd)
     stride = kernel if stride is None or stride == () else pair(stride, nd)
     padding, dilation = pair(padding, nd), pair(dilation, nd)
+    if 0 in x.shape[-nd - 1 :]:
+        raise ValueError(f"shape {list(x.shape)} has no elements: only the batch may be empty")
+    if min(padding) < 0:
+        raise ValueError(f"padding={list(padding)} is negative: give 0 or more, and cut the input by narrow")
     if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise ValueError("padding is more than half of the kernel size")
     each = zip(x.shape[-nd:], kernel, stride, padding, dilation, strict=True)

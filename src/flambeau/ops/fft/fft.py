@@ -41,6 +41,13 @@ def _pairs(x):
 # --- one dim ---
 
 
+def _dim_of(dim: int, rank: int) -> int:
+    """normal_dim of a tensor that has dims."""
+    if not rank:
+        raise IndexError(f"dim {dim}: a tensor of no dims has none to transform: reshape it to [1]")
+    return normal_dim(dim, rank)
+
+
 def _scaled(y, n: int, norm, back: bool):
     if norm not in NORMS:
         raise ValueError(f"norm={norm!r} is not 'backward', 'ortho' or 'forward'")
@@ -59,7 +66,7 @@ def _sized(x, d: int, n: int | None):
 
 def _transformed(z, n, dim, norm, back: bool):
     """Pairs transformed along a dim."""
-    d = normal_dim(dim, z.ndim - 1)
+    d = _dim_of(dim, z.ndim - 1)
     z = _sized(z, d, n)
     n = z.shape[d]
     y = fo._fft(z.movedim(d, z.ndim - 2), inverse=back)
@@ -98,7 +105,7 @@ def _half(input, n, dim, norm):
     """rfft as pairs."""
     if input.dtype.is_complex:
         raise TypeError("takes real numbers: use fft for complex ones, or .real")
-    d = normal_dim(dim, input.ndim)
+    d = _dim_of(dim, input.ndim)
     x = _sized(as_float(input), d, n)
     y = fo.real_to_complex(x.movedim(d, x.ndim - 1))
     return _scaled(y, x.shape[d], norm, False).movedim(x.ndim - 1, d)
@@ -116,7 +123,7 @@ def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | No
 
 def _whole(z, n, dim, norm):
     """irfft of pairs."""
-    d = normal_dim(dim, z.ndim - 1)
+    d = _dim_of(dim, z.ndim - 1)
     n = 2 * (z.shape[d] - 1) if n is None else n
     if n < 1:
         raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
@@ -155,7 +162,7 @@ def _dims(rank: int, s, dim):
     """The dims to transform and their lengths (None: as they are)."""
     if dim is None:
         dim = range(rank) if s is None else range(rank - len(s), rank)
-    dims = [normal_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
+    dims = [_dim_of(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
     s = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
     if len(s) != len(dims) or not dims:
         raise ValueError(f"s={list(s)} and dim={dims} differ in length, or are empty")
@@ -314,7 +321,7 @@ def fft_rfftfreq(
 
 def _turned(x, dim, by):
     dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
-    for d in (normal_dim(d, x.ndim) for d in dims):
+    for d in (_dim_of(d, x.ndim) for d in dims):
         k = by(x.shape[d])
         x = cat([x.narrow(d, k, x.shape[d] - k), x.narrow(d, 0, k)], d) if k else x
     return x

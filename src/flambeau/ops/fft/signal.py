@@ -26,16 +26,19 @@ if TYPE_CHECKING:
 # --- windows ---
 
 
+def window_dtype(dtype):
+    """The dtype asked of one of torch.signal.windows; ValueError for those that PyTorch does not take."""
+    if dtype is not None and dt.as_dtype(dtype) not in (dt.float32, dt.float64):
+        raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window is made in float32 or float64")
+    return dtype
+
+
 def _typed(window: Callable[..., Any]) -> Callable[..., Any]:
     """A window that takes a dtype and requires_grad, as PyTorch's."""
 
     @wraps(window)
     def typed(*args, dtype=None, requires_grad: bool = False, **kw):
-        if dtype is not None and dt.as_dtype(dtype) not in dt.FLOATS:
-            raise ValueError(
-                f"dtype={dt.as_dtype(dtype).name}: a window is of floats: give one of their dtypes"
-            )
-        return finished(window(*args, **kw), dtype, requires_grad)
+        return finished(window(*args, **kw), window_dtype(dtype), requires_grad)
 
     shown = signature(window)
     more = [signature(typed, follow_wrapped=False).parameters[n] for n in ("dtype", "requires_grad")]
@@ -159,7 +162,10 @@ def signal_windows_general_cosine(M: int, *, a, sym: bool = True, device=None):
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError where a is empty.
     """
+    if not len(a):
+        raise ValueError("a has no weights: give at least one")
     return _cosines(M, tuple(a), not sym, device)
 
 
@@ -189,8 +195,10 @@ def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, devic
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError where there are fewer than 0 samples.
+    Raises ValueError where there are fewer than 0 samples, or std is not positive.
     """
+    if std <= 0:
+        raise ValueError(f"std={std} is not positive: give a larger one")
     k, steps = _places(M, not sym, device)
     x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
     return (x * x * -0.5).exp()
@@ -202,8 +210,12 @@ def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bo
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError where there are fewer than 0 samples.
+    Raises ValueError where M is below 0, tau is not positive, or center is given with sym.
     """
+    if center is not None and sym:
+        raise ValueError(f"center={center} is of a window that is not symmetric: give sym=False")
+    if tau <= 0:
+        raise ValueError(f"tau={tau} is not positive: give a larger one")
     k, steps = _places(M, not sym, device)
     middle = (steps if M > 1 else 0) / 2 if center is None else center
     return ((k - middle).abs() * (-1 / tau)).exp()

@@ -49,8 +49,8 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     index = as_index(input, index, d, "gather")
     if index.ndim != input.ndim and not index.numel():  # PyTorch takes nothing of any shape
         return input.reshape(-1).narrow(0, 0, 0).reshape(*index.shape)
-    if input.ndim == 0 and index.ndim == 0:
-        return input.reshape(1)._gather(index.reshape(1), 0).reshape()
+    if input.ndim < 2 and index.ndim < 2 and 0 in (input.ndim, index.ndim):  # a number is a vector of one
+        return input.reshape(-1)._gather(index.reshape(-1), 0).reshape(*index.shape)
     return input._gather(index, d)
 
 

@@ -283,8 +283,8 @@ def linalg_lstsq(
     """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
 
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
-    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n
-    (but for gelsy).
+    values, of any rank, with the rank and (but for gelsy) the singular values, which have no gradient.
+    Residuals are given for m > n (but for gelsy).
 
     rcond: singular values below this share of the largest count as 0
     Raises ValueError where the driver is unknown.
@@ -304,7 +304,7 @@ def linalg_lstsq(
         rcond = EPS * max(m, n) if rcond is None else rcond
         x = linalg_pinv(a, rtol=rcond) @ b
         rank = linalg_matrix_rank(a, rtol=rcond)
-        values = linalg_svdvals(a) if driver != "gelsy" else empty
+        values = linalg_svdvals(a.detach()) if driver != "gelsy" else empty
     else:
         raise ValueError(f"driver {driver!r} is not 'gels', 'gelsy', 'gelsd' or 'gelss'")
     residuals = ((a @ x - b).abs() ** 2).sum(-2) if m > n and driver != "gelsy" else empty

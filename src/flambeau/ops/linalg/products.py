@@ -109,7 +109,14 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 @composed
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
+    """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]
+
+    Raises ValueError where the dim is not of size 3.
+    """
+    rank = max(input.ndim, other.ndim)
+    back = rank - normal_dim(dim, rank)  # counted from the last dim, where shapes of two ranks meet
+    if not all(x.ndim >= back and x.shape[-back] == 3 for x in (input, other)):
+        raise ValueError(f"dim {dim} of {list(input.shape)} and {list(other.shape)} is not of size 3 in both")
     return input.cross(other, dim)
 
 
