@@ -12,7 +12,7 @@ class BCELoss(FunctionLayer):
 
     ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
 
-    target: what is wanted
+    target: the probabilities that are wanted
     """
 
     weight: Tensor | None
@@ -28,7 +28,7 @@ class BCELoss(FunctionLayer):
 class BCEWithLogitsLoss(FunctionLayer):
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
 
-    target: what is wanted
+    target: the probabilities that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     pos_weight: a factor for the positive targets of each class
     Raises ValueError where the target has another shape; where reduction is unknown.
@@ -174,7 +174,7 @@ class HingeEmbeddingLoss(FunctionLayer):
 class HuberLoss(FunctionLayer):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown.
     """
@@ -208,7 +208,7 @@ class KLDivLoss(FunctionLayer):
 class L1Loss(FunctionLayer):
     """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     """
 
@@ -239,7 +239,7 @@ class MarginRankingLoss(FunctionLayer):
 class MSELoss(FunctionLayer):
     """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     """
 
@@ -272,7 +272,7 @@ class MultiLabelMarginLoss(FunctionLayer):
 class MultiLabelSoftMarginLoss(FunctionLayer):
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
 
-    target: what is wanted
+    target: 0 or 1 for each class
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown.
     """
@@ -290,7 +290,7 @@ class MultiLabelSoftMarginLoss(FunctionLayer):
 class MultiMarginLoss(FunctionLayer):
     """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
 
-    target: what is wanted
+    target: the class of each row
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where p is neither 1 nor 2.
     """
@@ -401,7 +401,7 @@ class PoissonNLLLoss(FunctionLayer):
 class SmoothL1Loss(FunctionLayer):
     """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where beta is below 0.
     """

@@ -172,7 +172,7 @@ def _notes_shapes(input, target) -> None:
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     """
     _notes_shapes(input, target)
@@ -183,7 +183,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     """
     _notes_shapes(input, target)
@@ -196,7 +196,7 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown.
     """
@@ -213,7 +213,7 @@ def huber_loss(
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
 
-    target: what is wanted
+    target: the values that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where beta is below 0.
     """
@@ -235,7 +235,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
 
-    target: what is wanted
+    target: the probabilities that are wanted
     reduction: "mean", "sum" or "none": what becomes of the losses
     pos_weight: a factor for the positive targets of each class
     Raises ValueError where the target has another shape; where reduction is unknown.
@@ -285,7 +285,7 @@ def binary_cross_entropy(
 
     ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
 
-    target: what is wanted
+    target: the probabilities that are wanted
     """
     _same_shape(input, target)
     input, target = _probable(input, "input"), _probable(target, "target")
@@ -414,7 +414,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
 
-    target: what is wanted
+    target: 0 or 1 for each class
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown.
     """
@@ -433,7 +433,7 @@ def multi_margin_loss(
 ) -> Tensor:
     """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
 
-    target: what is wanted
+    target: the class of each row
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where p is neither 1 nor 2.
     """

@@ -124,7 +124,7 @@ def batch_norm(
 
     running_mean: the mean to use, or to move towards the batch's
     running_var: the variance to use, or to move towards the batch's
-    momentum: the share of the batch in the running statistics; None averages over all batches
+    momentum: the share of the batch in the running statistics
     eps: a small number that keeps divisions from 0
     Raises ValueError where a channel has one value, or running statistics are needed and not given.
     """
@@ -189,7 +189,7 @@ def instance_norm(
     running_mean: the mean to use, or to move towards the batch's
     running_var: the variance to use, or to move towards the batch's
     use_input_stats: mean and variance of the input, not the running ones
-    momentum: the share of the batch in the running statistics; None averages over all batches
+    momentum: the share of the batch in the running statistics
     eps: a small number that keeps divisions from 0
     Raises ValueError where a channel has one value.
     """

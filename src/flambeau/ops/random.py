@@ -306,7 +306,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels. [n, c, l] -> [n, c, l]
 
-    p: the probability that an element is zeroed
+    p: the probability that a channel is zeroed
     training: whether it acts at all
     Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
     """
@@ -317,7 +317,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
 
-    p: the probability that an element is zeroed
+    p: the probability that a channel is zeroed
     training: whether it acts at all
     Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
     """
@@ -328,7 +328,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
 
-    p: the probability that an element is zeroed
+    p: the probability that a channel is zeroed
     training: whether it acts at all
     Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
     """
@@ -351,7 +351,7 @@ def _alpha_dropped(input, p: float, training: bool, shape):
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]
 
-    p: the probability that an element is zeroed
+    p: the probability that an element is replaced
     training: whether it acts at all
     """
     return _alpha_dropped(input, p, training, input.shape)
@@ -363,7 +363,7 @@ def feature_alpha_dropout(
 ) -> Tensor:
     """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]
 
-    p: the probability that an element is zeroed
+    p: the probability that a channel is replaced
     training: whether it acts at all
     """
     return _alpha_dropped(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))
