@@ -1,4 +1,4 @@
-"""Mixed precision: products in float16, weights and sums in float32, a scale for small gradients.
+"""Mixed precision: products in float16, weights and sums in float32, loss scaling for small gradients.
 
 python examples/autocast.py
 
@@ -25,7 +25,7 @@ def pixels(images):
 
 
 def run(enabled: bool) -> tuple[float, float]:
-    """(mean of the last ten losses, test accuracy) of a training with autocast on or off."""
+    """Train with autocast on or off; return (mean of the last ten losses, test accuracy)."""
     fb.manual_seed(0)
     rng = np.random.default_rng(0)
     model = nn.Sequential(nn.Linear(784, 256), nn.GELU(), nn.LayerNorm(256), nn.Linear(256, 10))

@@ -1,4 +1,4 @@
-"""Several runs side by side: four optimisers, two seeds each, their events in files, and a table.
+"""Compare runs: four optimisers with two seeds each, their events in files, and a table.
 
 python examples/compare_runs.py
 
@@ -36,7 +36,7 @@ def pixels(batch):
 
 
 def train(name: str, seed: int, log: Path) -> None:
-    """One run, whose events are lines of a file."""
+    """Train once; the events are written to a file, one per line."""
     fb.manual_seed(seed)
     digits, test = data.mnist(train=True, download=False), data.mnist(train=False, download=False)
     some = data.Subset(digits, range(min(len(digits), B * max(args.steps // EPOCHS, 1))))

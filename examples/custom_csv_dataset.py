@@ -1,9 +1,9 @@
-"""A dataset of one's own over a CSV file: numbers and categories, scaled by the training part.
+"""A custom dataset over a CSV file: numbers and categories, scaled by the training split.
 
 python examples/custom_csv_dataset.py
 
-The file has made-up flats, whose price follows from size, rooms, district and year. Mean error of 400 prices
-after 600 steps: 3.7%.
+The file has synthetic flats whose price follows from size, rooms, district and year. Mean error over 400
+prices after 600 steps: 3.7%.
 """
 
 import argparse
@@ -21,7 +21,7 @@ DISTRICTS = ("centre", "harbour", "hill", "south")
 
 
 def write_flats(path: str, n: int = 2000) -> None:
-    """A file as somebody might send one: names in the first line, words among the numbers."""
+    """Write a typical CSV file: names in the first line, words among the numbers."""
     rng = np.random.default_rng(0)
     worth = dict(zip(DISTRICTS, (1.6, 1.2, 1.4, 0.9), strict=True))
     with open(path, "w", newline="") as file:
@@ -35,7 +35,7 @@ def write_flats(path: str, n: int = 2000) -> None:
 
 
 class Flats(data.Dataset):
-    """Items are (numbers [3], number of the district, logarithm of the price)."""
+    """Items are (numbers [3], district index, log price)."""
 
     def __init__(self, path: str):
         with open(path, newline="") as file:

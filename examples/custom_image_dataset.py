@@ -1,9 +1,9 @@
-"""A dataset of one's own over image files, read by threads, augmented on the device.
+"""A custom dataset over image files, read by threads, augmented on the device.
 
 python examples/custom_image_dataset.py
 
-600 pictures of circles, squares and triangles are written as PPM files first. Test accuracy after 120 steps:
-78%, a third by guessing.
+It first writes 600 pictures of circles, squares and triangles as PPM files. Test accuracy after 120 steps:
+78%; guessing gives a third.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SIZE, SHAPES = 24, ("circle", "square", "triangle")
 
 
 def draw(shape: str, rng) -> np.ndarray:
-    """A shape of any colour on another. -> uint8 [SIZE, SIZE, 3]"""
+    """Draw a shape in a random colour on another colour. -> uint8 [SIZE, SIZE, 3]"""
     y, x = np.mgrid[:SIZE, :SIZE]
     cx, cy, r = rng.uniform(9, 15), rng.uniform(9, 15), rng.uniform(5, 8)
     dx, dy = x - cx, y - cy
@@ -48,7 +48,7 @@ def write_pictures(root: Path, n: int) -> None:
 
 
 class Pictures(data.Dataset):
-    """Items are (uint8 [3, SIZE, SIZE], number of the folder); a file is read when it is asked for."""
+    """Items are (uint8 [3, SIZE, SIZE], class index); a file is read when its item is requested."""
 
     def __init__(self, root: Path):
         self.paths = sorted(root.glob("*/*.ppm"))
@@ -84,7 +84,7 @@ optimizer = optim.AdamW(model.parameters(), lr=2e-3)
 
 @fb.jit
 def step(images, labels):
-    """Augmentation is a part of the step: bytes go in, and each replay draws other numbers."""
+    """Augmentation is part of the step: it takes bytes, and each replay draws new numbers."""
     loss = nn.functional.cross_entropy(model(augment(images)), labels)
     optimizer.step(loss.backward())
     return loss

@@ -1,8 +1,8 @@
-"""Two ops of one's own: a fused activation, and an attention that never stores its scores.
+"""Two custom ops: a fused activation, and an attention that never stores its scores.
 
 python examples/custom_op.py
 
-Both agree with their references, slopes too; the activation and 3 ops around it are 1 kernel.
+Values and gradients of both agree with their references; the activation and 3 ops around it are 1 kernel.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def reference(xp, q, k, v):
 
 
 def gradient(g, y, q, k, v):
-    """In tensor ops, so that it can be differentiated again."""
+    """Written in tensor ops, so that it can be differentiated again."""
     scale = q.shape[1] ** -0.5
     weights = ((q @ k.T) * scale).softmax(1)
     slopes = weights * (g @ v.T - (g * y).sum(1, keepdim=True)) * scale

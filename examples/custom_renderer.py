@@ -1,4 +1,4 @@
-"""A renderer of one's own: a callable that takes a run's events, and draws losses as blocks.
+"""A custom renderer: a callable that takes a run's events and draws losses as blocks.
 
 python examples/custom_renderer.py
 
@@ -21,7 +21,7 @@ BLOCKS, WIDTH = "▁▂▃▄▅▆▇█", 40
 
 
 class Blocks:
-    """Every event of the run comes here; most are left alone. The Learner sets `learner`."""
+    """Receives every event of the run and ignores most. The Learner sets `learner`."""
 
     learner = None
 

@@ -1,9 +1,9 @@
-"""A training loop by hand: warm-up, clipping, accumulation, averaged weights, validation.
+"""A training loop by hand: warm-up, clipping, accumulation, weight averaging, validation.
 
 python examples/custom_training_loop.py
 
-On the 10,000 digits that Flambeau carries, 300 steps of 2 x 64: 94.6% of the 2,000 test digits, by the
-weights and by their average.
+On the 10,000 bundled digits, 300 steps of 2 x 64: 94.6% of the 2,000 test digits, with the weights and with
+their average.
 """
 
 import argparse
@@ -43,13 +43,13 @@ def pixels(images):
 
 @fb.jit
 def gradients(images, labels):
-    """The gradients of one batch: what is accumulated, as a dict by parameter."""
+    """The gradients of one batch, to be accumulated: a dict by parameter."""
     loss = nn.functional.cross_entropy(model(pixels(images)), labels, label_smoothing=0.05)
     return loss, loss.backward()
 
 
 def step(batches):
-    """One step by the mean of several batches' gradients; returns the last loss, unread."""
+    """One step with the mean gradient of several batches; returns the last loss, unread."""
     loss, total = gradients(*batches[0])
     for batch in batches[1:]:
         loss, more = gradients(*batch)

@@ -1,9 +1,9 @@
-"""A small diffusion model on handwritten digits (Ho et al., 2020): noise is taken away step by step.
+"""A small diffusion model on handwritten digits (Ho et al., 2020) that removes noise step by step.
 
 python examples/ddpm.py
 
-14 x 14 pixels, 31,585 numbers. The error of the noise that is found: 0.32 over the first 50 steps, 0.13 over
-the last 50 of 200; finding none is 1.0. Samples are strokes by then, digits with `--steps 8000` (0.073).
+14 x 14 pixels, 31,585 parameters. Error of the predicted noise: 0.32 over the first 50 steps, 0.13 over the
+last 50 of 200; predicting zero gives 1.0. Samples are then strokes; with `--steps 8000` digits (0.073).
 """
 
 import argparse
@@ -28,7 +28,7 @@ KEPT = fb.tensor(kept.astype("f4"))
 
 
 class Denoiser(nn.Module):
-    """What noise is in an image: convolutions down to 7 x 7 and back, told the level. (B, 1, 14, 14), (B,)"""
+    """Predicts an image's noise from its level: convolutions down to 7 x 7 and back. (B, 1, 14, 14), (B,)"""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +65,7 @@ print(f"{sum(p.numel() for p in model.parameters()):,} numbers")
 
 @fb.jit
 def step(x):
-    """The noise of a random level is added, and is to be found."""
+    """Add noise of a random level, and learn to predict it."""
     level = fb.randint(0, LEVELS, (len(x),))
     noise, left = fb.randn_like(x), KEPT[level].reshape(-1, 1, 1, 1)
     loss = nn.functional.mse_loss(model(left.sqrt() * x + (1 - left).sqrt() * noise, level), noise)
@@ -83,7 +83,7 @@ for i in range(1, args.steps + 1):
 
 @fb.jit
 def without_noise(x, level, numbers):
-    """One level less: numbers are 1 / sqrt(1 - beta), beta / sqrt(1 - kept), and how much noise is new."""
+    """Remove one level; numbers: 1 / sqrt(1 - beta), beta / sqrt(1 - kept), and the amount of new noise."""
     noise = averaged(x, level.expand(len(x)))
     return (x - numbers[1] * noise) * numbers[0] + numbers[2] * fb.randn_like(x)
 

@@ -1,8 +1,8 @@
-"""The whole of Flambeau in one page: tensors, gradients, a model, training, saving. Begin here.
+"""Flambeau on one page: tensors, gradients, a model, training, saving. Start here.
 
 python examples/guide.py
 
-It prints what it does. At the end a network of 1,185 numbers tells the arms of a spiral apart: accuracy
+It prints each step. At the end a network of 1,185 parameters classifies the arms of a spiral: accuracy
 1.000 after 400 steps.
 """
 

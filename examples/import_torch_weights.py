@@ -1,8 +1,9 @@
-"""Weights that PyTorch saved, in a model of ours: by the same names, or through a table.
+"""Load weights saved by PyTorch: under the same names, or renamed by a table.
 
 python examples/import_torch_weights.py
 
-With torch installed the weights are of a model of torch's: results lie 3.6e-7 apart. Without it, from NumPy.
+If torch is installed, the weights are those of a torch model: results differ by 3.6e-7. Otherwise NumPy makes
+them.
 """
 
 import argparse
@@ -19,7 +20,7 @@ WIDTH, HEADS = 32, 4
 
 
 def network(nn):
-    """The same lines make torch's network and ours: `nn` is either package's. (B, T, WIDTH) -> (B, T, 10)"""
+    """The same code builds torch's network and ours: `nn` is either package's. (B, T, WIDTH) -> (B, T, 10)"""
     layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 64, dropout=0.0, activation="gelu", batch_first=True)
     return nn.Sequential(layer, nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 10))
 
@@ -61,7 +62,7 @@ THEIRS = {  # theirs: ours
 
 
 def renamed(name: str, table: dict[str, str]) -> str:
-    """The name with what it begins with replaced by the first row that fits."""
+    """Replace the prefix of a name by the first matching row."""
     begin = next((b for b in table if name.startswith(b)), "")
     return table.get(begin, "") + name.removeprefix(begin)
 

@@ -1,9 +1,9 @@
-"""Fine-tuning by low ranks (Hu et al., 2021): a network for upright digits learns turned ones.
+"""Low-rank fine-tuning (Hu et al., 2021): a network for upright digits learns rotated ones.
 
 python examples/lora_finetune.py
 
-Digits turned by a quarter: 88.8% after 150 steps of the added numbers alone; upright ones stay at 93.8%
-without what was added.
+Digits rotated by a quarter turn: 88.8% after training only the adapters for 150 steps; upright digits stay at
+93.8% without the adapters.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Sequence tagging: a bidirectional LSTM colours Python, naming what each character is a part of.
+"""Sequence tagging: a bidirectional LSTM highlights Python code, with a tag for each character.
 
 python examples/lstm_tagger.py
 
 Five tags, from the library's own tokenizer. Loss 0.77 after 40 steps; guessing is 1.61.
-`--steps 1500`: 0.13 to 0.35, and 82% of the characters of code and texts that it did not see.
+`--steps 1500`: 0.13 to 0.35, and 82% of the characters of unseen code and text.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def tagged(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dataset(*names: str) -> data.TensorDataset:
-    """Parts of T characters and their tags: (N, T) each."""
+    """Chunks of T characters and their tags: (N, T) each."""
     pairs = [tagged(name) for name in names]
     parts = [[a[: len(a) // T * T].reshape(-1, T) for a in kind] for kind in zip(*pairs, strict=True)]
     return data.TensorDataset(*(np.concatenate(arrays).astype("i4") for arrays in parts))

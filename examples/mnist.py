@@ -1,9 +1,8 @@
-"""Trains a small convolutional network on handwritten digits: the whole loop, flat, to read and to change.
+"""Trains a small convolutional network on handwritten digits: the whole loop in one flat file to change.
 
 python examples/mnist.py
 
-On the 10,000 digits that Flambeau carries the loss is 0.33 on average over steps 51 to 100. Ten epochs take
-1,560 steps.
+On the 10,000 bundled digits the mean loss over steps 51 to 100 is 0.33. Ten epochs take 1,560 steps.
 """
 
 import argparse

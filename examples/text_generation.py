@@ -1,9 +1,9 @@
-"""Text generation: a character-level GPT learns Python from Python's own library, and writes some.
+"""Text generation: a character-level GPT learns Python from its standard library, and writes some.
 
 python examples/text_generation.py
 
-32,448 numbers. Validation loss after 200 steps: 2.39 nats a character, where guessing is 4.56; what it
-writes then has indents, brackets and words like `oresth`. `--steps 5000`: 1.64, and lines like
+32,448 parameters. Validation loss after 200 steps: 2.39 nats per character; guessing gives 4.56. Its output
+then has indents, brackets and words like `oresth`. `--steps 5000`: 1.64, and lines like
 `def hasafe(formatter, node)`.
 """
 
@@ -44,7 +44,7 @@ print(f"{len(text):,} characters, {len(characters)} different ones")
 
 
 def batch(ids):
-    """B parts of T characters, and the same moved on by one."""
+    """B chunks of T characters, and the same shifted by one."""
     at = rng.integers(0, len(ids) - T - 1, B)[:, None] + np.arange(T + 1)
     return fb.tensor(ids[at[:, :-1]]), fb.tensor(ids[at[:, 1:]])
 
@@ -107,7 +107,7 @@ with fb.no_grad():
 
 @fb.jit
 def following(ids, place):
-    """A character after `place`, drawn by the probabilities; always of T characters, so recorded once."""
+    """Sample the character after `place`; the input always has T characters, so it is recorded once."""
     logits = model(ids)[0].index_select(0, place) / 0.7
     return logits.softmax(-1).multinomial(1)
 

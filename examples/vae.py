@@ -1,9 +1,9 @@
-"""A variational autoencoder on handwritten digits (Kingma and Welling, 2014), and digits it makes up.
+"""A variational autoencoder on handwritten digits (Kingma and Welling, 2014) that samples new digits.
 
 python examples/vae.py
 
-Test bound after 600 steps on 10,000 digits: 125.4 nats an image (170 after 100 steps). New digits are
-printed. `--steps 5000`: 112.8.
+Test bound after 600 steps on 10,000 digits: 125.4 nats per image (170 after 100 steps). It prints new
+digits. `--steps 5000`: 112.8.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""A Wasserstein GAN with gradient penalty (Gulrajani et al., 2017): a critic teaches a generator digits.
+"""A Wasserstein GAN with gradient penalty (Gulrajani et al., 2017) generates digits.
 
 python examples/wgan.py
 
-14 x 14 pixels, 400 steps: the distance that the critic finds falls from 3.8 at step 100 to 1.3, and is 1.20
-from digits that nobody saw. Of the six that are printed then most read as digits. `--steps 4000`: 0.78.
+14 x 14 pixels, 400 steps: the critic's distance falls from 3.8 at step 100 to 1.3, and is 1.20 on held-out
+digits. Most of the six samples that it prints are readable. `--steps 4000`: 0.78.
 """
 
 import argparse
@@ -23,7 +23,7 @@ fb.manual_seed(0)
 
 
 def small(images):
-    """Bytes to numbers from -1 to 1, in a quarter of the pixels. (N, 28, 28) -> (N, 196)"""
+    """Convert bytes to numbers from -1 to 1, with a quarter of the pixels. (N, 28, 28) -> (N, 196)"""
     images = images.reshape(-1, SIDE, 2, SIDE, 2).mean((2, 4)) / 127.5 - 1
     return images.reshape(-1, SIDE * SIDE).astype("f4")
 
@@ -40,13 +40,13 @@ for_critic = optim.Adam(critic.parameters(), lr=5e-4, betas=(0.5, 0.9))
 
 
 def distance(real, fake):
-    """How far apart the critic holds two sets of images: the Wasserstein distance, where its slope is 1."""
+    """The critic's distance between two sets of images: the Wasserstein distance if its slope is 1."""
     return critic(real).mean() - critic(fake).mean()
 
 
 @fb.jit
 def critic_step(real):
-    """The critic tells images apart; between any two of them its slope is to be 1. (B, 196) -> []"""
+    """Train the critic to tell real from generated images, with slope 1 between any two. (B, 196) -> []"""
     fake = generator(fb.randn(B, Z)).detach()
     share = fb.rand(B, 1)
     between = (share * real + (1 - share) * fake).requires_grad_()  # (B, 196)
@@ -59,7 +59,7 @@ def critic_step(real):
 
 @fb.jit
 def generator_step():
-    """The generator's images are to be held for digits."""
+    """Train the generator so that the critic rates its images as digits."""
     loss = -critic(generator(fb.randn(B, Z))).mean()
     for_generator.step(loss.backward(inputs=list(generator.parameters())))
     return loss
