@@ -76,8 +76,21 @@ def _lu_reference(xp, a):
     return each(xp, lambda x: _lu_of(xp, x), (m, n + 2), a)
 
 
+def _cholesky_of(xp, a):
+    """The factor of the largest leading matrix that is positive definite; NaN outside it."""
+    found = xp.full(a.shape, float("nan"), dtype=a.dtype)
+    for k in range(a.shape[-1], 0, -1):
+        try:
+            found[:k, :k] = xp.linalg.cholesky(a[:k, :k])
+            found[:k, k:] = 0
+            break
+        except xp.linalg.LinAlgError:
+            continue
+    return found
+
+
 def _cholesky_reference(xp, a):
-    return each(xp, xp.linalg.cholesky, a.shape[-2:], a)
+    return each(xp, lambda x: _cholesky_of(xp, x), a.shape[-2:], a)
 
 
 def _qr_reference(xp, a, complete):

@@ -84,8 +84,8 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
         TypeError for integers.
     """
     unchecked(check_errors)
-    found = linalg_cholesky(matrices(A, square=True), upper=upper)
-    return CholeskyEx(found, failed(lf.diagonal(found.detach())))
+    found = linalg_cholesky(matrices(A, square=True, complex_too=True), upper=upper)
+    return CholeskyEx(found, failed(lf.diagonal(found.detach().real)))
 
 
 @composed
