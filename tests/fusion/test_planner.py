@@ -124,3 +124,11 @@ def test_a_buffer_read_in_two_ways_counts_twice():
     for y in (total * xs[0][:, :1], (total * xs[0][:, :1]).sum(1), total @ xs[1] + xs[1] * xs[2]):
         assert all(k.reads <= 7 for k in kernels_of(y))
         y.realize()
+
+
+def test_products_of_no_matrices_have_gradients():
+    """A permute behind a product goes into the product's order, which no elements have."""
+    x = fb.zeros(0, 2, 2, dtype=fb.float16, requires_grad=True)
+    y = x.transpose(-1, -2) @ x
+    gradient = (y.float() * y.float()).sum().backward()[x]
+    assert y.numpy().shape == gradient.numpy().shape == (0, 2, 2)

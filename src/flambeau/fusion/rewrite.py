@@ -206,7 +206,9 @@ class Axis(NamedTuple):
 
 def axes_of(shape: Shape, chain: list[Node]) -> list[Axis]:
     """The order in which views, innermost first, show the parts of a result's dims, those of size 1 left out;
-    none where a reshape joins dims."""
+    none where a reshape joins dims, or where there are no elements to order."""
+    if 0 in shape:
+        return []
     axes = [Axis((d,), n) for d, n in enumerate(shape) if n > 1]
     for view in chain:
         if view.op.name == "permute":
