@@ -240,7 +240,7 @@ class Reading(Sequence[Any]):
     async def _arrived(self) -> list[Any]:
         return self._with(await self._fetch.arrive())
 
-    def __await__(self) -> Any:  # a Generator, whose name is that of random numbers in the stub
+    def __await__(self) -> Any:
         return self._arrived().__await__()
 
     def __len__(self) -> int:

@@ -80,12 +80,11 @@ Archives = dict[str, bytes]
 
 
 def package() -> Files:
-    """The package as its wheel has it, without stubs."""
+    """The package as its wheel has it."""
     folders = {"flambeau": HERE}
     if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
-    found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
-    return {name: data for name, data in found.items() if not name.endswith(".pyi")}
+    return {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
 
 
 def flambeau() -> Files:
@@ -102,9 +101,8 @@ def library() -> Files:
 
 def beside(package: str) -> Files:
     """A package that one page loads when it needs it, and what stands there for NumPy."""
-    found = tree(f"flambeau/{package}", HERE / package)
     numpy = (web_folder() / "selftest" / ARRAYS).read_bytes()
-    return {name: data for name, data in found.items() if not name.endswith(".pyi")} | {"numpy.py": numpy}
+    return tree(f"flambeau/{package}", HERE / package) | {"numpy.py": numpy}
 
 
 @cache
