@@ -18,7 +18,7 @@ from flambeau.core.op import OPS
 from flambeau.runtime import pipeline
 from flambeau.selftest import FAMILIES, Selftest, check, drawn, lines, random_program, report, script, smaller
 from flambeau.selftest.bounds import known
-from flambeau.selftest.building import Builder
+from flambeau.selftest.building import Builder, Value
 from flambeau.selftest.compare import WAYS, Right, asked_of, differing, variants
 from flambeau.selftest.families import NOT_FINITE
 from flambeau.selftest.programs import Input, Line, Program, called
@@ -260,3 +260,11 @@ def test_states_go_on_from_call_to_call(gpu):
     assert check(twice, gpu, ("recorded", "op by op")) == (None, 0.0)
     (first,), _, (last,) = called(twice, "cpu", 3)
     np.testing.assert_array_equal(last.numpy() - 1, 4 * (first.numpy() - 1))
+
+
+def test_a_wide_integer_of_no_dims_meets_no_narrower_one():
+    """It is cast to the narrower dtype first, as in PyTorch, and NumPy's maximum would see the wide one."""
+    kinds = (("a", (), fb.int64), ("b", (2,), fb.int8), ("c", (2,), fb.int64))
+    wide, narrow, many = (Value(n, fb.zeros(s, dtype=d, device="cpu"), np.zeros(s)) for n, s, d in kinds)
+    assert not lines.of_alike(wide, narrow) and not lines.of_alike(narrow, wide)
+    assert lines.of_alike(many, narrow)

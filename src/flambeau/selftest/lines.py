@@ -75,8 +75,12 @@ def meets(x: Value, y: Value) -> bool:
 
 
 def of_alike(x: Value, y: Value) -> bool:
-    """Whether no dtype of the two changes what a number is."""
-    return x.dtype is y.dtype or "u" not in (x.dtype.kind, y.dtype.kind)
+    """Whether no dtype of the two changes what a number is: a 0-d integer takes that of one with dims."""
+    if x.dtype is y.dtype:
+        return True
+    pairs = [(a, b) for a, b in ((x, y), (y, x)) if not a.shape and b.shape]
+    cut = any(a.dtype.kind == b.dtype.kind == "i" and a.dtype.itemsize > b.dtype.itemsize for a, b in pairs)
+    return "u" not in (x.dtype.kind, y.dtype.kind) and not cut
 
 
 def binary(b: Builder) -> Texts:
