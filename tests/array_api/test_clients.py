@@ -203,6 +203,6 @@ def test_on_a_gpu(name, dispatching, gpu):
 
 def test_docs_name_what_runs():
     told = DOC.read_text(encoding="utf-8")
-    tables = told[told.index("| scikit-learn |") : told.index("Many of SciPy's")]
+    tables = told[told.index("| scikit-learn |") : told.index("Many SciPy functions")]
     functions = [name.partition(".")[2] for name in [*table(METRICS), *OF_SCIPY] if name not in TO_NUMPY]
     assert sorted(re.findall(r"`([^`]+)`", tables)) == sorted([*ESTIMATORS, *functions])
