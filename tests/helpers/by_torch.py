@@ -69,7 +69,9 @@ class ByTorch:
         for line in self.program.lines:
             self.line(line)
         found = {name: self.scope[name] for name in self.program.results} | self.slopes()
-        self.told.values = {name: t.detach().numpy() for name, t in found.items()}
+        self.told.values = {
+            name: t.detach().resolve_conj().resolve_neg().numpy() for name, t in found.items()
+        }
         return self.told
 
     def line(self, line: Line) -> None:

@@ -134,7 +134,7 @@ def test_gradients_of_an_export_are_those_of_torch(torch):
         nn.Linear(24, 3),
     )
     x = torch.randn(2, 2, 8, 9)
-    ours = fb.onnx.load(exported(torch, model, x), device="cpu")
+    ours = fb.onnx.load(exported(torch, model, x), device="cpu").requires_grad_()
     grads = ours(fb.tensor(x.numpy(), device="cpu")).square().sum().backward()
     model(x).square().sum().backward()
     weights = dict(ours.named_parameters())

@@ -68,10 +68,6 @@ NOWHERE = {
 }  # fmt: skip
 # function: (its arguments that differ, why)
 DIFFERS = {
-    "embedding_bag": (
-        "mode per_sample_weights include_last_offset padding_idx",
-        "by name: max_norm is before",
-    ),
     "linear_cross_entropy": (
         "weight reduction label_smoothing options",
         "**how takes them by name; how the work is cut into pieces is the planner's",
@@ -99,12 +95,9 @@ DIFFERS = {
     "polygamma": ("n input", "polygamma(n, x) and x.polygamma(n) are one function"),
     "result_type": ("tensor1 tensor2", "takes any number"),
     "searchsorted": ("values", "torch's parser says input"),
-    "split": ("tensor split_size_or_sections", "the method's names"),
-    "unsafe_split": ("tensor split_size_or_sections", "the method's names"),
     "tril_indices": ("device", "the default device"),
     "triu_indices": ("device", "the default device"),
     "true_divide": ("dividend divisor", "torch's parser says input and other"),
-    "gumbel_softmax": ("eps dim", "deprecated in torch, and dim after it"),
     "vander": ("N", "given by name in linalg"),
 }
 

@@ -94,7 +94,7 @@ def fractional_max_pool2d_with_indices(
     kernel_size: Size,
     output_size: Size | None = None,
     output_ratio: float | Sequence[float] | None = None,
-    return_indices: bool = True,
+    return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(values, indices) of fractional_max_pool2d: the largest element of windows whose places are
@@ -130,7 +130,7 @@ def fractional_max_pool3d_with_indices(
     kernel_size: Size,
     output_size: Size | None = None,
     output_ratio: float | Sequence[float] | None = None,
-    return_indices: bool = True,
+    return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(values, indices) of fractional_max_pool3d: the largest element of windows whose places are

@@ -55,8 +55,6 @@ OF_ENDS: tuple[Row, ...] = (
     ("{x}.narrow({d}, {n}, 0)", "np.take({x}, [], {d})"),
     ("{x}.unfold({d}, {n}, 1)", "np.moveaxis(np.expand_dims({x}, {d}), {d} + 1, -1)"),
     ("{x}.topk({n}, {d})[0]", "ref.sort({x}, {d}, True)"),
-    ("{x}.kthvalue({n}, {d})[0]", "{x}.max({d})"),
-    ("{x}.kthvalue(1, {d})[0]", "{x}.min({d})"),
     ("{x}.diff(n={n}, dim={d})", "np.diff({x}, {n}, {d})"),
     ("{x}.chunk({n} + 3, {d})[-1]", "np.take({x}, [{n} - 1], {d})"),
     ("{x}.split([0, {n}], {d})[1]", "{x} * 1"),
