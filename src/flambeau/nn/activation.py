@@ -31,8 +31,8 @@ class ELU(FunctionLayer):
 
 
 class GELU(FunctionLayer):
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
-    [...] -> [...]
+    """x times the normal distribution's mass below x; approximate="tanh" is the older formula. [...] ->
+    [...]
 
     Raises ValueError where approximate is unknown.
     """

@@ -8,9 +8,11 @@ from .function_layer import FunctionLayer
 
 
 class BCELoss(FunctionLayer):
-    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] ->
+    []
 
-    ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+    ValueError for another shape or reduction; at the next read for an element of either outside of 0
+    to 1.
 
     target: the probabilities that are wanted
     """
@@ -70,11 +72,12 @@ class CosineEmbeddingLoss(FunctionLayer):
 
 
 class CTCLoss(FunctionLayer):
-    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
+    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's
+    length.
 
-    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The
-    loss
-    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for).
+    The loss is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n],
+    [n] -> []
 
     log_probs: logarithms of probabilities. [steps, n, classes]
     input_lengths: how many steps each sequence has
@@ -109,10 +112,9 @@ class CrossEntropyLoss(FunctionLayer):
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []
 
-    label_smoothing: the share of the target that is spread over all classes.
-    ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target
-    of
-    another dtype; IndexError, at the next read, for a class that is none.
+    label_smoothing: the share of the target that is spread over all classes. ValueError where it is
+        not in 0 to 1, or for other shapes or another reduction; TypeError for a target of another
+        dtype; IndexError, at the next read, for a class that is none.
 
     ignore_index: a class that counts for nothing
     """
@@ -141,8 +143,8 @@ class CrossEntropyLoss(FunctionLayer):
 
 
 class GaussianNLLLoss(FunctionLayer):
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
-    of input's shape, or without its last dim; a dim of it may be 1. -> []
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a
+    number, of input's shape, or without its last dim; a dim of it may be 1. -> []
 
     ValueError for another shape or reduction, or a negative var; of elements at the next read.
     """
@@ -157,8 +159,8 @@ class GaussianNLLLoss(FunctionLayer):
 
 
 class HingeEmbeddingLoss(FunctionLayer):
-    """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
-    [...], [...] -> []
+    """The input where target is 1, max(0, margin - input) where it is -1, their sum elsewhere. [...],
+    [...] -> []
 
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError where reduction is unknown.
@@ -254,7 +256,8 @@ class MSELoss(FunctionLayer):
 
 
 class MultiLabelMarginLoss(FunctionLayer):
-    """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
+    """The hinge 1 - right + other over all pairs of a target class and another, by the number of
+    classes.
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
 
@@ -352,9 +355,8 @@ class NLLLoss2d(FunctionLayer):
 class RNNTLoss(FunctionLayer):
     """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
 
-    logits are of each frame and each number of labels that were said before; log-probabilities give the
-    same
-    loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+    logits are of each frame and each number of labels that were said before; log-probabilities give
+    the same loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
 
     logit_lengths: how many frames each sequence has, from 1
     target_lengths: how many labels each sequence has

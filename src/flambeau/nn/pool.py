@@ -51,8 +51,8 @@ class AdaptiveAvgPool3d(FunctionLayer):
 
 
 class AdaptiveMaxPool1d(FunctionLayer):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where
-    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
+    where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
 
     Raises ValueError where dims are missing, or output_size does not fit.
     """
@@ -67,8 +67,8 @@ class AdaptiveMaxPool1d(FunctionLayer):
 
 
 class AdaptiveMaxPool2d(FunctionLayer):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where
-    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
+    where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
 
     Raises ValueError where dims are missing, or output_size does not fit.
     """
@@ -83,8 +83,8 @@ class AdaptiveMaxPool2d(FunctionLayer):
 
 
 class AdaptiveMaxPool3d(FunctionLayer):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where
-    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
+    where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
 
     Raises ValueError where dims are missing, or output_size does not fit.
     """
@@ -258,8 +258,8 @@ class LPPool1d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
-        windows do not fit.
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
+        or windows do not fit.
     """
 
     def __init__(
@@ -293,8 +293,8 @@ class LPPool2d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
-        windows do not fit.
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
+        or windows do not fit.
     """
 
     def __init__(
@@ -328,8 +328,8 @@ class LPPool3d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
-        windows do not fit.
+    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
+        or windows do not fit.
     """
 
     def __init__(
@@ -357,8 +357,8 @@ class LPPool3d(FunctionLayer):
 
 
 class MaxPool1d(FunctionLayer):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in
-    the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where
+    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -398,8 +398,8 @@ class MaxPool1d(FunctionLayer):
 
 
 class MaxPool2d(FunctionLayer):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in
-    the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where
+    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -439,8 +439,8 @@ class MaxPool2d(FunctionLayer):
 
 
 class MaxPool3d(FunctionLayer):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in
-    the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where
+    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -585,8 +585,8 @@ class Unfold(FunctionLayer):
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where the input has too few or too many dims; where there is neither one number nor
-        one for each dim.
+    Raises ValueError where the input has too few or too many dims; where there is neither one number
+        nor one for each dim.
     """
 
     def __init__(
@@ -612,15 +612,13 @@ class Upsample(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and
-    bicubic
-    (a = -0.5), an output is made of as many more inputs as it stands for.
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of
+        bilinear and bicubic (a = -0.5), an output is made of as many more inputs as it stands for.
 
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-        none.
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that
+        has none.
     """
 
     def __init__(
@@ -657,15 +655,13 @@ class UpsamplingBilinear2d(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and
-    bicubic
-    (a = -0.5), an output is made of as many more inputs as it stands for.
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of
+        bilinear and bicubic (a = -0.5), an output is made of as many more inputs as it stands for.
 
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-        none.
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that
+        has none.
     """
 
     def __init__(
@@ -702,15 +698,13 @@ class UpsamplingNearest2d(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and
-    bicubic
-    (a = -0.5), an output is made of as many more inputs as it stands for.
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of
+        bilinear and bicubic (a = -0.5), an output is made of as many more inputs as it stands for.
 
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-        none.
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that
+        has none.
     """
 
     def __init__(

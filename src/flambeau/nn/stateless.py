@@ -34,8 +34,8 @@ class CosineSimilarity(FunctionLayer):
 
 
 class CrossMapLRN2d(FunctionLayer):
-    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
-    [n, c, *size] -> [n, c, *size]
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012). [n,
+    c, *size] -> [n, c, *size]
 
     Raises ValueError where the input has fewer than 3 dims.
     """
@@ -63,8 +63,8 @@ class Flatten(FunctionLayer):
 
 
 class LocalResponseNorm(FunctionLayer):
-    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
-    [n, c, *size] -> [n, c, *size]
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012). [n,
+    c, *size] -> [n, c, *size]
 
     Raises ValueError where the input has fewer than 3 dims.
     """

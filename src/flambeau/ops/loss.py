@@ -376,7 +376,7 @@ def _short(x):
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Distances where target is 1, what lacks to the margin where it is -1, both elsewhere.
+    """The input where target is 1, max(0, margin - input) where it is -1, their sum elsewhere.
     [...], [...] -> []
 
     reduction: "mean", "sum" or "none": what becomes of the losses
