@@ -14,7 +14,7 @@ import numpy as np
 import flambeau as fb
 from flambeau.device import get_device
 from flambeau.fusion import planner, rewrite
-from flambeau.fusion.cse import Merged
+from flambeau.legalize.cse import Merged
 from flambeau.models.benchmarked import Size, drawn, gpt
 from flambeau.nn import functional as F
 

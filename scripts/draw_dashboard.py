@@ -22,9 +22,9 @@ from flambeau import data, metrics, nn, optim
 from flambeau.data.mnist import SUBSET
 from flambeau.learner import JSONL, Learner, read_events
 from flambeau.learner.events import Event
+from flambeau.learner.run_view import RunState
 from flambeau.learner.runs import EVENTS
-from flambeau.learner.screen import DashboardApp
-from flambeau.learner.state import RunState
+from flambeau.learner.tui import DashboardApp
 
 OUT = Path(__file__).parents[1] / "docs/images/dashboard.png"
 OPTIMIZERS = {  # by the name of the run; the last one's is the dashboard

@@ -37,7 +37,7 @@ GRADIENTS = {0: "none", 1: "first", 2: "second"}
 RUNS = {
     "elementwise": "fused", "movement": "view", "source": "computed where used", "gather": "fused load",
     "reduce": "kernel with epilogue", "contract": "kernel with epilogue", "fold": "kernel with epilogue",
-    "whole": "whole kernels", "leaf": "buffer", "composite": "composed",
+    "opaque": "opaque kernels", "leaf": "buffer", "composite": "composed",
 }  # fmt: skip
 QUIET = {"elementwise", "movement", "source", "leaf", "composite", "gather"}  # need no kernel of their own
 
@@ -202,7 +202,7 @@ differences.
   int64, int32, int16 and int8; uint is uint64, uint32, uint16 and uint8; complex is complex64. What composed
   operations take is what is tested.
 - **runs**: *fused*: a line in whichever kernel needs it. *view*: an address computation. *kernel with
-  epilogue*: a kernel that elementwise operations after it join. *whole kernels*: one or several written
+  epilogue*: a kernel that elementwise operations after it join. *opaque kernels*: one or several written
   by hand. *composed*: of other operations; behind the colon those that need kernels of their own,
   "fuses" where none does.
 - **torch**: the same name unless it says otherwise; "-" where torch has no such function. **Burn**: Burn

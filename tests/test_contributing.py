@@ -16,7 +16,7 @@ PLACES = {
     "src/flambeau/functions.py": "from .ops.elementwise import (",
     "src/flambeau/functions.py#": "__all__ = [\n",
     "wgsl/lib/elementwise.wgsl": "{% macro square(",
-    "src/flambeau/fusion/integers.py": '    "square": ',
+    "src/flambeau/legalize/integers.py": '    "square": ',
     "tests/rows/elementwise.py": '    "square": ',
 }
 

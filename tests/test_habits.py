@@ -9,7 +9,7 @@ from helpers.habits import RAISING, TOLD, equal, given_by, scope
 import flambeau as fb
 import flambeau.nn.functional as F
 from flambeau import nn, optim
-from flambeau.core.habits import WORDS
+from flambeau.core.torch_hints import WORDS
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_words_are_for_names_that_are_not_there():
     """Of a tensor the import itself would fail."""
     spaces = {owner: import_module(owner) for owner in WORDS if owner != "Tensor"}
     found = [(owner, name) for owner, space in spaces.items() for name in WORDS[owner] if name in dir(space)]
-    assert not found, "remove these from core/habits.py"
+    assert not found, "remove these from core/torch_hints.py"
     assert not any(hasattr(fb.ones(1), name) or hasattr(fb.Tensor, name) for name in WORDS["Tensor"])
 
 

@@ -131,6 +131,7 @@ def missing_lines(packages: set[str], page: str) -> list[str]:
 INTERNALS = {  # page: the packages whose modules it names
     "core": {"core"},
     "metrics": {"metrics"},
+    "legalize": {"legalize"},
     "fusion": {"fusion"},
     "kernels": {"kernels"},
     "contract": {"kernels/contract"},

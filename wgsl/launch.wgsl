@@ -1,4 +1,4 @@
-//# What an op that is written as whole kernels extends: `group` is the workgroup's place in a line of them.
+//# What an op that is written as opaque kernels extends: `group` is the workgroup's place in a line of them.
 //% extends "kernel.wgsl"
 //% block declarations
 //% if functions

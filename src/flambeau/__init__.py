@@ -140,7 +140,7 @@ def __getattr__(name: str) -> _Any:
     if name not in _LATER:
         if not name.startswith("__") and name in (forms := _import_module(".forms", __name__)).NAMES:
             return getattr(forms, name)
-        from .core.habits import UnknownName
+        from .core.torch_hints import UnknownName
 
         raise UnknownName(__name__, name, lambda: __all__)
     where, what = _LATER[name]

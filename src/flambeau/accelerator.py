@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .core.habits import UnknownName
+from .core.torch_hints import UnknownName
 from .device import IN_BROWSER, get_device
-from .device.seam import Device
+from .device.protocol import Device
 from .errors import DeviceError
 
 

@@ -3,7 +3,7 @@
 from typing import Any, NoReturn
 
 from . import cuda as _cuda
-from .core.notes import note
+from .core.warn_once import note
 
 CUDNN = "fb.backends.cudnn has settings of another library: nothing here reads them"
 TF32 = "fb.set_matmul_precision('high') is what allow_tf32 asks for"

@@ -1,4 +1,4 @@
-"""Custom ops: a user's WGSL, as an expression or as whole kernels, becomes an op like those of the table."""
+"""Custom ops: a user's WGSL, as an expression or as opaque kernels, becomes an op like those of the table."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -48,7 +48,7 @@ def custom_op(
         return Op("elementwise", operands=common["dtype"], operand_names=tuple(inputs), **common)
     assert kernel is not None and launch is not None
     add_template(f"{own}.wgsl", kernel)
-    return Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)
+    return Op("opaque", launch=_named(launch, f"{own}.wgsl"), **common)
 
 
 class NoGradient:

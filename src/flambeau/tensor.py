@@ -12,7 +12,6 @@ from .codegen.render import render
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
-from .core.habits import missing_from
 from .core.handle import RemovableHandle
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.modes import is_grad_enabled
@@ -20,6 +19,7 @@ from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
 from .core.printing import in_html, shown
 from .core.shape import Shape, normal_dim
+from .core.torch_hints import missing_from
 from .device import get_device
 from .errors import TypeError, ValueError
 from .fusion.planner import plan

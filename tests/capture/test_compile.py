@@ -96,7 +96,7 @@ def test_pipelines_are_compiled_by_several_threads(device, monkeypatch):
     told = []
     x = fb.tensor(np.ones((32, 32), "f4"), device=device)
     ys = [x @ x, x.sum(0), x.amax(1), x.exp().sum(), x.flip(0).contiguous(), (x > 0).any(), x.argsort(0)]
-    with events.listening("pipeline", lambda *what: told.append(what)):
+    with events.subscribe("pipeline", lambda *what: told.append(what)):
         fb.realize(*ys)
     assert threading.get_ident() not in threads
     assert [at for at, _, _ in told] == list(range(1, len(told) + 1)) and told[-1][1] == len(told) > 6

@@ -1,10 +1,10 @@
-"""Kernels that write several buffers, and the further results of a whole op, which the graph may ask for."""
+"""Kernels that write several buffers, and the further outputs of an opaque op that the graph may ask for."""
 
 import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.core.op import Op, Written, part_of
+from flambeau.core.op import Op, Written, output_of
 from flambeau.tensor import Tensor
 
 BOTH = """//% extends "launch.wgsl"
@@ -32,7 +32,7 @@ def twice():
 
 
 def part(name, xp, dtype=lambda y, x: x):
-    op = Op("part", xp=xp, shape=lambda y, x: x, dtype=dtype, part=name)
+    op = Op("output", xp=xp, shape=lambda y, x: x, dtype=dtype, part=name)
     object.__setattr__(op, "name", f"part_{name}")
     return op
 
@@ -45,7 +45,7 @@ X = np.arange(200, dtype="f4")
 def test_parts_come_with_the_whole(device, twice):
     x = fb.tensor(X, device=device)
     y = twice(x + 1)
-    more, place = part_of(MORE, y), part_of(PLACE, y)
+    more, place = output_of(MORE, y), output_of(PLACE, y)
     total = (more * 3 + place.float()).sum()
     fb.realize(y, more, place, total)
     assert np.array_equal(y.numpy(), 2 * X + 2) and np.array_equal(more.numpy(), X + 2)
@@ -55,7 +55,7 @@ def test_parts_come_with_the_whole(device, twice):
 
 def test_a_part_alone(device, twice):
     x = fb.tensor(X, device=device)
-    assert np.array_equal(part_of(MORE, twice(x)).numpy(), X + 1)
+    assert np.array_equal(output_of(MORE, twice(x)).numpy(), X + 1)
 
 
 def test_a_part_after_its_whole(gpu, twice):
@@ -64,23 +64,23 @@ def test_a_part_after_its_whole(gpu, twice):
     y = twice(x)
     y.node.requires_grad = True  # keeps its inputs
     y.realize()
-    more = part_of(MORE, y)
+    more = output_of(MORE, y)
     assert len(more.plan()) == 1
     assert np.array_equal(more.numpy(), X + 1) and np.array_equal(y.numpy(), 2 * X)
 
 
 def test_the_plan_names_all_that_a_kernel_writes(gpu, twice):
     y = twice(fb.tensor(X, device=gpu))
-    (kernel,) = part_of(MORE, y).plan()
+    (kernel,) = output_of(MORE, y).plan()
     assert len(kernel.outputs) == 3
-    assert len(repr(part_of(MORE, y).plan()).splitlines()[-1].split("%")) == 5
+    assert len(repr(output_of(MORE, y).plan()).splitlines()[-1].split("%")) == 5
 
 
 def test_two_outputs_are_recorded_and_replayed(gpu, twice):
     @fb.jit
     def step(x):
         y = twice(x)
-        return y, part_of(MORE, y)
+        return y, output_of(MORE, y)
 
     for shift in range(3):
         y, more = step(fb.tensor(X + shift, device=gpu))
@@ -90,7 +90,7 @@ def test_two_outputs_are_recorded_and_replayed(gpu, twice):
 def test_two_outputs_are_saved_and_loaded(gpu, twice, tmp_path):
     def both(x):
         y = twice(x.reshape(-1))
-        return [y, part_of(MORE, y)]
+        return [y, output_of(MORE, y)]
 
     fb.save_program(
         both, [Tensor(fb.tensor(X, device=gpu).reshape(-1, 4).node)], tmp_path / "p", max_batch=50

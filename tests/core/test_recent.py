@@ -1,6 +1,6 @@
 """Dicts of what was kept last: the oldest goes, and what comes once is not made."""
 
-from flambeau.core.recent import Again, Recent
+from flambeau.core.lru_cache import Again, Recent
 
 
 def test_the_oldest_goes():

@@ -23,8 +23,8 @@ import flambeau as fb
 from flambeau import data
 from flambeau.data import DataLoader, processes
 from flambeau.data.files import TextLines, memory_map
-from flambeau.data.parcels import coming, going, packed
 from flambeau.data.processes import TracebackOfWorker, WorkerProcess, _listen
+from flambeau.data.serialization import coming, going, packed
 from flambeau.data.sqlite import SQLiteDataset
 
 

@@ -15,7 +15,7 @@ threading.Thread.start = start
 
 import flambeau as fb
 from flambeau.device.pool import Pool
-from flambeau.device.seam import Caches
+from flambeau.device.protocol import Caches
 from flambeau.fusion.planner import Limits
 
 

@@ -8,14 +8,14 @@ import warnings
 import pytest
 
 import flambeau as fb
-from flambeau.core import notes
+from flambeau.core import warn_once
 from flambeau.device import ANY_MAKE, get_device
 
 
 @pytest.fixture(autouse=True)
 def _said():
     """cuda is mentioned all over: the note is tested by itself."""
-    notes._said.add(ANY_MAKE)
+    warn_once._said.add(ANY_MAKE)
 
 
 def test_names():
@@ -130,7 +130,7 @@ def test_seeds():
 
 
 def test_settings_of_other_libraries():
-    notes._said.discard(fb.backends.CUDNN)
+    warn_once._said.discard(fb.backends.CUDNN)
     with pytest.warns(UserWarning, match="settings of another library: nothing here reads them") as told:
         fb.backends.cudnn.benchmark = True
         fb.backends.cudnn.deterministic = False
@@ -159,7 +159,7 @@ print(*(w.message for w in told), sep=";")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         for _ in range(2):
-            (lambda: notes.note("said in this test alone"))()
+            (lambda: warn_once.note("said in this test alone"))()
     assert [str(w.message) for w in told] == ["said in this test alone"]
     assert told[0].filename == __file__
 

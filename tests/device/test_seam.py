@@ -11,7 +11,7 @@ import flambeau as fb
 from flambeau.device import get_device
 from flambeau.device.cpu import CpuDevice
 from flambeau.device.native import ForkedDevice, NativeDevice
-from flambeau.device.seam import Arrays, Caches, Common, Gpu
+from flambeau.device.protocol import Arrays, Caches, Common, Gpu
 from flambeau.device.web import WebDevice
 
 KINDS = {

@@ -7,7 +7,7 @@ from flambeau.core.faults import Doubts
 from flambeau.core.limits import Limits
 from flambeau.device import Arrived
 from flambeau.device.pool import Pool
-from flambeau.device.seam import Caches
+from flambeau.device.protocol import Caches
 from flambeau.errors import DeviceError
 
 

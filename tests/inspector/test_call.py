@@ -201,7 +201,7 @@ def test_other_code_sees_nothing_of_it():
     before = node._serial
     with pytest.raises(KeyError, match="mine"):
         fb.inspect(broken, fb.ones(2))
-    assert events.listener is None and node._serial is before and not events.is_heard("plan")
+    assert events.listener is None and node._serial is before and not events.has_listener("plan")
 
 
 def refused(call, *args, **kw):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
-from flambeau.io import load_torch, pickled, save_torch
+from flambeau.io import load_torch, save_torch, unpickler
 
 HERE = Path(__file__).parent / "made_by_torch"
 MODEL = {  # what the files hold, by torch 2.13
@@ -189,7 +189,7 @@ def test_shared_parts_cost_nothing_and_lists_are_bounded(monkeypatch):
         assert deep[0] is deep[1]
         deep = deep[0]
     assert deep == []
-    monkeypatch.setattr(pickled, "LISTS", 60_000)
+    monkeypatch.setattr(unpickler, "LISTS", 60_000)
     data = b"\x80\x02(" + b"]" * 70_000 + b"l."
     assert "it makes more lists than a file of its size needs" in told_of(data)
     assert load_torch(b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b".", "cpu")  # deep, and nothing recurses

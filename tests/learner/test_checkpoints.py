@@ -17,7 +17,7 @@ from helpers.paths import ROOT
 import flambeau as fb
 from flambeau import data, nn, optim
 from flambeau.io import load_safetensors
-from flambeau.io.sealed import damage, sealed
+from flambeau.io.checksum import damage, sealed
 from flambeau.learner import Callback, Learner, Message, RunEnded, Saved, checkpoints
 from flambeau.learner.interrupt import Signals
 from flambeau.learner.randoms import random_states, set_random_states

@@ -18,12 +18,12 @@ from helpers.scripts import script
 from flambeau import data
 from flambeau.learner.events import Message
 from flambeau.learner.loggers import JSONL
+from flambeau.learner.run_view import RunState
 from flambeau.learner.runs import read_events
-from flambeau.learner.state import RunState
 
 pytest.importorskip("textual")
 
-from flambeau.learner.screen import CurvesPlot, DashboardApp
+from flambeau.learner.tui import CurvesPlot, DashboardApp
 
 
 def texts(app) -> dict[str, str]:

@@ -16,8 +16,8 @@ from flambeau.learner import Callback, Learner, loggers
 from flambeau.learner.events import EpochEnded, Event, Message, RunEnded, RunStarted, Values
 from flambeau.learner.loggers import CSV, JSONL, LogCalls, Page, TensorBoard
 from flambeau.learner.page import html
+from flambeau.learner.run_view import RunState
 from flambeau.learner.runs import beside, find_runs, read_events, read_run
-from flambeau.learner.state import RunState
 from flambeau.learner.tensorboard import crc32c
 
 

@@ -14,7 +14,7 @@ from flambeau.learner import renderers
 from flambeau.learner.events import EpochEnded, EpochStarted, Message, Progress, RunEnded, RunStarted, Values
 from flambeau.learner.page import html
 from flambeau.learner.renderers import PlainLines, Widget, default_renderers
-from flambeau.learner.state import RunState
+from flambeau.learner.run_view import RunState
 from flambeau.learner.text import drawn, duration, summary
 
 LINES = """\

@@ -17,7 +17,7 @@ from flambeau.learner.events import (
     RunStarted,
     Values,
 )
-from flambeau.learner.state import RunState
+from flambeau.learner.run_view import RunState
 
 
 def folded(events) -> RunState:

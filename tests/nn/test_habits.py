@@ -7,7 +7,7 @@ import pytest
 import flambeau as fb
 import flambeau.nn.functional as F
 from flambeau import nn, optim
-from flambeau.core import notes
+from flambeau.core import warn_once
 
 WRITING = (  # torch's text, run with both
     "F.relu(x, inplace=True)",
@@ -122,7 +122,7 @@ def test_models_move(device):
 def test_zero_grad_says_once_that_there_is_nothing():
     model = nn.Linear(2, 1).to("cpu")
     sgd = optim.SGD(model.parameters(), lr=0.1)
-    notes._said.discard(notes.NO_GRAD_KEPT)
+    warn_once._said.discard(warn_once.NO_GRAD_KEPT)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         sgd.zero_grad()

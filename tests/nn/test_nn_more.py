@@ -5,7 +5,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.core import notes
+from flambeau.core import warn_once
 from flambeau.nn import init
 
 F = nn.functional
@@ -261,7 +261,7 @@ def test_cosines_of_zeros_have_slopes_of_at_most_a_million(device):
 
 @pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss])
 def test_a_target_of_another_shape_is_told_once(loss, recwarn, monkeypatch):
-    monkeypatch.setattr(notes, "_said", set())
+    monkeypatch.setattr(warn_once, "_said", set())
     for _ in range(2):
         loss(fb.ones(3), fb.ones(3))
         loss(fb.ones(3, 1), fb.ones(3))

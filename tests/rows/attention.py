@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flambeau.core.op import part_of
+from flambeau.core.op import output_of
 
 from .row import COMPOSED, OPS, In, Row
 
@@ -48,9 +48,9 @@ def gradient(name, part=""):
 
     def call(q, k, v, g):
         y = q._attention(k, v, **ATTRS)
-        rows = COMPOSED["cat"]([part_of(OPS["_norms"], y), (y * g).sum(-1, keepdim=True)], -1)
+        rows = COMPOSED["cat"]([output_of(OPS["_norms"], y), (y * g).sum(-1, keepdim=True)], -1)
         made = OPS[name](q, k, v, g, rows, **ATTRS)
-        return part_of(OPS[part], made) if part else made
+        return output_of(OPS[part], made) if part else made
 
     return call
 
@@ -88,7 +88,7 @@ ATTENTION: dict[str, Row] = {
         (Q, K, V), grads=0, call=lambda q, k, v: q._attention(k, v, **ATTRS),
     ),
     "_norms": Row(norms, (Q, K, V), grads=0,
-                  call=lambda q, k, v: part_of(OPS["_norms"], q._attention(k, v, **ATTRS))),
+                  call=lambda q, k, v: output_of(OPS["_norms"], q._attention(k, v, **ATTRS))),
     "_queries": Row(lambda q, k, v, g: slopes(q, k, v, g)[2] @ slopes(q, k, v, g)[0] * 0.5, (Q, K, V, G),
                     grads=0, call=gradient("_queries")),
     "_keys": Row(lambda q, k, v, g: of_group(np.swapaxes(slopes(q, k, v, g)[2], 1, 2) @ q) * 0.5,

@@ -47,7 +47,7 @@ RIGHT = {
         F.max_pool2d(x.reshape(1, 1, 6, 8), 2),
         F.conv2d(x.reshape(1, 1, 6, 8), w[:3, :3].reshape(1, 1, 3, 3), padding=1),
     ],
-    "whole ops and their parts": lambda x, w: [*x.sort(1), *x.cummax(0), x.cumsum(1), *w.topk(2, 1)],
+    "opaque ops and their parts": lambda x, w: [*x.sort(1), *x.cummax(0), x.cumsum(1), *w.topk(2, 1)],
     "indices and masks": lambda x, w: [
         x[x.argsort(1)[0] % 6],
         F.embedding((x[0] * 3).abs().int() % 6, w),

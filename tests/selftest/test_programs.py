@@ -16,11 +16,21 @@ from helpers.planted import DEAR, X, plain, planted, wrong_flip
 import flambeau as fb
 from flambeau.core.op import OPS
 from flambeau.runtime import pipeline
-from flambeau.selftest import FAMILIES, Selftest, check, drawn, lines, random_program, report, script, smaller
+from flambeau.selftest import (
+    FAMILIES,
+    Selftest,
+    check,
+    drawn,
+    pointwise,
+    random_program,
+    report,
+    script,
+    smaller,
+)
 from flambeau.selftest.bounds import known
-from flambeau.selftest.building import Builder, Value
 from flambeau.selftest.compare import WAYS, Right, asked_of, differing, variants
 from flambeau.selftest.families import NOT_FINITE
+from flambeau.selftest.program_builder import Builder, Value
 from flambeau.selftest.programs import Input, Line, Program, called
 
 COUNT = int(os.environ.get("FLAMBEAU_FUZZ", "36"))
@@ -122,7 +132,7 @@ def test_floats_past_255_are_whole_in_uint32():
     x = b.input((1,), fb.float32)
     said = {to: set() for to in (fb.uint8, fb.uint32)}
     for _ in range(200):
-        text, says = lines.cast(b)
+        text, says = pointwise.cast(b)
         for to, found in said.items():
             if text == f"{x.name}.abs().to(fb.{to.name})":
                 found.add(float(eval(says, {"np": np, x.name: np.float64(344.5)})))
@@ -251,12 +261,12 @@ def test_variants_are_forced(gpu, monkeypatch):
 
 
 def test_states_go_on_from_call_to_call(gpu):
-    lines = (
+    pointwise = (
         Line("v1", "v0 * 2", "v0 * 2"),
         Line("v0", "v0.assign_(v1)", "v1"),
         Line("v2", "v0 + 1", "v0 + 1"),
     )
-    twice = Program((X,), lines, ("v2",), states=("v0",))
+    twice = Program((X,), pointwise, ("v2",), states=("v0",))
     assert check(twice, gpu, ("recorded", "op by op")) == (None, 0.0)
     (first,), _, (last,) = called(twice, "cpu", 3)
     np.testing.assert_array_equal(last.numpy() - 1, 4 * (first.numpy() - 1))
@@ -266,5 +276,5 @@ def test_a_wide_integer_of_no_dims_meets_no_narrower_one():
     """It is cast to the narrower dtype first, as in PyTorch, and NumPy's maximum would see the wide one."""
     kinds = (("a", (), fb.int64), ("b", (2,), fb.int8), ("c", (2,), fb.int64))
     wide, narrow, many = (Value(n, fb.zeros(s, dtype=d, device="cpu"), np.zeros(s)) for n, s, d in kinds)
-    assert not lines.of_alike(wide, narrow) and not lines.of_alike(narrow, wide)
-    assert lines.of_alike(many, narrow)
+    assert not pointwise.of_alike(wide, narrow) and not pointwise.of_alike(narrow, wide)
+    assert pointwise.of_alike(many, narrow)

@@ -8,7 +8,7 @@ import pytest
 from helpers.paths import ROOT
 
 import flambeau.selftest.reference as reference
-from flambeau.selftest import lines
+from flambeau.selftest import pointwise
 
 
 def loaded(name: str, path: Path, **given) -> types.ModuleType:
@@ -36,8 +36,8 @@ GIVEN = {
     "h": rng.integers(-(1 << 31), 1 << 31, (9,)).astype("i4"),
     "c": rng.random((1, 4, 9, 8)), "f": rng.random((6, 2, 3, 3)), "t": rng.random((4, 3, 3, 3)),
 }  # fmt: skip
-OF_FLOATS = [text for _, text in lines.OF_FLOATS.values()] + [text for _, text in lines.OF_SIGNED.values()]
-OF_INTS = [text for _, text in (lines.OF_INTS | lines.OF_SIGNED | lines.OF_NUMBERS).values()]
+OF_FLOATS = [text for _, text in (*pointwise.OF_FLOATS.values(), *pointwise.OF_SIGNED.values())]
+OF_INTS = [text for _, text in (pointwise.OF_INTS | pointwise.OF_SIGNED | pointwise.OF_NUMBERS).values()]
 EXPRESSIONS = [
     *(text.format(x="x") for text in OF_FLOATS), *(text.format(x="i") for text in OF_INTS),
     # broadcasting, dtypes, and what is infinite or no number

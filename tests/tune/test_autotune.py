@@ -131,7 +131,7 @@ def test_no_room_to_measure_leaves_the_device_usable(device, family, capsys):
 
 def test_what_is_tuned_is_told(device, family):
     told = []
-    with fb.autotune() as found, events.listening("tuned", lambda *what: told.append(what)):
+    with fb.autotune() as found, events.subscribe("tuned", lambda *what: told.append(what)):
         fb.realize(fb.ones(3, 40000, device=device).sum(1), fb.ones(3, 50000, device=device).sum(1))
     assert told == [(1, 2, found.choices[0]), (2, 2, found.choices[1])]
 

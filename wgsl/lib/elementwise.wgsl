@@ -111,7 +111,7 @@ select({{ x }} * {{ T.call("log1p") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}
 {% macro i0e(T, x) %}{{ T.call("bessel_i0e") }}({{ x }}){% endmacro %}
 {% macro i1e(T, x) %}{{ T.call("bessel_i1e") }}({{ x }}){% endmacro %}
 
-//# of words that make numbers of 64 bits: low word and high word of each (fusion/words.py)
+//# of words that make numbers of 64 bits: low word and high word of each (legalize/words.py)
 {% macro multiply_high(T, a, b) %}{{ T.call("product_high") }}({{ a }}, {{ b }}){% endmacro %}
 {% macro divide_low(T, a0, a1, b0, b1) %}{{ T.call("long_quotient") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[0]{% endmacro %}
 {% macro divide_high(T, a0, a1, b0, b1) %}{{ T.call("long_quotient") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[1]{% endmacro %}

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core import op as ops
 from ..core.autocast import as_given
-from ..core.events import stage, tell
+from ..core.events import emit, stage
 from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
 from ..core.node import Node, describe
 from ..core.printing import table_in_html
@@ -301,7 +301,7 @@ def _walk(
         if node.param is not None or node.op.grad is None:
             continue
         tape.begin(g.node)
-        tell("gradient", node)
+        emit("gradient", node)
         y = ops.Tensor(node)
         inputs = [ops.Tensor(p) for p in made_of]
         parts = slopes(node.op, g, y, inputs, node.attrs)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core.node import Node, reached, toposort
 from ..device import get_device
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import ValueError
 from ..fusion.buffers import assign
 from ..fusion.planner import plan

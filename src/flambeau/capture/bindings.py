@@ -5,9 +5,9 @@ from itertools import groupby
 from typing import Any
 
 from ..core.commands import commands, fill
-from ..core.recent import Again, Recent
+from ..core.lru_cache import Again, Recent
 from ..device.pool import Pool
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 
 LARGE = 1 << 17  # bytes: to copy as many costs more than to bind a buffer that was never seen
 SEEN = 4  # smaller buffers that are bound, of those that an argument or a result comes in

@@ -10,7 +10,7 @@ from ..core.commands import Dispatch
 from ..core.modes import checkpointing, kept
 from ..core.node import toposort
 from ..device import IN_BROWSER, get_device
-from ..device.seam import Device, Gpu
+from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
 from ..ops.random import Noted
 from ..runtime import pipeline, run
@@ -90,5 +90,5 @@ def shown() -> Iterator[None]:
         def told(done: int, of: int, name: str) -> None:
             bar.update(task, completed=done, total=of, description=name)
 
-        with events.listening("pipeline", told):
+        with events.subscribe("pipeline", told):
             yield

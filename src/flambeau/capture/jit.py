@@ -14,13 +14,13 @@ from weakref import ref
 
 from ..core.events import stage
 from ..core.interrupts import uninterrupted
+from ..core.lru_cache import Recent
 from ..core.modes import is_grad_enabled, settings
 from ..core.node import Node
 from ..core.op import OPS
-from ..core.recent import Recent
 from ..device import get_device
 from ..device.pool import Pool
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..ops.random import Generator
 from ..runtime import run
 from ..runtime.state import overhear_with, overheard, record_with, thread

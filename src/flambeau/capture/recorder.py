@@ -6,7 +6,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..core.node import Node, next_serial, reached, toposort
-from ..device.seam import Device
+from ..device.protocol import Device
 from ..ops.random import Noted
 from ..runtime import run
 from ..runtime.state import assigned, stop_recording

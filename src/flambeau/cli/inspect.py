@@ -13,7 +13,7 @@ import click
 
 from ..core.dtype import DTYPES
 from ..errors import FlambeauError
-from . import looks
+from . import diagnostics
 from .load_model import model_of, named
 
 SIZES = "f32[64, 64]"  # of names that nobody described
@@ -97,10 +97,10 @@ def inspect(**options: Any):
     """
     wanted = Asked(**options)
     check(wanted)
-    way = looks.way_of(wanted)
+    way = diagnostics.way_of(wanted)
     if way is not None:
         made = looked_at(wanted, way.look)
-        sys.exit(looks.show(way, made, wanted.called, wanted.rows, wanted.data) > 0)
+        sys.exit(diagnostics.show(way, made, wanted.called, wanted.rows, wanted.data) > 0)
     if wanted.compare:
         return compared(wanted)
     made = looked_at(wanted, wanted.inspecting())
@@ -349,7 +349,7 @@ def _write(made: Any, wanted: Asked) -> None:
     for path, write in paths:
         if path is not None:
             write(path)
-            looks.tell_written(path)
+            diagnostics.tell_written(path)
 
 
 def _send(made: Any, wanted: Asked) -> None:
@@ -360,7 +360,7 @@ def _send(made: Any, wanted: Asked) -> None:
     kernel, path = wanted.send
     write = send.page if path.suffix == ".html" else send.script
     path.write_text(write(made, kernel), "utf-8")
-    looks.tell_written(path)
+    diagnostics.tell_written(path)
 
 
 def _emit(made: Any, wanted: Asked) -> None:

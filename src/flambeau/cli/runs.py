@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from ..errors import FlambeauError
+from ..learner.run_view import RunState
 from ..learner.runs import find_runs, read_run
-from ..learner.state import RunState
 from ..learner.text import duration, value
 
 GOING = "going"  # or killed: the file alone can't tell

@@ -136,7 +136,7 @@ class Told:
 def measured(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, skip: bool = False) -> None:
     """Tune calls, and say of each what comes of it; skip: go on after those that this adapter can't run."""
     told = Told(wanted.seconds)
-    with autotune.autotune(again=wanted.again) as tuned, events.listening("tuned", told):
+    with autotune.autotune(again=wanted.again) as tuned, events.subscribe("tuned", told):
         try:
             for name, call in calls:
                 told.call(name)

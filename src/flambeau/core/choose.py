@@ -23,8 +23,8 @@ def choose(
     else `default`, which the family's own rule gives. Files and the environment name a variant by its text,
     str(variant). A text that is no variant's is passed over: what does not fit is never picked.
     """
-    if events.is_heard("choice"):
-        events.tell("choice", family, bucket, tuple(map(str, variants)), str(default))
+    if events.has_listener("choice"):
+        events.emit("choice", family, bucket, tuple(map(str, variants)), str(default))
     tuned, forced_text = limits.tuned, forced().get(family)
     if not tuned and forced_text is None:
         return default
@@ -40,7 +40,7 @@ def choose(
 def questions() -> Iterator[list[Question]]:
     """What `choose` is asked for by this thread in the block, as it comes."""
     asked: list[Question] = []
-    with events.listening("choice", lambda *question: asked.append(question)):
+    with events.subscribe("choice", lambda *question: asked.append(question)):
         yield asked
 
 

@@ -1,6 +1,6 @@
-"""What runs, told to those who listen: stages to a profile, single events to a block of the same thread.
+"""Events of a run: stages go to a profile, single events to a block of the same thread that subscribed.
 
-While nobody listens, each costs a comparison.
+Without a listener each event costs a comparison.
 """
 
 import threading
@@ -38,8 +38,8 @@ _listeners = _Listeners()
 
 
 @contextmanager
-def listening(event: str, tell: Callable[..., None]) -> Iterator[None]:
-    """Have `tell` called at each event that this thread has in the block, in place of who listened before.
+def subscribe(event: str, handler: Callable[..., None]) -> Iterator[None]:
+    """Call `handler` at each event of this thread in the block, in place of the handler before.
 
     "choice" (family, bucket, names, default): planning asks for one of a kernel's variants. "pipeline" (done,
     of, name): a pipeline of a plan is compiled. "rendered" (shader, text): a text was made. "tuned" (done,
@@ -51,22 +51,22 @@ def listening(event: str, tell: Callable[..., None]) -> Iterator[None]:
     steps, commands, params): who hears it is to run a saved program's commands.
     """
     before = _listeners.of
-    _listeners.of = before | {event: tell}
+    _listeners.of = before | {event: handler}
     try:
         yield
     finally:
         _listeners.of = before
 
 
-def is_heard(event: str) -> bool:
-    """Whether this thread listens to an event."""
+def has_listener(event: str) -> bool:
+    """Whether this thread has a handler of an event."""
     return event in _listeners.of
 
 
-def tell(event: str, *what: Any) -> None:
-    """Tell of an event, if this thread listens to it."""
-    if (told := _listeners.of.get(event)) is not None:
-        told(*what)
+def emit(event: str, *values: Any) -> None:
+    """Call the handler of an event, if this thread has one."""
+    if (handler := _listeners.of.get(event)) is not None:
+        handler(*values)
 
 
 def has_run() -> None:

@@ -35,7 +35,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Launch:
-    """One dispatch of an op that is written as whole kernels.
+    """One dispatch of an op that is written as opaque kernels.
 
     template: a file of wgsl/ that extends launch.wgsl. reads: the op's inputs by position, results of earlier
     launches by name; they come as in0, in1, ... in row-major order. traced: an input that is not read from
@@ -46,7 +46,7 @@ class Launch:
     workgroup: threads of one, along x, y and z. wide: the places in reads that are bound as vec4s.
     width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
     also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
-    so does the graph, by an op of kind part.
+    so does the graph, by an op of kind output.
     turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
     instead: an input that is no longer needed may be written over by another launch, which makes the rest of
     the result.
@@ -85,10 +85,10 @@ class Op:
     "repeated" where each may also come several times, "turned" where dims change places.
     holomorphic: whether the gradient by complex inputs is that by real ones, conjugated: not where the rule
     says itself what a loss's slope by the real and by the imaginary part is.
-    launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
-    part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
-    reads_packed: of a whole op, that its templates read elements of 2 bytes and 1 as they lie.
-    packs: a whole op whose kernels read and write packed elements themselves.
+    launch: of an opaque op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
+    part: of an op of kind output, what the opaque op's launches call it; `output_of` adds one.
+    reads_packed: of an opaque op, that its templates read elements of 2 bytes and 1 as they lie.
+    packs: an opaque op whose kernels read and write packed elements themselves.
     dtypes: the kinds (of "fiubc": floats, signed, unsigned, bools, complex) that the first input (of an
     elementwise op: what its inputs promote to) may have, each in all its sizes; "" where nobody has said, and
     then none that are complex.
@@ -386,7 +386,7 @@ def viewed(x: Any, name: str, **attrs: Any) -> Any:
 
 # The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their
 # inputs are widened first and their results narrowed, both in the kernels around them.
-TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "part"}
+TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "output"}
 
 
 def _widened(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple, device) -> Node:
@@ -395,15 +395,15 @@ def _widened(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple, devi
     return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)
 
 
-def part_of(op: Op, whole: Any) -> Any:
-    """A further result of a whole op: `whole` is the tensor that it gave, `op` of kind part.
+def output_of(op: Op, whole: Any) -> Any:
+    """A further result of an opaque op: `whole` is the tensor that it gave, `op` of kind output.
 
-    The part's rules and reference get the whole op's result first, and then its inputs and attributes.
+    The part's rules and reference get the opaque op's result first, and then its inputs and attributes.
     """
     node = whole.node
     while node.op.kind == "composite" or node.op.name == "cast":
         node = node.inputs[0]
-    assert node.op.kind == "whole" and node.inputs, f"{node} has no part {op.part}"
+    assert node.op.kind == "opaque" and node.inputs, f"{node} has no part {op.part}"
     return Tensor(apply(op, (node, *node.inputs), node.attrs))
 
 

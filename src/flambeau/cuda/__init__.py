@@ -3,8 +3,8 @@
 from typing import Any
 
 from .. import accelerator
-from ..core.habits import UnknownName
-from ..core.notes import note
+from ..core.torch_hints import UnknownName
+from ..core.warn_once import note
 from ..device import ANY_MAKE, get_device
 from ..ops.random import manual_seed as _manual_seed
 from . import amp

@@ -23,7 +23,7 @@ import numpy as np  # here, before a worker has a second thread: see `_listen`
 
 from flambeau.core.dtype import set_default_integer
 from flambeau.data.fetch import ByIndex, ByTurn, Errand
-from flambeau.data.parcels import Parcel, Setup, coming, packed
+from flambeau.data.serialization import Parcel, Setup, coming, packed
 from flambeau.data.workers import Begin, WorkerInfo, Workers, ended_by, fetched, started, too_long
 from flambeau.device import set_default_device, set_default_dtype
 from flambeau.errors import FlambeauError

@@ -10,7 +10,7 @@ from ..core.autocast import set_default
 from ..core.dtype import as_dtype, float64
 from ..core.modes import depend_on
 from ..errors import DeviceError, suggest
-from .seam import Caches, Device
+from .protocol import Caches, Device
 
 IN_BROWSER = sys.platform == "emscripten"
 LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/array_namespace.py knows besides NumPy
@@ -160,7 +160,7 @@ def _device_of(value: Any) -> Any:
 def _open(key: str) -> Device:
     kind, colon, which = key.partition(":")
     if kind in OTHERS:
-        from ..core.notes import note
+        from ..core.warn_once import note
 
         note(ANY_MAKE, 4)
         return get_device(f"gpu{colon}{which}")

@@ -10,7 +10,7 @@ from ..core.host import from_raw, to_raw
 from ..core.limits import Limits
 from ..core.node import Node, toposort
 from .array_namespace import Namespace
-from .seam import Caches
+from .protocol import Caches
 
 # What an array library raises for an op that it can't do; running out of memory is none of them.
 REFUSALS = (AttributeError, TypeError, NotImplementedError, RuntimeError, ValueError, IndexError)
@@ -143,7 +143,7 @@ class CpuDevice(Caches):
 
 
 if TYPE_CHECKING:
-    from .seam import Arrays
+    from .protocol import Arrays
 
     def _is_a_device(device: CpuDevice) -> Arrays:
         return device

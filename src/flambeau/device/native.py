@@ -17,8 +17,8 @@ from . import FORKED, dawn, lanes_of, told
 from .adapters import Adapter, Refused, provider
 from .compilers import Job, compiling_of
 from .pool import Pool
+from .protocol import Caches
 from .readback import Fetch, Stagings
-from .seam import Caches
 from .timestamps import Stamps
 from .tuned import AdapterIdentity, choices_for
 
@@ -387,7 +387,7 @@ def _first(error: Exception) -> str:
 
 
 if TYPE_CHECKING:
-    from .seam import Gpu
+    from .protocol import Gpu
 
     def _is_a_device(device: NativeDevice) -> Gpu:
         return device

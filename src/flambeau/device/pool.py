@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import OutOfMemory
-from .seam import Gpu
+from .protocol import Gpu
 
 SMALLEST = 256
 

@@ -11,11 +11,11 @@ from ..core.commands import flat
 from ..core.faults import DECLARED, Doubts
 from ..core.files import web_file
 from ..core.limits import SOFTWARE_TURNS, Limits
-from ..core.recent import Recent
+from ..core.lru_cache import Recent
 from ..errors import DeviceError, FlambeauError, KernelError
 from . import lanes_of
 from .pool import Pool
-from .seam import Caches
+from .protocol import Caches
 
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
@@ -335,7 +335,7 @@ def _waiting(name: str, coroutine: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    from .seam import Gpu
+    from .protocol import Gpu
 
     def _is_a_device(device: WebDevice) -> Gpu:
         return device

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..core.commands import Dispatch, copied
 from ..core.dtype import SHORT
-from ..core.events import is_heard, submit, tell
+from ..core.events import emit, has_listener, submit
 from ..core.faults import DECLARED, doubt_of
 from ..core.files import read
+from ..core.lru_cache import Recent
 from ..core.node import Node, describe
 from ..core.op import OPS
-from ..core.recent import Recent
 from ..device import get_device
 from ..device.pool import Pool
-from ..device.seam import Device, Gpu
+from ..device.protocol import Device, Gpu
 from ..errors import DeviceError, FlambeauError, suggest
 from ..fusion.plan import Cost
 from ..io.safetensors import loaded
@@ -321,8 +321,8 @@ class _Ready:
 
     def _send(self, turn: int, *parts: Any) -> None:
         """Run commands of the setup (0) or of a call (1), or have whoever looks at them do so."""
-        if is_heard("saved"):
-            tell("saved", self.device, self.steps[turn], parts, self.params)
+        if has_listener("saved"):
+            emit("saved", self.device, self.steps[turn], parts, self.params)
         elif turn:
             submit(self.device, self.works, *parts)
         else:

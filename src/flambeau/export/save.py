@@ -11,7 +11,7 @@ from ..core.faults import text_of
 from ..core.files import LEFT
 from ..core.node import Node, next_serial
 from ..device import get_device
-from ..device.seam import Device
+from ..device.protocol import Device
 from ..errors import WRONG_CALL, FlambeauError
 from ..io.safetensors import save_file, write_bytes
 from ..kernels.ir import Shader

@@ -10,7 +10,7 @@ from ..core.modes import no_grad
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
 from ..core.training import in_eval
-from ..device.seam import Device
+from ..device.protocol import Device
 from ..errors import FlambeauError
 from ..ops.random import Noted, generator
 from ..runtime import run

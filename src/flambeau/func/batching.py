@@ -1,6 +1,6 @@
 """A function of one example into the same of many: its graph is traced once, and each node gets a first dim.
 
-The rules are one a kind of node. A kind (or a whole op) that has none is computed example by example, and the
+Each kind of node has a rule. A kind (or an opaque op) without one is computed example by example, and the
 results are stacked.
 """
 
@@ -26,7 +26,7 @@ def _no_value(*_: Any, **__: Any) -> Any:
 
 
 # what stands for an argument while the function is traced: it never has a value
-EXAMPLE = Op("whole", xp=_no_value, launch=_no_value, name="example")
+EXAMPLE = Op("opaque", xp=_no_value, launch=_no_value, name="example")
 RANDOMNESS = ("error", "different", "same")
 
 
@@ -206,17 +206,17 @@ def _one_by_one(batch: Batch, node: Node) -> Node:
 
 def _of_one(batch: Batch, node: Node, i: int) -> Node:
     inputs = [n if batch.done[n] is None else Tensor(batch.done[n])[i].node for n in node.inputs]
-    if node.op.kind == "part":  # reads the whole op's result where its launches left it
+    if node.op.kind == "output":  # reads the opaque op's result where its launches left it
         inputs[0] = _of_one(batch, node.inputs[0], i)
     return _again(node, tuple(inputs))
 
 
 def _whole(batch: Batch, node: Node) -> Node:
-    return WHOLE.get(node.op.name, _one_by_one)(batch, node)
+    return OPAQUE.get(node.op.name, _one_by_one)(batch, node)
 
 
-# whole ops that take any dims before those that they work on, or along a dim that they are told
-WHOLE = {
+# opaque ops that take any dims before those that they work on, or along a dim that they are told
+OPAQUE = {
     "_fft_rows": _first_leading,
     **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _leading),
     **dict.fromkeys(("_triangular_block", "_qr_block", "_eigh_jacobi", "_svd_jacobi"), _leading),
@@ -230,5 +230,5 @@ RULES: dict[str, Callable[[Batch, Node], Node]] = {
     "fold": _leading,
     "gather": _along,
     "composite": _composite,
-    "whole": _whole,
+    "opaque": _whole,
 }

@@ -6,10 +6,10 @@ from math import prod
 from ..core.limits import Limits
 from ..core.node import Node, reached
 from ..kernels.lower import alias
-from .cse import Merged, places
+from ..legalize.cse import Merged, places
 from .group import Decision
 
-HEADS = ("reduce", "fold", "contract", "whole", "part", "pair")  # the ops that are kernels of their own
+HEADS = ("reduce", "fold", "contract", "opaque", "output", "pair")  # the ops that are kernels of their own
 OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 DEAR = 9.0  # more than is cheap, of reads and of cost: what a gather reads, what lies too deep to be priced
@@ -53,7 +53,7 @@ class Materialization:
         self.users: dict[int, list[Node]] = {id(n): [] for n in self.order}
         for n in self.order:
             if n.buffer is None:
-                for i in n.inputs if n.op.kind != "part" else n.inputs[:1]:
+                for i in n.inputs if n.op.kind != "output" else n.inputs[:1]:
                     self.users[id(i)].append(n)
         self.epilogues = Epilogues()
         self.stored: set[Node] = set()
@@ -120,7 +120,7 @@ class Materialization:
                 continue
             if n.op.kind == "contract":
                 self._store_operands(n)
-            if n.op.kind == "part":
+            if n.op.kind == "output":
                 self.store(n, "it is a further result")
             elif n.op.kind in HEADS:
                 self._grow_epilogue(n)
@@ -168,7 +168,7 @@ class Materialization:
     def _grow_epilogue(self, head: Node) -> None:
         """Follow the single consumer while it is elementwise over the same elements."""
         nodes, why = [head], "it is a kernel of its own"
-        while head.op.kind not in ("whole", "pair"):
+        while head.op.kind not in ("opaque", "pair"):
             user, why = self._next(nodes[-1], head)
             if user is None:
                 break

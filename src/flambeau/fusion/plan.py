@@ -10,9 +10,9 @@ from typing import NamedTuple
 from ..core.node import Node, inputs_first
 from ..core.shape import broadcast
 from ..kernels.ir import Kernel
-from .cse import places
+from ..legalize.cse import places
 
-COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they read
+COUNTED = {"reduce", "fold", "opaque"}  # an operation for each element that they read
 
 
 class Cost(NamedTuple):

@@ -4,7 +4,7 @@ I/O."""
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..core.events import tell
+from ..core.events import emit
 from ..core.limits import Limits
 from ..core.node import Node, toposort
 from ..kernels import fold, ir, launches, map, reduce
@@ -21,7 +21,7 @@ BUILD = {  # the ops that are kernels of their own
     "reduce": reduce.reduce_kernels,
     "fold": fold.fold_kernel,
     "contract": contract.contract_kernel,
-    "whole": launches.whole_kernels,
+    "opaque": launches.opaque_kernels,
     "pair": map.pair_kernel,
 }
 
@@ -106,7 +106,7 @@ class Planner:
 
     def _build(self, node: Node) -> Lowered:
         """The kernels of a value that is no group's."""
-        if node.op.kind == "part":
+        if node.op.kind == "output":
             if node.inputs[0].buffer is None:
                 raise NeedStore(node.inputs[0], "its kernel makes a further result too")
             return Lowered(launches.part_kernels(self, node))
@@ -150,8 +150,10 @@ class Planner:
 
     def _parts(self, node: Node) -> list[Node]:
         """The further results that the kernels of a node make too."""
-        whole = node.inputs[0] if node.op.kind == "part" else node
-        return [u for u in self.users[id(whole)] if u.op.kind == "part"] if whole.op.kind == "whole" else []
+        whole = node.inputs[0] if node.op.kind == "output" else node
+        return (
+            [u for u in self.users[id(whole)] if u.op.kind == "output"] if whole.op.kind == "opaque" else []
+        )
 
     # --- what does not fit ---
 
@@ -238,7 +240,7 @@ class Planner:
             stored=tuple(draft.stored.items()),
         )
         plan = replace(plan, costs=costs_of(plan, self.nodes))
-        tell("planned", plan, self.nodes)
+        emit("planned", plan, self.nodes)
         return plan
 
 

@@ -7,8 +7,8 @@ from ..core.dtype import DType, float32
 from ..core.node import Node
 from ..core.op import OPS, Op
 from ..core.shape import Shape, View
-from .cse import Merged, merged
-from .legalize import legalized
+from ..legalize.cse import Merged, merged
+from ..legalize.rewrite import legalized
 
 SEARCHED_READERS = 16  # nodes behind a permute that are looked at, to tell who reads it
 
@@ -168,7 +168,7 @@ class _Rewriting:
         todo, seen = [(n, u) for u in self.users.get(n, ())], 0
         while todo and seen < SEARCHED_READERS:
             (x, u), seen = todo.pop(), seen + 1
-            if u is x or u.op.kind in ("elementwise", "whole"):
+            if u is x or u.op.kind in ("elementwise", "opaque"):
                 continue
             if u.op.name == "reshape" and x is n and _is_copied(n, u.shape):
                 continue

@@ -345,7 +345,7 @@ class _RowFinder:
         """Whether a user, seen through views, reads its input from a buffer."""
         if user.op.kind in ("movement", "composite") and depth < MOST_VIEWS:
             return any(self._reads_a_buffer(u, depth + 1) for u in self.values.users[id(user)])
-        return user.op.kind in ("contract", "whole", "gather", "part")
+        return user.op.kind in ("contract", "opaque", "gather", "output")
 
 
 def inputs_among(nodes: Iterable[Node]) -> Callable[[Node], list[Node]]:

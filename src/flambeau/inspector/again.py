@@ -13,7 +13,7 @@ from ..codegen.edits import TemplateEdits, TemplateFault, templates_of
 from ..codegen.render import WgslLine
 from ..core.commands import COPY
 from ..core.dtype import SHORT
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import DeviceError, FlambeauError, KernelError
 from ..kernels.ir import Shader
 from ..profiling.meter import meter_of

@@ -15,7 +15,7 @@ from .sites import Tables
 
 FUNCTION = re.compile(r"fn (\w+)\(")
 STEP = re.compile(r"\s*(?:let |var )?(t\d+)\b")
-HEADS = ("contract", "reduce", "fold", "whole", "pair", "part")  # kinds that have templates of their own
+HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds that have templates of their own
 ASIDE = ("leaf", "movement", "source", "composite")  # and those that no line of a kernel is
 
 

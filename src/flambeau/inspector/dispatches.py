@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import events
 from ..core.commands import COPY, Command, Dispatch, encoded, flat
-from ..device.seam import Gpu, Ticket
+from ..device.protocol import Gpu, Ticket
 from ..errors import FlambeauError, OutOfMemory
 from ..fusion.plan import Cost
 from ..profiling.meter import Span, meter_of, one_listener, spans

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from ..core.events import listening
+from ..core.events import subscribe
 from ..core.node import Node
 from ..fusion.plan import Cost, nodes_of
 from ..fusion.planner import plan
@@ -130,7 +130,7 @@ class PlansSeen:
         heard["rendered"] = self.texts.__setitem__
         with ExitStack() as stack:
             for event, tell in heard.items():
-                stack.enter_context(listening(event, tell))
+                stack.enter_context(subscribe(event, tell))
             yield
 
     def _heard_planned(self, planned: Any, nodes: Any) -> None:

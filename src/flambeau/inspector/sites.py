@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 from ..autodiff.backward import walk
-from ..core.events import listening
+from ..core.events import subscribe
 from ..core.files import HERE
 from ..core.node import Node, watched
 from ..core.op import Op
@@ -59,7 +59,7 @@ class Sites:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Note the nodes of the block."""
-        with watched(self._tell), listening("gradient", self._tell_gradient):
+        with watched(self._tell), subscribe("gradient", self._tell_gradient):
             yield
 
     def _tell_gradient(self, node: Node) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..core.events import listening
+from ..core.events import subscribe
 from ..errors import FlambeauError, suggest
 from ..tensor import Tensor
 from .call import Look, TargetCall, inspecting
@@ -65,7 +65,7 @@ def of_script(
     if not is_step:
         _hook_in(tree, function.split("."), path)
     try:
-        with listening("step", hook.count) if is_step else nullcontext():
+        with subscribe("step", hook.count) if is_step else nullcontext():
             _run(path, tree, {HOOK: hook}, arguments)
     except _Reached as e:
         return e.made

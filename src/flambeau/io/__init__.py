@@ -3,12 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .opened import LazyWeights
 from .safetensors import load_bytes, load_file, load_safetensors, save_bytes, save_file
+from .sources import LazyWeights
 
 if TYPE_CHECKING:
+    from .formats import open_weights
     from .gguf import load_gguf, save_gguf
-    from .kinds import open_weights
     from .npz import load_npz, save_npz
     from .torch_file import load_torch
     from .torch_writer import save_torch
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LATER = {
     "load_gguf": "gguf",
     "save_gguf": "gguf",
-    "open_weights": "kinds",
+    "open_weights": "formats",
     "load_npz": "npz",
     "save_npz": "npz",
 }

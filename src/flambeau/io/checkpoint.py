@@ -20,15 +20,15 @@ from ..errors import FlambeauError
 from ..runtime import readback
 from ..tensor import Tensor
 from .elements import Destination
+from .formats import INDEX, NPY, SAFETENSORS, TORCH, entries_at, in_folder, kind_of
 from .gguf import save_gguf
-from .kinds import INDEX, NPY, SAFETENSORS, TORCH, entries_at, in_folder, kind_of
 from .npz import array_of, save_npz
-from .opened import blamed, naming, opened
-from .pickled import key
 from .safetensors import checked, loaded, packed, write_bytes
 from .sharded import index_of, tensors_of
+from .sources import blamed, naming, opened
 from .torch_file import read_torch
 from .torch_writer import save_torch
+from .unpickler import key
 
 TREE = "flambeau.tree"  # the metadata's name for what is around the tensors
 KEYS = str | int | float | bool | None

@@ -18,8 +18,8 @@ from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, Destination, RefusedFile, check_shape, shown, tensor_of
 from .gguf_blocks import BLOCKS, decoded
 from .gguf_quantize import QUANTIZED, quantized
-from .opened import Entries, TensorEntry, blamed, naming, opened
 from .safetensors import write_bytes
+from .sources import Entries, TensorEntry, blamed, naming, opened
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 RANK = 4  # dims of a tensor, as in ggml

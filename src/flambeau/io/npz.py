@@ -7,11 +7,11 @@ from typing import Any
 
 from ..runtime import readback
 from ..tensor import Tensor
-from . import zipped
+from . import zip_archive
 from .elements import DamagedFile, Destination, check_shape
-from .numpy_form import WRITTEN, kind_of, tensor_in_form
-from .opened import Entries, TensorEntry, blamed, naming, opened
+from .numpy_elements import WRITTEN, kind_of, tensor_in_form
 from .safetensors import checked, raw_bytes, write_bytes
+from .sources import Entries, TensorEntry, blamed, naming, opened
 
 MAGIC = b"\x93NUMPY"
 LONGEST = 10_000  # bytes of a header, as NumPy has it
@@ -47,7 +47,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
     raw = readback.read(list(tensors.values()))
     pairs = zip(tensors.items(), raw, strict=True)
     members = [(f"{name}.npy", b"".join([_header(t), raw_bytes(t, part)])) for (name, t), part in pairs]
-    write_bytes(f, zipped.stored(members), name="save_npz")
+    write_bytes(f, zip_archive.stored(members), name="save_npz")
 
 
 def _header(t: Tensor) -> bytes:
@@ -61,16 +61,16 @@ def _header(t: Tensor) -> bytes:
 
 def entries(view: memoryview, place: Destination) -> Entries:
     """The arrays of an archive; DamagedFile where it is none of arrays."""
-    found = zipped.members(view)
+    found = zip_archive.members(view)
     if not all(name.endswith(".npy") for name in found):
         raise DamagedFile("it is an archive of other things than arrays")
     return Entries({name[:-4]: _member(name[:-4], view, m, place) for name, m in found.items()}, {})
 
 
-def _member(name: str, view: memoryview, member: zipped.Member, place: Destination) -> TensorEntry:
+def _member(name: str, view: memoryview, member: zip_archive.Member, place: Destination) -> TensorEntry:
     raw = view[member.start : member.start + member.packed]
-    shape, descr, *_ = header(raw if member.method == zipped.STORED else zipped.begin(raw))
-    return TensorEntry(shape, descr, lambda: array_of(name, zipped.contents(view, member), place))
+    shape, descr, *_ = header(raw if member.method == zip_archive.STORED else zip_archive.begin(raw))
+    return TensorEntry(shape, descr, lambda: array_of(name, zip_archive.contents(view, member), place))
 
 
 def array_of(name: str, data: memoryview, place: Destination) -> Tensor:

@@ -14,7 +14,7 @@ from ..errors import FlambeauError
 from ..runtime import readback
 from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, Destination, RefusedFile, check_shape, shown, tensor_of
-from .opened import Entries, TensorEntry, blamed, naming, opened
+from .sources import Entries, TensorEntry, blamed, naming, opened
 
 # What a file may hold, by the format's names.
 CODES = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .elements import DamagedFile, Destination, shown
-from .opened import opened
+from .sources import opened
 
 LONGEST = 1 << 25  # bytes of an index
 
@@ -61,7 +61,7 @@ def _check(file: str, index: Index) -> None:
 
 def tensors_of(index: Index, place: Destination, call: str) -> dict[str, Tensor]:
     """All tensors, each file read once."""
-    from .kinds import tensors_in
+    from .formats import tensors_in
 
     out: dict[str, Tensor] = {}
     for file, names in index.files.items():
@@ -75,7 +75,7 @@ def tensors_of(index: Index, place: Destination, call: str) -> dict[str, Tensor]
 
 def opened_entries(index: Index, place: Destination, call: str, stack: ExitStack) -> dict[str, Any]:
     """The entries of all files, which stay open as long as the stack."""
-    from .kinds import entries_in
+    from .formats import entries_in
 
     out: dict[str, Any] = {}
     for file, names in index.files.items():

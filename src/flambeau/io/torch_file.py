@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..tensor import Tensor
-from . import zipped
+from . import zip_archive
 from .elements import (
     KINDS,
     SIZE,
@@ -27,10 +27,10 @@ from .elements import (
     strided,
     tensor_of,
 )
-from .numpy_form import tensor_in_form
-from .opened import blamed, naming, opened
-from .pickled import Global, Machine, Unfinished, Vocabulary, plain
-from .pickled_names import CALLS, VALUES, form_of
+from .numpy_elements import tensor_in_form
+from .sources import blamed, naming, opened
+from .unpickler import Global, Machine, Unfinished, Vocabulary, plain
+from .unpickler_names import CALLS, VALUES, form_of
 
 MAGIC = 0x1950A86A20F9469CFC6C  # what the older files begin with (torch/serialization.py)
 VERSION = 1001  # the only one there ever was
@@ -247,7 +247,7 @@ def _storage(parts: Any) -> tuple[Storage, Any]:
 
 
 def _read_zip(view: memoryview, place: Destination) -> Any:
-    members = zipped.members(view)
+    members = zip_archive.members(view)
     roots = [name[: -len("data.pkl")] for name in members if name.rpartition("/")[2] == "data.pkl"]
     if len(roots) != 1:
         raise DamagedFile("it is an archive that PyTorch did not write: it has no data.pkl, or several")
@@ -257,7 +257,7 @@ def _read_zip(view: memoryview, place: Destination) -> Any:
             "it is a program of TorchScript: in PyTorch, save torch.jit.load(path).state_dict()"
         )
     order = members.get(f"{root}byteorder")
-    if order is not None and bytes(zipped.contents(view, order)) != b"little":
+    if order is not None and bytes(zip_archive.contents(view, order)) != b"little":
         raise RefusedFile("its numbers are of a big-endian machine: load and save it there in another form")
     reading = TorchReading(place)
 
@@ -270,13 +270,13 @@ def _read_zip(view: memoryview, place: Destination) -> Any:
             raise DamagedFile(f"storage {shown(storage.key)} has {there} of the {needed} bytes it needs")
         return storage
 
-    data = zipped.contents(view, members[f"{root}data.pkl"])
+    data = zip_archive.contents(view, members[f"{root}data.pkl"])
     _run(data, 0, reading, persistent, len(view))
     raw: dict[str, memoryview] = {}
 
     def bytes_of(name: str) -> memoryview:
         if name not in raw:
-            raw[name] = zipped.contents(view, members[f"{root}data/{name}"])
+            raw[name] = zip_archive.contents(view, members[f"{root}data/{name}"])
         return raw[name]
 
     reading.bytes_of = bytes_of

@@ -9,10 +9,10 @@ from ..core.node import describe
 from ..core.shape import contiguous_strides
 from ..runtime import readback
 from ..tensor import Tensor
-from .opened import naming
 from .safetensors import raw_bytes, write_bytes
+from .sources import naming
 from .torch_file import FULL_NAMES
-from .zipped import stored
+from .zip_archive import stored
 
 STORAGE_OF = {kind: f"{name}Storage" for name, kind in FULL_NAMES.items() if name != "Untyped"}
 

@@ -1,4 +1,4 @@
-"""Ops written as whole kernels: their launches become kernels over buffers that lie in row-major order."""
+"""Ops written as opaque kernels: their launches become kernels over buffers that lie in row-major order."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -23,7 +23,7 @@ from .lower import (
 from .map import copy_kernel
 
 
-def whole_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
+def opaque_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
     """The op's launches in order, after the copies of inputs that do not lie in order.
 
     inputs: the op's, where its node has its value and let go of them.
@@ -31,7 +31,7 @@ def whole_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, .
     assert head.op.launch is not None
     inputs = inputs or head.inputs
     launches = head.op.launch(planner.limits, *inputs, **head.attrs)
-    parts = {u.op.part: u for u in planner.users[id(head)] if u.op.kind == "part"}
+    parts = {u.op.part: u for u in planner.users[id(head)] if u.op.kind == "output"}
     builder = _LaunchBuilder(planner, head, tail, inputs, parts)
     copies: list[Kernel] = []
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
@@ -41,15 +41,15 @@ def whole_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, .
 
 
 def part_kernels(planner: Stored, node: Node) -> list[Kernel]:
-    """The whole op again, for a part of it that is asked for when the op's own value is already there."""
-    return whole_kernels(planner, node.inputs[0], node.inputs[0], node.inputs[1:])
+    """The opaque op again, for a part of it that is asked for when the op's own value is already there."""
+    return opaque_kernels(planner, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 
 def _stored(planner: Stored, node: Node, kernels: list[Kernel]) -> int:
     """The value that holds an input in row-major order, copied there if it must be."""
     base, moves = base_of(planner, node)
     if not is_there(planner, base):
-        raise NeedStore(base, "a whole kernel reads it from a buffer")
+        raise NeedStore(base, "an opaque kernel reads it from a buffer")
     value = value_of(planner, base)
     if not moves or is_whole(base.shape, moves):
         return value

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..core.dtype import DType
-from ..core.events import is_heard, tell
+from ..core.events import emit, has_listener
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
@@ -22,7 +22,7 @@ PARAMS = 256  # words of Params that a kernel may have
 MAX_WORDS = 160  # of these that the steps of one expression may ask for: a kernel needs some for itself
 MOST_WORDS = 220  # of these after which an expression is cut that had fewer when it was begun
 LONGEST = (MAX_STEPS, MAX_WORDS)
-# of a whole op's input, computed where it is read: to store it is one more kernel
+# of an opaque op's input, computed where it is read: to store it is one more kernel
 LONGEST_TRACED = (300, MOST_WORDS)
 # elementwise ops whose WGSL has a loop, and its turns
 LOOPS = {
@@ -416,8 +416,8 @@ class Trace:
         lines = tuple([self.emit_step(i, naming) for i in steps])
         if any([s.name in EXACT for s in lines]):
             lines = exact(lines)
-        if is_heard("emitted"):
-            tell("emitted", lines, [self.steps[i].node for i in steps])
+        if has_listener("emitted"):
+            emit("emitted", lines, [self.steps[i].node for i in steps])
         width = 1 if naming.inner is None else 4
         return WgslFunction(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
 

@@ -1,6 +1,5 @@
 """Learner: a model, an optimiser and batches into a trained model, by runs that survive being killed."""
 
-from .blame import NotFinite
 from .callbacks import Callback, EarlyStopping
 from .dashboard import Dashboard
 from .events import (
@@ -17,10 +16,11 @@ from .events import (
 )
 from .learner import Learner
 from .loggers import CSV, JSONL, LogCalls, Page, TensorBoard
+from .nan_report import NotFinite
 from .page import html
 from .renderers import PlainLines, Widget, default_renderers
+from .run_view import RunState
 from .runs import find_runs, read_events, read_run
-from .state import RunState
 
 __all__ = [
     "CSV",

@@ -1,6 +1,6 @@
 """What a run waits for, into one line that says what to do about it."""
 
-from .state import RunState
+from .run_view import RunState
 
 ENOUGH = 0.2  # of the time: a cause below this is not worth a line
 WAITS = {  # cause: (what is said, what to do)

@@ -20,8 +20,8 @@ from ..core.dtype import DType
 from ..core.files import mapped, part_of, read
 from ..errors import FlambeauError, MissingFile
 from ..io.checkpoint import metadata_of, taken_apart, unpacked
+from ..io.checksum import damage, sealed
 from ..io.safetensors import checked
-from ..io.sealed import damage, sealed
 from ..runtime.readback import Readback
 from ..tensor import Tensor
 from .events import Event, Message, Saved

@@ -10,7 +10,7 @@ from ..errors import suggest
 from ..optim import LBFGS
 from .callbacks import Best
 from .events import Message
-from .tally import SplitTally
+from .meters import SplitTally
 
 if TYPE_CHECKING:
     from .watch import EpochWatch

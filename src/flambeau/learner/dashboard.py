@@ -104,7 +104,7 @@ class Dashboard:
         self.terminal = Terminal()
         self.pipe, theirs = Pipe()
         fds = theirs.fileno(), self.terminal.out
-        command = [sys.executable, "-P", "-m", "flambeau.learner.screen", *map(str, fds), *self.options]
+        command = [sys.executable, "-P", "-m", "flambeau.learner.tui", *map(str, fds), *self.options]
         screen = self.terminal.outputs.get(1)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
         try:  # with these blocked: a Ctrl-C while it starts must not end it

@@ -16,7 +16,6 @@ from ..core.training import begin_training, in_eval
 from ..device import get_device
 from ..functions import cat
 from ..tensor import Tensor
-from .blame import NotFinite, not_finite
 from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
 from .checks import (
@@ -32,12 +31,13 @@ from .checks import (
 from .events import EpochEnded, Event, Message, Reason, Renderer, RunEnded, RunStarted, Split
 from .interrupt import Signals
 from .losses import Entry, Losses, ReadWindow, kept_of, may_rewind
+from .meters import SplitTally, count_beside
+from .nan_report import NotFinite, not_finite
 from .options import LearnerOptions, checked
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import is_over, places_of, put_back, put_places, state_of
 from .steps import PlacedBatch, Steps, Trained, evaluating, inputs_of, to_batch
-from .tally import SplitTally, count_beside
 from .watch import EpochWatch
 
 Loaders = dict[str, Any]  # by split

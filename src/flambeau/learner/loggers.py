@@ -12,8 +12,8 @@ from typing import Any
 from ..core.files import write_whole
 from .events import EpochEnded, Event, Progress, RunStarted, Values
 from .page import standing
+from .run_view import RunState
 from .runs import EVENTS
-from .state import RunState
 from .tensorboard import EventFile, scalars, session_start
 
 HOLD = 0.25  # seconds that values and progress wait to be written together

@@ -8,7 +8,7 @@ from . import text
 from .advice import advice
 from .curve import Points
 from .plot import Drawn, bounds
-from .state import RunState
+from .run_view import RunState
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 320, 150, 44, 16  # of a picture, in its own units
 COLOURS = ("#d9622b", "#3b7dd8", "#2a9d5c", "#a04fc4", "#c9a227", "#17a2a2", "#d63384", "#7a7a7a")

@@ -12,7 +12,7 @@ from .advice import advice
 from .events import Event, Renderer
 from .loggers import JSONL
 from .page import html
-from .state import RunState
+from .run_view import RunState
 
 EVERY = 10.0  # seconds between plain lines within an epoch
 OF_THE_TIME = 0.005  # what drawing a notebook's widget may take

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import FlambeauError
 from .events import Event
-from .state import RunState
+from .run_view import RunState
 
 EVENTS = "events.jsonl"  # of each run's folder
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
 from ..core.dtype import float32
-from ..core.events import tell
+from ..core.events import emit
 from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .checks import one_number
-from .tally import RecordedTally, SplitTally, count, count_beside
+from .meters import RecordedTally, SplitTally, count, count_beside
 
 Step = Callable[[tuple, Any], tuple[Tensor, Any]]
 
@@ -187,7 +187,7 @@ class Steps:
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """The loss of a step; None where it takes more batches."""
-        tell("step", self.step, (batch.inputs, batch.target), {})
+        emit("step", self.step, (batch.inputs, batch.target), {})
         loss, output, *met = self.step(batch.inputs, batch.target)
         self.met.update(*met)
         count_beside(self.tally, output, batch.target, batch.items)

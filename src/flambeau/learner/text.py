@@ -8,7 +8,7 @@ from .advice import advice
 from .curve import Points
 from .events import EpochEnded, Split
 from .plot import MARKS, Drawn, lines, plot
-from .state import RunState
+from .run_view import RunState
 
 MARGIN = 78  # columns of what stays at the end
 

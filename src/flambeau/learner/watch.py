@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..functions import memory
-from .blame import NotFinite
 from .events import EpochStarted, Event, Progress, Split
+from .nan_report import NotFinite
 from .steps import PlacedBatch
 
 OVER: Any = object()  # what comes after the last batch

@@ -4,8 +4,8 @@ from typing import Any
 
 from ..core.dtype import float32
 from ..tensor import Tensor
-from .doors import door
 from .scores import Binary, ByCounts, Multiclass, Multilabel, five, ratio
+from .task_dispatch import door
 
 
 class RightOfAll(ByCounts):

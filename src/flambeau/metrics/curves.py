@@ -8,7 +8,6 @@ from ..functions import arange, bincount, bucketize, cat, searchsorted, trapezoi
 from ..nn.functional import pad
 from ..ops.creation import linspace
 from ..tensor import Tensor, tensor
-from .doors import door
 from .inputs import (
     by_sigmoid,
     check_count,
@@ -22,6 +21,7 @@ from .inputs import (
 from .metric import Metric
 from .scores import ratio
 from .states import counts
+from .task_dispatch import door
 
 CURVE_AVERAGES = ("macro", "weighted", "none", None)
 

@@ -26,7 +26,7 @@ __all__ = sorted(_homes)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    from ..core.habits import UnknownName
+    from ..core.torch_hints import UnknownName
 
     if name in _homes:
         return getattr(import_module(f".{_homes[name]}", __name__), name)

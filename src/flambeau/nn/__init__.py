@@ -21,7 +21,7 @@ from .dropout import (
 )
 from .fractional import FractionalMaxPool2d, FractionalMaxPool3d
 from .kv_cache import KVCache
-from .large_vocabulary import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss
+from .adaptive_softmax import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss
 from .lazy import (
     LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyConv1d, LazyConv2d, LazyConv3d,
     LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d, LazyInstanceNorm1d, LazyInstanceNorm2d,
@@ -107,6 +107,6 @@ for _layer in list(globals().values()):
 
 
 def __getattr__(name: str) -> Any:
-    from ..core.habits import UnknownName
+    from ..core.torch_hints import UnknownName
 
     raise UnknownName(__name__, name, lambda: __all__)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..core.habits import UnknownName
+from ..core.torch_hints import UnknownName
 
 # fmt: off
 # isort: off
@@ -57,7 +57,7 @@ from .fractional import (
     fractional_max_pool2d, fractional_max_pool2d_with_indices, fractional_max_pool3d,
     fractional_max_pool3d_with_indices,
 )
-from .large_vocabulary import linear_cross_entropy
+from .adaptive_softmax import linear_cross_entropy
 from .variants import (
     adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices,
     celu_, conv_tbc, elu_, hardtanh_, leaky_relu_, max_pool1d_with_indices, max_pool2d_with_indices,

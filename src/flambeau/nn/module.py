@@ -9,8 +9,8 @@ from ..capture.compile import compile_call
 from ..core.dtype import DType, as_dtype, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..core.notes import NO_GRAD_KEPT, note
 from ..core.printing import table_in_html
+from ..core.warn_once import NO_GRAD_KEPT, note
 from ..errors import TypeError, ValueError, nearest, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor

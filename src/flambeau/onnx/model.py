@@ -9,10 +9,10 @@ from typing import Any, Self
 from ..capture.jit import Recordings
 from ..capture.recorder import Recorder
 from ..core.dtype import DTYPES, DType
-from ..core.events import is_heard
+from ..core.events import has_listener
+from ..core.lru_cache import Recent
 from ..core.modes import is_grad_enabled, no_grad
 from ..core.node import Node
-from ..core.recent import Recent
 from ..device import get_device
 from ..errors import FlambeauError
 from ..nn import Buffer, Module, Parameter
@@ -144,7 +144,7 @@ class OnnxModel(Module):
         """The outputs where no gradient is needed: by a recording, where there can be one."""
         if not self.replays or state.thread.recorder is not None:
             return self._computed(fed)
-        if state.thread.computing is not None or is_heard("plan"):  # somebody looks at how it is computed
+        if state.thread.computing is not None or has_listener("plan"):  # somebody looks at how it is computed
             return self._computed(fed)
         kind = kinds(fed)
         can = self._can_replay.get(kind)

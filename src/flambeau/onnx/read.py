@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import mapped
-from ..io.foreign import ONNX, foreign
+from ..io.other_formats import ONNX, foreign
 from .convert import model_of, text_of
 from .graph import ModelDef, OnnxError
 from .proto import parse

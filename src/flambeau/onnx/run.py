@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from ..capture.recorder import Recorder
+from ..core.lru_cache import Recent
 from ..core.modes import settings
-from ..core.recent import Recent
 from ..errors import FlambeauError
 from ..runtime.state import record_with, thread
 from .bodies import body_of

@@ -105,7 +105,7 @@ def _walk_grad(g, y, x, *weights):
 
 class Ctc(Family):
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda x, jump: x,
         dtype=lambda x, jump: x,
         grad=_alphas_grad,
@@ -120,7 +120,7 @@ class Ctc(Family):
         return (as_float(self), as_float(jump)), {}
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda x, *weights: x,
         dtype=lambda x, *weights: x,
         grad=_walk_grad,

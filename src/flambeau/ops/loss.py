@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.declare import composed, composite
 from ..core.node import describe
-from ..core.notes import note
+from ..core.warn_once import note
 from .activation import hardtanh, softplus
 from .index.indices import picked, placed, valid
 from .norm import pairwise_distance

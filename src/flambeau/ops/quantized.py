@@ -208,7 +208,7 @@ def _result(x, *_, **__):
 
 class Quantization(Family):
     @kernel(
-        "whole",
+        "opaque",
         shape=_shape,
         dtype=_result,
         grad=_grad,

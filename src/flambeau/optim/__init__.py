@@ -42,6 +42,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from ..core.habits import UnknownName
+    from ..core.torch_hints import UnknownName
 
     raise UnknownName(__name__, name, lambda: __all__)

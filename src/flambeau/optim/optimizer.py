@@ -11,8 +11,8 @@ from ..core.handle import RemovableHandle, hang
 from ..core.interrupts import uninterrupted
 from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
-from ..core.notes import NO_GRAD_KEPT, note
 from ..core.options import unknown
+from ..core.warn_once import NO_GRAD_KEPT, note
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize

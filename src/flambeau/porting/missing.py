@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from ..core.alias import GIVEN, VIEWS
-from ..core.habits import WORDS
 from ..core.op import COMPOSED, Op
+from ..core.torch_hints import WORDS
 from .answers import answer
 from .edits import Script
 from .gradients import Left

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..core import events
 from ..device import get_device
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import FlambeauError
 from ..fusion.plan import Cost
 from . import chrome_trace, report

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core import events
 from ..core.commands import Command, Copy, Dispatch, encoded, flat, spans_of
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import DeviceError
 from ..functions import empty
 from ..fusion.plan import Cost

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import json_cache
 from ..core.files import cache_folder
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..functions import empty
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader

@@ -13,7 +13,7 @@ from ..core.node import Node, describe
 from ..core.op import OPS, Op
 from ..core.shape import Shape
 from ..device import get_device
-from ..device.seam import Arrays, Device
+from ..device.protocol import Arrays, Device
 from ..errors import ValueError
 from . import readback, run
 from .state import thread

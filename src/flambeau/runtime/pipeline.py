@@ -15,8 +15,8 @@ from ..codegen.render import is_ours, is_proven, render
 from ..core import commands, events
 from ..core.commands import Dispatch
 from ..core.events import stage
-from ..core.recent import Again
-from ..device.seam import Gpu
+from ..core.lru_cache import Again
+from ..device.protocol import Gpu
 from ..errors import KernelError
 from ..fusion.plan import Cost, Plan
 from ..kernels.ir import Kernel, Shader
@@ -118,16 +118,16 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
     for s, label in missing.items():
         with stage("render"):
             text = render(s)
-        events.tell("rendered", s, text)
+        events.emit("rendered", s, text)
         with stage("compile"):
             pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
             if not is_ours(s):  # what is wrong with it is said before anything runs
                 device.compiled(pipeline)
         cache[s] = pipeline
-    if events.is_heard("pipeline"):
+    if events.has_listener("pipeline"):
         for done, (s, label) in enumerate(missing.items(), 1):
             device.compiled(cache[s])
-            events.tell("pipeline", done, len(missing), label)
+            events.emit("pipeline", done, len(missing), label)
     return cache
 
 

@@ -6,7 +6,7 @@ from ..core.events import stage
 from ..core.faults import BYTES, Doubt, raise_doubted, raise_found, raise_noted
 from ..core.node import Node
 from ..device import Arrived, get_device
-from ..device.seam import Device
+from ..device.protocol import Device
 from .run import realize_nodes
 from .state import thread
 

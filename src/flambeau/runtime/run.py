@@ -10,7 +10,7 @@ from ..core.events import has_run, stage, submit
 from ..core.faults import doubt_of
 from ..core.node import Node, number_for, number_of, place_of_number, reached, toposort
 from ..device import get_device
-from ..device.seam import Device, Gpu
+from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
 from ..fusion.planner import plan
 from .memory import allocate_eagerly, allocate_planned, give
@@ -163,7 +163,7 @@ def plan_for(
         shared.tuner(device, roots, order, key)
     cache = device.plans
     compiled = cache.get(key)
-    known = set(device.pipelines) if events.is_heard("plan") else ()
+    known = set(device.pipelines) if events.has_listener("plan") else ()
     if compiled is None:
         with stage("plan"):
             planned = plan(roots, device.limits, order, dying)
@@ -175,7 +175,7 @@ def plan_for(
             forget(device, next(iter(cache)))
         if DEBUG:
             show(compiled)
-    events.tell("plan", compiled, roots, order, dying, known)
+    events.emit("plan", compiled, roots, order, dying, known)
     return compiled
 
 

@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from ..core.events import listening
+from ..core.events import subscribe
 from ..core.host import to_numpy
 from ..core.node import Node, describe, reached, toposort
 from ..debug import made_at
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import FlambeauError
 from ..inspector.call import TargetCall
 from ..runtime import run
 from ..runtime.state import compute_with
+from .clone_graph import call_of, copied, has_value, leaf, loosely, op_name_of, reference
 from .compare import Apart, apart
-from .mirror import call_of, copied, has_value, leaf, loosely, op_name_of, reference
+from .gradient_check import wrong_slope
 from .probing import Launched, compute
 from .replay import Replay
 from .report import Checked, Wrong
 from .sanitize import NOTHING, name_of, tensors_of
-from .slopes import wrong_slope
 
 MOST = 20  # rows of a report
 UNMOVED = ("movement", "gather")  # kinds whose values only change places
@@ -53,7 +53,7 @@ def checked(call: TargetCall, replay: bool = True) -> Checked:
         rule = "a saved program has kernels and no ops: check the function that it was saved of"
         raise FlambeauError(f"check({call.target}): {rule}")
 
-    with made_at() as session.lines, compute_with(session.compute), listening("saved", refuse):
+    with made_at() as session.lines, compute_with(session.compute), subscribe("saved", refuse):
         result = again.first() if again is not None else call.fn(*call.args, **call.kw)
         run.realize(*tensors_of(result))
     report = session.report
@@ -98,7 +98,7 @@ class Checking:
         for n in sorted(order, key=lambda n: n.serial):
             if not has_value(n) or not n.nbytes:
                 continue
-            whole = n.inputs[0] if n.op.kind == "part" else None
+            whole = n.inputs[0] if n.op.kind == "output" else None
 
             def given(x: Node, whole: Node | None = whole) -> Node | None:
                 return None if x is whole or x not in buffers else leaf(x, buffers[x])
@@ -174,7 +174,7 @@ class Checking:
     def _compare_stored(self, n: Node, values: dict[Node, Any], launched: Launched) -> None:
         if n.op.kind in ("leaf", "source") and not n.inputs:
             return
-        whole = n.inputs[0] if n.op.kind == "part" else None
+        whole = n.inputs[0] if n.op.kind == "output" else None
         right = reference(n, lambda x: None if x is n or x is whole else values.get(x))
         found = apart(values[n], right, n)
         wrong = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}

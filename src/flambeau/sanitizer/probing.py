@@ -13,7 +13,7 @@ from ..core.commands import Dispatch, dispatches
 from ..core.events import has_run
 from ..core.host import from_raw
 from ..core.node import Node, toposort
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..fusion.plan import Plan
 from ..fusion.planner import plan
 from ..kernels.ir import Kernel, Shader

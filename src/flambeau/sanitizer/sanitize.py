@@ -8,11 +8,11 @@ import numpy as np
 
 from ..autodiff.backward import Gradients
 from ..core import dtype as dt
-from ..core.events import listening
+from ..core.events import subscribe
 from ..core.node import Node
 from ..core.tree import leaves
 from ..debug import made_at
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import FlambeauError, KernelError
 from ..inspector.call import TargetCall
 from ..kernels.ir import Shader
@@ -53,7 +53,7 @@ def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
 def sanitized(call: TargetCall) -> Sanitized:
     """`sanitize` of a call."""
     session = Sanitizing()
-    heard = listening("saved", looking_at(session.look))
+    heard = subscribe("saved", looking_at(session.look))
     with made_at() as session.lines, compute_with(session.compute), heard:
         try:
             session.report.result = call.fn(*call.args, **call.kw)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..codegen.render import WgslLine
 from ..core.commands import Dispatch, decoded, flat
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..export.load import SavedDispatch
 from ..export.save import KERNELS
 from ..inspector.wgsl_text import parsed, split

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.events import listening
+from ..core.events import subscribe
 from ..core.node import Node
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..errors import KernelError
 from ..inspector.call import TargetCall
 from ..runtime import run
@@ -123,7 +123,7 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
 
     def look(call: TargetCall) -> list[WatchedValue]:
         session = _Watching(kernel, value, turn)
-        with compute_with(session.compute), listening("saved", looking_at(session.look)):
+        with compute_with(session.compute), subscribe("saved", looking_at(session.look)):
             run.realize(*tensors_of(call.fn(*call.args, **call.kw)))
         if not session.found and session.refused is not None:
             raise session.refused

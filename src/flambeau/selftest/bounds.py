@@ -76,7 +76,9 @@ def _of(node: Node, given: list[Known]) -> Known:
     kind = node.op.kind
     if node.dtype.is_complex or any(i.dtype.is_complex for i in node.inputs):
         return _complex(node, given)
-    rule = RULES.get(kind) or (WHOLES.get(node.op.name) if kind in ("whole", "part") else None) or _estimated
+    rule = (
+        RULES.get(kind) or (OPAQUE.get(node.op.name) if kind in ("opaque", "output") else None) or _estimated
+    )
     value, error, chain = rule(node, given)
     if error is not None and value.dtype.kind == "f" and all(map(_is_exact, given)):
         error = np.where(np.isfinite(value), error, 0.0)  # no rounding makes a number of what is none
@@ -548,7 +550,7 @@ RULES: dict[str, Callable[[Node, list[Known]], Known]] = {
     "fold": _folded,
     "source": _source,
 }
-WHOLES: dict[str, Callable[[Node, list[Known]], Known]] = {
+OPAQUE: dict[str, Callable[[Node, list[Known]], Known]] = {
     "_cat": _joined,
     "_argsort": _placed,
     "_back": _back,

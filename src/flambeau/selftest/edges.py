@@ -4,9 +4,9 @@ ends, sizes that come from values, tensors as arguments, complex numbers."""
 from collections.abc import Callable
 
 from ..core import dtype as dt
-from . import calls, lines
-from .building import FLOATS, Builder, Value
-from .lines import Texts
+from . import operations, pointwise
+from .pointwise import Texts
+from .program_builder import FLOATS, Builder, Value
 
 WIDE = (dt.int64, dt.int64, dt.int32, dt.uint32, dt.int16, dt.uint8, dt.int8, dt.uint16)
 SCALES = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.4, 3.0)
@@ -179,8 +179,9 @@ def wide(b: Builder) -> None:
         b.input(shape, dtype, "wide")
     b.input(shape, b.one(WIDE), "wide")
     kinds = (
-        lines.unary, lines.binary, lines.binary, lines.comparison, lines.where, calls.reduced, calls.scanned,
-        calls.ordered, calls.extreme, whole_cast,
+        pointwise.unary, pointwise.binary, pointwise.binary, pointwise.comparison, pointwise.where,
+        operations.reduced, operations.scanned,
+        operations.ordered, operations.extreme, whole_cast,
     )  # fmt: skip
     several(b, lambda: b.one(kinds)(b), 8)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from math import prod
 
 from ..core import dtype as dt
-from . import calls, edges, lines, odd
-from .building import EVERY, FLOATS, GROUPS, Builder, only
+from . import edges, operations, pointwise, special_values
 from .mixed import random_program
+from .program_builder import EVERY, FLOATS, GROUPS, Builder, only
 from .programs import Program
 
 MANY = 1 << 18  # elements of an input
@@ -39,7 +39,15 @@ def elementwise(b: Builder) -> None:
         b.input(s, b.one(EVERY if b.chance(0.4) else FLOATS), b.one(KINDS))
     extended(
         b,
-        (lines.unary, lines.unary, lines.binary, lines.binary, lines.ratio, lines.where, lines.comparison),
+        (
+            pointwise.unary,
+            pointwise.unary,
+            pointwise.binary,
+            pointwise.binary,
+            pointwise.ratio,
+            pointwise.where,
+            pointwise.comparison,
+        ),
         8,
     )
     b.line(f"{b.values[0].name}.float() * 1.5", f"{b.values[0].name} * 1.5")
@@ -49,15 +57,15 @@ def views(b: Builder) -> None:
     b.most = MANY
     b.input(some(b, b.whole(1, 4), 1 << 14), b.one(EVERY), b.one(KINDS))
     kinds = (
-        lines.transpose,
-        lines.reshape,
-        lines.sliced,
-        lines.padded,
-        lines.expanded,
-        lines.windows,
-        lines.turned,
+        pointwise.transpose,
+        pointwise.reshape,
+        pointwise.sliced,
+        pointwise.padded,
+        pointwise.expanded,
+        pointwise.windows,
+        pointwise.turned,
     )
-    extended(b, (*kinds, *kinds, lines.joined, lines.unary), 6)
+    extended(b, (*kinds, *kinds, pointwise.joined, pointwise.unary), 6)
     x = b.values[-1]
     b.line(f"{x.name}.float() + 0.5", f"{x.name} + 0.5")
     if b.chance(0.3):
@@ -71,13 +79,15 @@ def reductions(b: Builder) -> None:
     shape = (GROUPS + b.whole(-1, 3), b.small(3)) if b.chance(0.04) else some(b, rank)
     b.input(shape, b.one(EVERY if b.chance(0.3) else FLOATS), b.one(KINDS))
     if b.chance(0.5):
-        extended(b, (lines.unary, lines.transpose), 2)
+        extended(b, (pointwise.unary, pointwise.transpose), 2)
     start = b.values[-1]
     for _ in range(b.whole(1, 3)):
-        if texts := b.one((calls.reduced, calls.reduced, calls.all_of, calls.extreme))(only(b, start)):
+        if texts := b.one((operations.reduced, operations.reduced, operations.all_of, operations.extreme))(
+            only(b, start)
+        ):
             b.line(*texts)
     if b.chance(0.4):
-        extended(b, (lines.unary, lines.binary), 2)
+        extended(b, (pointwise.unary, pointwise.binary), 2)
 
 
 def products(b: Builder) -> None:
@@ -155,7 +165,7 @@ def pools(b: Builder) -> None:
     name = b.one(("max_pool", "avg_pool"))
     b.line(f"F.{name}{n}d({x.name}, {k}, {s}, {p})", f"ref.{name}({x.name}, {k}, {s}, {p}, {n})")
     if b.chance(0.4):
-        extended(b, (lines.unary,), 2)
+        extended(b, (pointwise.unary,), 2)
 
 
 def attention(b: Builder) -> None:
@@ -216,10 +226,10 @@ def rows(b: Builder) -> None:
         if y and z:
             b.line(f"{y.name} / {z.name}", f"{y.name} / {z.name}")
     else:
-        extended(b, (calls.normed,), 2)
-        if texts := calls.normed(b):
+        extended(b, (operations.normed,), 2)
+        if texts := operations.normed(b):
             b.line(*texts)
-    extended(b, (lines.unary, calls.reduced), 2)
+    extended(b, (pointwise.unary, operations.reduced), 2)
 
 
 def orders(b: Builder) -> None:
@@ -228,7 +238,7 @@ def orders(b: Builder) -> None:
     dtype = b.one(EVERY if b.chance(0.5) else FLOATS)
     b.input(some(b, b.whole(1, 3), 1 << 15), dtype, b.one(KINDS))
     for _ in range(b.whole(1, 2)):
-        if texts := b.one((calls.scanned, calls.ordered))(only(b, b.values[0])):
+        if texts := b.one((operations.scanned, operations.ordered))(only(b, b.values[0])):
             b.line(*texts)
 
 
@@ -237,7 +247,7 @@ def indexing(b: Builder) -> None:
     dtype = b.one((dt.float32, dt.float32, dt.float16, dt.int32))
     b.input(some(b, b.whole(1, 3), 1 << 14), dtype, "quarters")
     for _ in range(b.whole(1, 3)):
-        if texts := b.one((calls.taken, calls.put, calls.put, lines.sliced))(b):
+        if texts := b.one((operations.taken, operations.put, operations.put, pointwise.sliced))(b):
             b.line(*texts)
 
 
@@ -248,7 +258,15 @@ def dtypes(b: Builder) -> None:
         b.input(shape, b.one(EVERY), "quarters", b.one((2, 2, 30)) if b.chance(0.5) else 2)
     extended(
         b,
-        (lines.cast, lines.cast, lines.binary, lines.unary, lines.where, lines.comparison, calls.reduced),
+        (
+            pointwise.cast,
+            pointwise.cast,
+            pointwise.binary,
+            pointwise.unary,
+            pointwise.where,
+            pointwise.comparison,
+            operations.reduced,
+        ),
         10,
     )
 
@@ -280,7 +298,7 @@ def not_finite(b: Builder) -> None:
     for kind in ("no numbers", b.one(("infinities", "no numbers", "quarters"))):
         b.input(shape if b.chance(0.7) else shape[-1:], b.one(FLOATS), kind)
     b.input(shape, dt.bool_)
-    extended(b, odd.LINES, 12)
+    extended(b, special_values.LINES, 12)
 
 
 FAMILIES: dict[str, Callable[[Builder], None]] = {

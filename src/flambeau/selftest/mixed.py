@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import calls, lines
-from .building import EVERY, FLOATS, Builder
+from . import operations, pointwise
+from .program_builder import EVERY, FLOATS, Builder
 from .programs import Program
 
 OF_LINES = (
@@ -51,8 +51,8 @@ OF_CALLS = (
     "random",
 )
 LINES: tuple[Callable[[Builder], Any], ...] = (
-    *(getattr(lines, name) for name in OF_LINES),
-    *(getattr(calls, name) for name in OF_CALLS),
+    *(getattr(pointwise, name) for name in OF_LINES),
+    *(getattr(operations, name) for name in OF_CALLS),
 )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..core import choose, events
 from ..core.node import Node
 from ..device import tuned
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..device.tuned import Choice
 from ..errors import FlambeauError
 from ..fusion.plan import Plan
@@ -64,7 +64,7 @@ class autotune:
             choice = tune_one(device, roots, order, Choice(family, bucket, default, default), names)
             if choice is not None:
                 self._keep(device, choice)
-            events.tell("tuned", done, len(wanted), choice)
+            events.emit("tuned", done, len(wanted), choice)
         if len(self.choices) > before:
             run.forget(device, *device.plans)
 

@@ -10,7 +10,7 @@ from ..core.commands import Copy
 from ..core.dtype import DType
 from ..core.host import to_raw
 from ..core.node import Node
-from ..device.seam import Gpu
+from ..device.protocol import Gpu
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up

@@ -141,7 +141,7 @@ PICK = custom_op(
 )
 
 AUGMENT = Op(
-    "whole",
+    "opaque",
     name="augment",
     xp=augmented,
     shape=lambda x, table, structure, sizes: (x[0], structure.made, *sizes[-1]),

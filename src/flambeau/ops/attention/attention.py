@@ -9,7 +9,7 @@ from ...core import dtype as dt
 from ...core.choose import choose
 from ...core.declare import composed, kernel
 from ...core.modes import is_grad_enabled
-from ...core.op import Family, Op, only_real, part_of
+from ...core.op import Family, Op, only_real, output_of
 from ...core.shape import broadcast
 from ..elementwise import as_float
 from ..random import dropout
@@ -91,11 +91,11 @@ def _grad(g, y, q, k, v, *others, placed, **attrs):
         return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
     units = q.device.kind == "gpu" and launches.slopes_on_units(q.device.limits, (q, k, v), attrs["causal"])
     g, back = _in_range(g) if units else (g, None)
-    norms, delta = _reached(part_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
+    norms, delta = _reached(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     given = (q, k, v, g, rows, *others)
     by_key = Attention._keys(*given, placed=False, **attrs)
-    by_value = part_of(Attention._values, by_key)
+    by_value = output_of(Attention._values, by_key)
     grads = (Attention._queries(*given, placed=False, **attrs), by_key, by_value)
     grads = grads if back is None else [(x.float() * back).to(x.dtype) for x in grads]
     return [*grads, *[None] * len(others)]
@@ -170,7 +170,7 @@ def _like_input(*dtypes, **_):
 
 class Attention(Family):
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda q, k, v, *_, **__: (*q[:2], v[2]),
         dtype=_like_input,
         grad=_grad,
@@ -188,7 +188,7 @@ class Attention(Family):
 
     # each row's best score and the logarithm of the sum of exp(score - best), which gradients need
     _norms = Op(
-        "part",
+        "output",
         part="norms",
         shape=lambda y, q, *_, **__: (*q[:2], 2),
         dtype=lambda *_, **__: dt.float32,
@@ -196,7 +196,7 @@ class Attention(Family):
     )
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda q, *_, **__: q,
         dtype=_like_input,
         xp=_part(0),
@@ -208,7 +208,7 @@ class Attention(Family):
         return (self, *others), attrs
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda q, k, *_, **__: k,
         dtype=_like_input,
         xp=_part(1),
@@ -221,7 +221,7 @@ class Attention(Family):
 
     # the gradient by the values, which comes with that by the keys
     _values = Op(
-        "part",
+        "output",
         part="values",
         shape=lambda y, q, k, v, *_, **__: v,
         dtype=_like_input,

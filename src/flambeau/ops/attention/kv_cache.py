@@ -50,7 +50,7 @@ def _of_table(table, *_):
 
 
 class Cache(Family):
-    @kernel("whole", shape=_of_table, dtype=_of_table, xp=_reference, launch=_launch, packs=True)
+    @kernel("opaque", shape=_of_table, dtype=_of_table, xp=_reference, launch=_launch, packs=True)
     def _put(self: Any, rows, start):
         """[lines, length, width] with [lines, rows, width] from row `start` (int32[1]) on."""
         return (self, rows, start), {}

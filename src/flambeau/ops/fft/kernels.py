@@ -60,7 +60,7 @@ class Fourier:
     """The kernel. It is no method of tensors: ops/fft/fft.py makes transforms of it."""
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda z, table, inverse: z,
         dtype=lambda z, *_, **__: z.as_float,
         launch=_launch,

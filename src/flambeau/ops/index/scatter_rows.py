@@ -104,7 +104,7 @@ def _scatter_xp(xp, x, keys, order, src, join):
 
 class ScatterRows(Family):
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda place, n: (n,),
         dtype=lambda place, n: dt.int32,
         xp=_last_xp,
@@ -115,7 +115,7 @@ class ScatterRows(Family):
         return (self,), {"n": n}
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda x, keys, order, src, join: x,
         dtype=lambda x, keys, order, src, join: x,
         dtypes="fiuc",

@@ -197,7 +197,7 @@ def _slogdet_grad(g, y, a):
 
 def _op(shape: Any, xp: Any, grad: Any) -> Any:
     return kernel(
-        "whole", shape=shape, dtype=lambda d, *_, **__: d, dtypes="fc", xp=xp, grad=grad, holomorphic=False
+        "opaque", shape=shape, dtype=lambda d, *_, **__: d, dtypes="fc", xp=xp, grad=grad, holomorphic=False
     )
 
 

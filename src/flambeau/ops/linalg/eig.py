@@ -58,7 +58,7 @@ class Eigen:
     """The op. It is no method of tensors: linalg.eig moves its matrix to the host first."""
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]),
         dtype=lambda d: d.complex,
         dtypes="fc",

@@ -1,4 +1,4 @@
-"""Factorisations as whole kernels, a workgroup a matrix: blocks that compositions are built of."""
+"""Factorisations as opaque kernels, a workgroup a matrix: blocks that compositions are built of."""
 
 from math import prod
 from typing import Any
@@ -48,7 +48,7 @@ def columns_of(turns, m: int, most: int) -> int:
 
 
 def _whole(shape, launch, xp):
-    return kernel("whole", shape=shape, dtype=_float, launch=launch, xp=xp)
+    return kernel("opaque", shape=shape, dtype=_float, launch=launch, xp=xp)
 
 
 def _lu_launch(limits, x):
@@ -190,7 +190,7 @@ class Factor:
         return (self,), {}
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda s, rows: (*s[:-1], rows),
         dtype=lambda d, rows: dt.int32,
         launch=_row_order_launch,

@@ -109,7 +109,7 @@ class Symmetric:
     """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda s, hermitian: (*s[:-1], s[-1] + 1),
         dtype=lambda d, hermitian: d,
         dtypes="fc",
@@ -123,7 +123,7 @@ class Symmetric:
         return (self,), {"hermitian": hermitian}
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda s, b, hermitian: b,
         dtype=lambda d, b, hermitian: d,
         dtypes="fc",

@@ -131,7 +131,7 @@ def histogram(
 
 class Histogram(Family):
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda s, bins: (bins,),
         dtype=lambda *_, **__: dt.int32,
         xp=_count_reference,

@@ -126,7 +126,7 @@ def scan(op, grad, xp, dtype=lambda d, **_: d, dtypes="fiub"):
         return scan_launches(limits, x.shape, dim, op, x.dtype)
 
     rules = {"dtypes": dtypes, "refusal": "" if "c" in dtypes else UNORDERED}
-    return kernel("whole", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch, **rules)
+    return kernel("opaque", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch, **rules)
 
 
 def _backwards(x, dim):

@@ -269,7 +269,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Cho
 
 class Sort(Family):
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda s, descending, bits: s,
         dtype=lambda d, **_: dt.int32,
         xp=_argsort_reference,
@@ -285,7 +285,7 @@ class Sort(Family):
         return (self,), {"descending": descending, "bits": bits}
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda x, places: x,
         dtype=lambda x, places: x,
         dtypes="fiubc",
@@ -301,7 +301,7 @@ class Sort(Family):
         return (self.to(self.dtype.wide), places), {}
 
     @kernel(
-        "whole",
+        "opaque",
         shape=lambda table, x, right: x,
         dtype=lambda *_, **__: dt.int32,
         xp=_search_reference,

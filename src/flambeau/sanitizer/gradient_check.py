@@ -10,7 +10,7 @@ from ..core.modes import no_grad
 from ..core.node import Node
 from ..device import get_device
 from ..tensor import Tensor, tensor
-from .mirror import reference
+from .clone_graph import reference
 
 STEP = 2.0**-12  # of slopes
 MOVED = 64  # elements of an input that are moved: of more, some would cross a corner

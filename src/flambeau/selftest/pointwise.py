@@ -3,7 +3,7 @@
 from math import prod
 
 from ..core import dtype as dt
-from .building import EVERY, Builder, Value
+from .program_builder import EVERY, Builder, Value
 from .programs import spelled
 
 Texts = tuple[str, str] | None

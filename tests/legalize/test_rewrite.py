@@ -10,8 +10,8 @@ import flambeau as fb
 from flambeau.core.node import toposort
 from flambeau.core.op import OPS
 from flambeau.custom import custom_op
-from flambeau.fusion import complex_numbers
-from flambeau.fusion.legalize import legalized
+from flambeau.legalize import complex_numbers
+from flambeau.legalize.rewrite import legalized
 from flambeau.runtime.pipeline import counters
 from flambeau.runtime.run import realize
 from flambeau.tensor import HostScalar
@@ -366,14 +366,14 @@ def test_no_op_on_64_bits_is_left_out(kind):
     names = [n for n, row in ROWS.items() if kind in row.kinds and n in OPS]
     assert len(names) > 30
     missing = [n for n in names if not has_a_rule(n, kind, device)]
-    assert not missing, "these have a rule in RULES of fusion/integers.py, or of integer_heads.py"
+    assert not missing, "these have a rule in RULES of legalize/integers.py, or of integer_heads.py"
 
 
 def test_no_op_on_complex_numbers_is_left_out():
     """Those that the host computes have none."""
-    named = {n for n, op in OPS.items() if "c" in op.dtypes and (op.kind != "whole" or op.launch)}
+    named = {n for n, op in OPS.items() if "c" in op.dtypes and (op.kind != "opaque" or op.launch)}
     missing = sorted(named - {*complex_numbers.RULES})
-    assert len(named) > 40 and not missing, "these have a rule in RULES of fusion/complex_numbers.py"
+    assert len(named) > 40 and not missing, "these have a rule in RULES of legalize/complex_numbers.py"
 
 
 def test_numbers_change_without_another_plan(gpu):

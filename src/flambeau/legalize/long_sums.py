@@ -1,4 +1,4 @@
-"""Sums and extremes of 64-bit integers, and sums so far, as whole kernels of pairs of words.
+"""Sums and extremes of 64-bit integers, and sums so far, as opaque kernels of pairs of words.
 
 What they take is read once, and what they make lies as a buffer holds it.
 """
@@ -107,7 +107,7 @@ def _reduction(name: str) -> Op:
         return _words(xp, x, narrow, made)
 
     return Op(
-        "whole",
+        "opaque",
         shape=lambda _, shape, **__: (shape[0], shape[2], 2),
         dtype=lambda *_, **__: dt.uint32,
         xp=reference,
@@ -126,7 +126,7 @@ STARTS = {
     "long_min_u": (2**32 - 1, 2**32 - 1),
 }
 SCAN = Op(
-    "whole",
+    "opaque",
     shape=lambda _, shape, narrow: (*shape, 2),
     dtype=lambda _, shape, narrow: dt.uint32,
     xp=lambda xp, x, shape, narrow: _words(xp, x, narrow, lambda v: xp.cumsum(v, axis=1)),

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .elements import DamagedFile
-from .numpy_form import kind_of, number_in_form
-from .pickled import Global, Unfinished, key, plain
+from .numpy_elements import kind_of, number_in_form
+from .unpickler import Global, Unfinished, key, plain
 
 
 class Fields(dict):

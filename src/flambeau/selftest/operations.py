@@ -3,8 +3,8 @@
 from math import prod
 
 from ..core import dtype as dt
-from .building import Builder, Value
-from .lines import Texts, a_slice, of_alike
+from .pointwise import Texts, a_slice, of_alike
+from .program_builder import Builder, Value
 
 # --- rows ---
 

@@ -7,8 +7,8 @@ from helpers.plans import Planned, kernels_of, leaf, names_of, plan_of
 import flambeau as fb
 from flambeau import nn
 from flambeau.core.node import toposort
-from flambeau.fusion.cse import merged
 from flambeau.fusion.multi_output import without_unread
+from flambeau.legalize.cse import merged
 from flambeau.runtime.run import graph_key
 
 F = nn.functional

@@ -28,8 +28,8 @@ from .advice import advice
 from .events import EpochEnded, Event, Message, RunEnded
 from .page import COLOURS, colour
 from .plot import MARKS, NONE, plot
+from .run_view import RunState
 from .runs import beside
-from .state import RunState
 
 REFRESH = 10.0  # pictures a second, at most
 LINES = 8  # of the log

@@ -10,8 +10,8 @@ from ..errors import FlambeauError
 from ..tensor import Tensor
 from . import gguf, npz, safetensors
 from .elements import DamagedFile, Destination, RefusedFile
-from .opened import Entries, LazyWeights, blamed, naming, opened
 from .sharded import index_of, opened_entries
+from .sources import Entries, LazyWeights, blamed, naming, opened
 from .torch_file import is_pickle, read_torch
 
 FOLDERS = ("model.safetensors.index.json", "model.safetensors")  # what a folder of weights may have

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from . import calls, lines
-from .building import Builder, only
-from .lines import Texts, meets
+from . import operations, pointwise
+from .pointwise import Texts, meets
+from .program_builder import Builder, only
 
 OF_FLOATS = {
     "isfinite": ("{x}.isfinite()", "np.isfinite({x})"),
@@ -122,8 +122,10 @@ def longer(kind: Callable[[Builder], Texts]) -> Callable[[Builder], Texts]:
 
 
 LINES = (
-    unary, unary, unary, binary, binary, masked, masked, masked, folded, lines.comparison, lines.comparison,
-    lines.where, lines.where, lines.transpose, lines.sliced, lines.padded, lines.joined, lines.turned,
-    lines.expanded, *[longer(calls.reduced)] * 3, calls.all_of, calls.extreme, calls.scanned, calls.ordered,
-    calls.ordered, *[longer(calls.normed)] * 2, calls.product, calls.taken,
+    unary, unary, unary, binary, binary, masked, masked, masked, folded, pointwise.comparison,
+    pointwise.comparison, pointwise.where, pointwise.where, pointwise.transpose, pointwise.sliced,
+    pointwise.padded, pointwise.joined, pointwise.turned, pointwise.expanded,
+    *[longer(operations.reduced)] * 3, operations.all_of, operations.extreme, operations.scanned,
+    operations.ordered, operations.ordered, *[longer(operations.normed)] * 2, operations.product,
+    operations.taken,
 )  # fmt: skip

@@ -71,7 +71,7 @@ class Missing:
         raise AttributeError(f"Tensor.{self.name} is not there: {WORDS['Tensor'][self.name]}", name=self.name)
 
     def __set__(self, tensor: Any, value: Any) -> None:
-        from .notes import NO_GRAD_KEPT, note
+        from .warn_once import NO_GRAD_KEPT, note
 
         if self.name == "grad" and value is None:  # which is how some scripts begin a step
             return note(NO_GRAD_KEPT)

@@ -10,7 +10,7 @@ from ..core.files import mapped
 from ..errors import FlambeauError, MissingFile, suggest
 from ..tensor import Tensor
 from .elements import DamagedFile, RefusedFile
-from .foreign import foreign
+from .other_formats import foreign
 
 
 def naming(f: Any) -> str:
