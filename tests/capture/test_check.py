@@ -1,4 +1,4 @@
-"""Calls that are checked: what no watch has seen is found at call 2, 4, 8, and checking changes nothing."""
+"""Calls that are checked: what no watch has seen is found at calls 2, 4, 8, and checking changes nothing."""
 
 import gc
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
@@ -7,6 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
+from flambeau.capture import jit
 from flambeau.capture.guards import Watch
 from flambeau.capture.observers import Listener
 
@@ -20,6 +21,12 @@ def blind(monkeypatch):
     """Watches that see no change: whatever is found, a check has found."""
     monkeypatch.setattr(Watch, "changed", lambda self: None)
     numbers(0.0).realize()  # a device says what it is when it opens
+
+
+@pytest.fixture
+def at_any_cost(monkeypatch):
+    """Checks at the calls that are due, however short the program has run."""
+    monkeypatch.setattr(jit, "CHECKS_SHARE", float("inf"))
 
 
 K = 1.0
@@ -60,7 +67,7 @@ def values(out):
 
 @pytest.mark.parametrize("call", [2, 4, 8])
 @pytest.mark.parametrize("fn", FOUND, ids=lambda f: f.__name__)
-def test_what_is_not_watched_is_found_at_the_next_check(fn, call, blind, monkeypatch, capsys):
+def test_what_is_not_watched_is_found_at_the_next_check(fn, call, blind, at_any_cost, monkeypatch, capsys):
     recorded = fb.jit(fn)
     for v in range(1, call):
         assert values(recorded(numbers(float(v)))) == values(fn(numbers(float(v))))
@@ -114,14 +121,14 @@ def losses(check):
     return found, [t.tolist() for t in model.state_dict().values()]
 
 
-def test_checking_changes_nothing():
+def test_checking_changes_nothing(at_any_cost):
     wanted = losses("never")
     assert losses("always") == wanted
     assert losses("sometimes") == wanted
     assert losses(None)[0] == pytest.approx(wanted[0], rel=1e-4)
 
 
-def test_a_check_computes_nothing(capsys):
+def test_a_check_computes_nothing(at_any_cost, capsys):
     from flambeau.runtime.pipeline import counters
 
     w = fb.tensor([1.0, 2.0], requires_grad=True)
@@ -140,7 +147,7 @@ def test_a_check_computes_nothing(capsys):
     assert not capsys.readouterr().err
 
 
-def test_recording_and_checking_read_nothing(gpu, monkeypatch):
+def test_recording_and_checking_read_nothing(gpu, at_any_cost, monkeypatch):
     """An optimiser's state is a dict by parameter: naming one must not read it."""
     reads, fetch = [], type(gpu).fetch
     monkeypatch.setattr(type(gpu), "fetch", lambda self, asked: reads.append(asked) or fetch(self, asked))
@@ -158,18 +165,58 @@ def test_recording_and_checking_read_nothing(gpu, monkeypatch):
     assert step.programs and not reads
 
 
-@pytest.mark.parametrize(("check", "wanted"), [("sometimes", [1, 2, 4, 8, 16]), ("never", [1])])
-def test_when_the_function_runs(check, wanted, capsys):
+@pytest.mark.parametrize(("check", "wanted"), [("sometimes", [1, 2, 4, 8, 64, 1024]), ("never", [1])])
+def test_when_the_function_runs(check, wanted, at_any_cost, capsys):
     def call(x):
         print("ran")
         return x + 1
 
     recorded, ran = fb.jit(call, check=check), []
-    for n in range(1, 20):
-        recorded(numbers(1.0))
+    x = numbers(1.0)
+    for n in range(1, 1100):
+        recorded(x)
         if capsys.readouterr().out:
             ran.append(n)
     assert ran == wanted
+
+
+def test_checks_take_at_most_a_hundredth_of_the_time(monkeypatch, capsys):
+    """By a clock of the test: a call takes 0.1 s, a run of the function 0.05 s."""
+    seconds, run = [0.0], jit.Call._run
+
+    def run_slowly(self, fn):
+        start = seconds[0]
+        seconds[0] += 0.05
+        run(self, fn)
+        self.seconds = seconds[0] - start
+
+    monkeypatch.setattr(jit, "perf_counter", lambda: seconds[0])
+    monkeypatch.setattr(jit.Call, "_run", run_slowly)
+
+    def call(x):
+        print("ran")
+        return x + 1
+
+    recorded, ran, x = fb.jit(call), [], numbers(1.0)
+    for n in range(1, 400):
+        recorded(x)
+        seconds[0] += 0.1
+        if capsys.readouterr().out:
+            ran.append(n)
+    first, *later = ran
+    # expected are 0.01 s after the recording, 1 % of 1 s; then 0.05 s are measured, and two take 0.1 s
+    assert first == 1 and later == [11, 101]
+    assert 0.05 * len(later) <= 0.01 * seconds[0]
+
+
+def test_a_check_does_not_listen_to_what_runs(monkeypatch):
+    """A profile hook makes a call of Python ten times as slow: only recordings set one."""
+    entered, enter = [], Listener.__enter__
+    monkeypatch.setattr(Listener, "__enter__", lambda self: entered.append(0) or enter(self))
+    recorded = fb.jit(lambda x: x + 1, check="always")
+    for _ in range(3):
+        recorded(numbers(1.0))
+    assert len(entered) == 1
 
 
 def test_an_unknown_way_to_check():

@@ -6,9 +6,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import wraps
 from math import inf
 from operator import is_
+from time import perf_counter
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
@@ -39,11 +41,16 @@ SEVERAL = "it computes on several devices: record the parts on each"
 OTHERS = "another thread assigns to what it uses, or reads what it makes, meanwhile: keep them apart"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to what its arguments are made of: take gradients inside"
-CHECKS: dict[str, Callable[[int], float]] = {  # after which call is checked next
-    "sometimes": lambda n: 2 * n,
+CHECKED = (2, 4, 8, 64, 1024, 10**6, 10**9)  # calls that are checked, where that is cheap enough then
+CHECKS: dict[str, Callable[[int], float]] = {  # after call n: the next call to check
+    "sometimes": lambda n: next((at for at in CHECKED if at > n), inf),
     "always": lambda n: n + 1,
     "never": lambda n: inf,
 }
+CHECKS_SHARE = 0.01  # of the time since the first call: checks that would take more are put off
+# A recording looks at each function that runs inside, a check does not: the first check is expected to take
+# this part of the recorded call (measured for ResNet-50's training step: a quarter to a tenth).
+UNHEARD = 0.2
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
 NONE: Any = object()  # what no function returns
 P = ParamSpec("P")
@@ -63,8 +70,9 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     value, or changes what it depends on, runs unrecorded, and a line says so. Results have no graph: take
     gradients inside. On the CPU device the function simply runs.
 
-    The 2nd, 4th, 8th, 16th, ... call runs the function once more, without a GPU, and compares what it would
-    compute; a line says what differs. `check` may be "always", for tests, or "never".
+    Calls 2, 4, 8, 64, 1,024 and 1,000,000 run the function once more, without a GPU, and compare what it
+    would compute; a line says what differs. All checks together take at most 1 % of the time since the first
+    call: a check that would take more is put off. `check` may be "always", for tests, or "never".
 
     fn: the function
     Raises ValueError where check is unknown.
@@ -91,6 +99,9 @@ class Recordings:
 
     def __init__(self, fn: Callable, check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
         self.fn, self.next, self.quiet, self.kept = fn, CHECKS[check], quiet, kept
+        self.share = CHECKS_SHARE if check == "sometimes" else inf
+        self.born = perf_counter()  # set to the time of the first recording
+        self.checking = 0.0  # seconds that checks took
         self.misses = 0  # checks that found a recording out of date
         self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
         self.last: Program | None = None  # recorded or replayed: it stands at its place
@@ -134,16 +145,22 @@ class Recordings:
         if program.is_playing or program.assigns_to(arguments.tensors):
             return NONE
         program.calls += 1
-        if program.calls >= program.due:
+        if program.calls >= program.due and self._can_afford(program):
             outcome = self._checked(arguments.key, program, arguments)
             if outcome is not None:
                 return self._keep(arguments.key, outcome)
         with stage("replay"):
             return program.replay(arguments.nodes)
 
+    def _can_afford(self, program: Program) -> bool:
+        """Whether one more check keeps within the share of time that checks may take."""
+        return self.checking + program.check_cost <= self.share * (perf_counter() - self.born)
+
     def _recorded(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
         """Call the function and keep what it does; `why` what was kept before does not serve."""
         key, args, kw = arguments.key, arguments.args, arguments.kw
+        if self.last is None and not self.programs:
+            self.born = perf_counter()
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
             self.programs.pop(key, None)
             return self.fn(*args, **kw)
@@ -162,27 +179,31 @@ class Recordings:
 
     def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
         """Run the function on the side, and take it back, where the recording still does what it does; else
-        what its call was made into. The caller holds the device's lock."""
-        program.due = self.next(program.calls)
-        watch = Watch(self.fn, arguments.args, arguments.kw, arguments.objects)
-        call = Call(self.fn, program.device, arguments, watch)
-        what = call.trouble or difference(program.signature, call.signature())
-        if not what:
+        the result of that run. The caller holds the device's lock.
+
+        Nobody listens to what runs inside, which takes ten times as long: where something differs, the next
+        call is recorded.
+        """
+        start, program.due = perf_counter(), self.next(program.calls)
+        call = Call(self.fn, program.device, arguments, program.watch, hears=False)
+        changed = call.trouble or difference(program.signature, call.signature())
+        if not changed:
             with uninterrupted():
                 undo(call.recorder)
+            program.check_cost = perf_counter() - start
+            self.checking += program.check_cost
             return None
         self.programs[key].remove(program)
         if call.trouble:
             return call.made()
         self.misses += 1
         then = "runs unrecorded from now on" if self.misses >= TRIES else "recorded anew"
-        told = f"call {program.calls} shows that {what} changed, by something that is not watched: {then}"
-        print(f"flambeau: jit({self._name}): {told}", file=sys.stderr)
+        line = f"call {program.calls} shows that {changed} changed, by something that is not watched: {then}"
+        print(f"flambeau: jit({self._name}): {line}", file=sys.stderr)
         if self.misses >= TRIES:
             self.failures = self.tries[key] = TRIES
-            run.realize(*call.outputs)
-            return Outcome(None, call.result, "", False)
-        return call.made()
+        run.realize(*call.outputs)
+        return Outcome(None, call.result, "", False)
 
     @property
     def _name(self) -> Any:
@@ -348,10 +369,19 @@ def record(fn: Callable, device: Gpu, arguments: Arguments) -> Outcome:
 class Call:
     """A call that was listened to: its result, what it computes, and why it can't be replayed, if so.
 
-    listed: other threads, which run meanwhile, are to say what they assign to.
+    listed: other threads, which run meanwhile, are to say what they assign to. hears: each function that
+    runs inside is looked at, which takes ten times as long as the call.
     """
 
-    def __init__(self, fn: Callable, device: Gpu, arguments: Arguments, watch: Watch, listed: bool = False):
+    def __init__(
+        self,
+        fn: Callable,
+        device: Gpu,
+        arguments: Arguments,
+        watch: Watch,
+        listed: bool = False,
+        hears: bool = True,
+    ):
         self.device, self.arguments, self.watch = device, arguments, watch
         self.pool = Pool(device, device.pool, exact=True)
         with device.lock:
@@ -359,10 +389,12 @@ class Call:
         self.recorder = Recorder(device, watch.generators)
         if listed:
             overhear_with(self.recorder)
-        self.listener, before = Listener(watch.codes), _random_states()
+        self.listener, before = Listener(watch.codes) if hears else None, _random_states()
         self._run(fn)
         self.certain = bool(self.recorder.spoiled) and self.recorder.spoiled != ASSIGNED
-        self.trouble = self.recorder.spoiled or self._changes() or self.listener.trouble
+        self.trouble = self.recorder.spoiled or self._changes()
+        if self.listener is not None:
+            self.trouble = self.trouble or self.listener.trouble
         if before != _random_states() and not self.trouble:
             self.trouble, self.certain = DRAWS, True
         if not self.trouble:
@@ -377,8 +409,10 @@ class Call:
             recorder.twins[id(mine)] = twins
         lent = self.arguments.lent(deque(ours).popleft)
         try:
-            with record_with(recorder), recorder.drawn, self.listener:
+            start = perf_counter()
+            with record_with(recorder), recorder.drawn, self.listener or nullcontext():
                 self.result = fn(*lent.args, **lent.kw)
+            self.seconds = perf_counter() - start
             self.outputs, self.rebuild = parts_of(self.result)
         finally:
             recorder.twins = {}
@@ -424,7 +458,7 @@ class Call:
         buffers = [(n, n.buffer) for n in (*self.inputs, *self.roots)]
         try:
             program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
-            program.signature = told
+            program.signature, program.check_cost = told, UNHEARD * self.seconds
             out = program.play(self.arguments.nodes, Moves())
         except BaseException:  # nothing is computed: the call changes nothing
             for n, buffer in buffers:

@@ -117,6 +117,7 @@ class Program:
         self.calls = 1  # those that it served, and that which was recorded
         self.is_playing = False  # a signal's handler may call the function meanwhile
         self.due: float = 0  # the call that is checked next
+        self.check_cost = 0.0  # seconds that a check is expected to take
         self.signature: dict[str, Any] = {}
         self.drawn, before = recorder.drawn, recorder.before
         self.fixed = recorder.fixed
