@@ -209,11 +209,12 @@ def nesting(node: ast.AST, depth: int = 0) -> int:
 
 
 def template_nesting(text: str) -> int:
-    """How many line statements of a template stand in each other."""
+    """How many line statements of a template stand in each other; one behind a line is a level too."""
     depth = most = 0
-    for word in re.findall(r"^\s*//%\s*(\w+)", text, re.M):
-        depth += (word in ("if", "for")) - (word in ("endif", "endfor"))
-        most = max(most, depth)
+    for before, word in re.findall(r"^(.*?)//%\s*(\w+)", text, re.M):
+        change = (word in ("if", "for")) - (word in ("endif", "endfor"))
+        most = max(most, depth + change)
+        depth += 0 if before.strip() else change
     return most
 
 

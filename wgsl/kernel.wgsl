@@ -4,9 +4,7 @@
 //% block enables
 //% endblock
 struct Params {
-//% for name, type in params
-  {{ name }}: {{ type }},
-//% endfor
+  {{ name }}: {{ type }}, //% for name, type in params
 }
 @group(0) @binding(0) var<uniform> p: Params;
 //% for stored, words in bindings
@@ -20,9 +18,7 @@ struct Params {
 @group(0) @binding({{ bindings | length + outs | length + 1 }}) var<storage, read_write> faults: array<vec4<u32>>;
 //% endif
 
-//% for name, f in functions.items()
-{{ chain.function(name, f, wgsl) }}
-//% endfor
+{{ chain.function(name, f, wgsl) }} //% for name, f in functions.items()
 //% block declarations
 //% endblock
 @compute @workgroup_size({{ workgroup | join(", ") }})

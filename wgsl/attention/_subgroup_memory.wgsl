@@ -5,9 +5,7 @@
 
 {% macro enables(u) -%}
 {{ units.enables(u.unit) }}
-//% if u.unit.kind != "plain"
-diagnostic(off, chromium.subgroup_matrix_uniformity);
-//% endif
+diagnostic(off, chromium.subgroup_matrix_uniformity); //% if u.unit.kind != "plain"
 {%- endmacro %}
 
 {% macro memory(u) -%}
@@ -17,15 +15,11 @@ var<workgroup> grown: vec4<u32>;
 
 {% macro views(u) -%}
 {{ units.views(u.unit, u.elements, 0, u.subgroups) }}
-//% if u.unit.kind != "plain"
-  let words = bufferView<array<u32, {{ u.elements // 2 }}>>(&memory, 0);
-//% endif
+  let words = bufferView<array<u32, {{ u.elements // 2 }}>>(&memory, 0); //% if u.unit.kind != "plain"
   let strip = {{ u.strips // 2 }}u + subgroup * {{ u.rows * u.pitch }}u;
 //# rows 8 apart lie in the same banks: their lanes meet the four pairs of a row's 8 columns in other orders
   let turn = lane / 8u;
-//% for c in range(4)
-  let e{{ c }} = {{ c }}u ^ turn;
-//% endfor
+  let e{{ c }} = {{ c }}u ^ turn; //% for c in range(4)
 {%- endmacro %}
 
 //# which pair of columns a lane meets as its c-th
@@ -44,9 +38,7 @@ e{{ c % 4 }} + {{ c // 4 * 4 }}u
 
 //# the vec4s of a block of keys or values that a thread brings, to registers and on to memory
 {% macro declare(u, name, width) -%}
-//% for i in range(u.keys * width // u.threads)
-  var {{ name }}{{ i }} = vec2<u32>();
-//% endfor
+  var {{ name }}{{ i }} = vec2<u32>(); //% for i in range(u.keys * width // u.threads)
 {%- endmacro %}
 {% macro stage(u, name, start, width) -%}
 //% for i in range(u.keys * width // u.threads)

@@ -38,9 +38,7 @@
 //% for j, k in product(range(0, e, u.unit.n), range(0, u.keys, u.unit.k))
     {
 {{ units.fragment(u.unit, "side", "right", "%du" % (start + k * (e + u.pad) + j), e + u.pad, false) }}
-//% for i in range(u.rows // u.unit.m)
-{{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }}
-//% endfor
+{{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }} //% for i in range(u.rows // u.unit.m)
     }
 //% endfor
 {%- endmacro %}

@@ -72,9 +72,7 @@
       for (var f = 0u; f < {{ u.unit.m * u.unit.n // u.unit.lanes }}u; f++) {
         let row = (f * {{ u.unit.lanes }}u + lane) / {{ u.unit.n }}u + {{ i * u.unit.m }}u;
         let by = bitcast<f32>(memory[strip + row * {{ u.pitch }}u + {{ u.keys }}u]);
-//% for j in range(0, e, u.unit.n)
-        o{{ i }}_{{ j }}[f] *= by;
-//% endfor
+        o{{ i }}_{{ j }}[f] *= by; //% for j in range(0, e, u.unit.n)
       }
 //% endfor
 //% else
@@ -83,9 +81,7 @@
 {{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
 //% endfor
       workgroupBarrier();
-//% for c in range(u.unit.n // 4)
-      fours[own / 4u + {{ c }}u] *= fade;
-//% endfor
+      fours[own / 4u + {{ c }}u] *= fade; //% for c in range(u.unit.n // 4)
       workgroupBarrier();
 //% for i in range(u.rows // u.unit.m)
 //% set Result = "subgroup_matrix_result<f32, %d, %d>" % (u.unit.n, u.unit.m)

@@ -17,17 +17,11 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
   let row = block * {{ workgroup[0] }}u + lid.x;
   let key = min(row, p.keys - 1u);
   let place = kv * p.keys + key;
-//% for c in range(d)
-  let k{{ c }} = in1[place * {{ d }}u + {{ c }}u];
-//% endfor
+  let k{{ c }} = in1[place * {{ d }}u + {{ c }}u]; //% for c in range(d)
 //% if of == "key"
-//% for c in range(e)
-  let v{{ c }} = in2[place * {{ e }}u + {{ c }}u];
-//% endfor
+  let v{{ c }} = in2[place * {{ e }}u + {{ c }}u]; //% for c in range(e)
 //% endif
-//% for c in range(wanted)
-  var y{{ c }} = vec4<f32>(0);
-//% endfor
+  var y{{ c }} = vec4<f32>(0); //% for c in range(wanted)
   let start = {{ "block * %du / %du * %du" % (workgroup[0], tile, tile) if o.causal else "0u" }};
   for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
 {{ scoring.bias_head(o) }}

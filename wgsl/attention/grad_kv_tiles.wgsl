@@ -21,12 +21,8 @@
 {{ tiles.places(t, "block") }}
 {{ scoring.begin(o) }}
 //% for r in range(t.rows)
-//% for i in range(t.deep)
-  var x{{ r }}_{{ i }} = vec4<f32>(0);
-//% endfor
-//% for i in range(t.wide)
-  var y{{ r }}_{{ i }} = vec4<f32>(0);
-//% endfor
+  var x{{ r }}_{{ i }} = vec4<f32>(0); //% for i in range(t.deep)
+  var y{{ r }}_{{ i }} = vec4<f32>(0); //% for i in range(t.wide)
 //% endfor
 //% for h in range(t.rows // 4)
   let key{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);

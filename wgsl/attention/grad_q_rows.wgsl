@@ -26,9 +26,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   let q{{ c }} = in0[place * {{ d }}u + {{ c }}u] * p.scale;
   var y{{ c }} = vec4<f32>(0);
 //% endfor
-//% for c in range(e)
-  let g{{ c }} = in3[place * {{ e }}u + {{ c }}u];
-//% endfor
+  let g{{ c }} = in3[place * {{ e }}u + {{ c }}u]; //% for c in range(e)
   let end = {{ "min(p.keys, (block + 1u) * %du)" % workgroup[0] if o.causal else "p.keys" }};
   for (var first = 0u; first < end; first += {{ tile }}u) {
 //% if staged

@@ -21,14 +21,10 @@
 {{ tiles.places(t, "block") }}
 {{ scoring.begin(o) }}
 {{ scoring.bias_head(o) }}
-//% for r, i in product(range(t.rows), range(t.wide))
-  var o{{ r }}_{{ i }} = vec4<f32>(0);
-//% endfor
+  var o{{ r }}_{{ i }} = vec4<f32>(0); //% for r, i in product(range(t.rows), range(t.wide))
 //% for h in range(t.rows // 4)
   let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
-//% for c in "xyzw"
-  let row{{ h }}{{ c }} = (head * p.queries + min(query{{ h }}.{{ c }}, p.queries - 1u)) * 3u;
-//% endfor
+  let row{{ h }}{{ c }} = (head * p.queries + min(query{{ h }}.{{ c }}, p.queries - 1u)) * 3u; //% for c in "xyzw"
   let top{{ h }} = 1.4426950408889634 * vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }}]{% endfor %});
   let total{{ h }} = 1.4426950408889634 * vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }} + 1u]{% endfor %});
   let delta{{ h }} = vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }} + 2u]{% endfor %});

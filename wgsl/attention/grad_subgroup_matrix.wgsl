@@ -68,9 +68,7 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
 {{ scoring.bias_head(o) }}
 {{ on.places(u, "k", d, other.base, "start", other.limit) }}
 //% set of_v = "k" if d == e else "v"
-//% if d != e
-{{ on.places(u, "v", e, other.base, "start", other.limit) }}
-//% endif
+{{ on.places(u, "v", e, other.base, "start", other.limit) }} //% if d != e
 {{ on.bring(u, "k", "k", first_other, d) }}
 {{ on.bring(u, "v", of_v, second_other, e) }}
   for (var first = start; first < end; first += {{ u.keys }}u) {
@@ -89,9 +87,7 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
     }
 //% endif
 {{ on.next(u, "k", d) }}
-//% if d != e
-{{ on.next(u, "v", e) }}
-//% endif
+{{ on.next(u, "v", e) }} //% if d != e
 {{ on.bring(u, "k", "k", first_other, d) }}
 {{ on.bring(u, "v", of_v, second_other, e) }}
     workgroupBarrier();

@@ -18,12 +18,8 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   let kv = head / p.group;
 {{ scoring.bias_head(o) }}
 {{ scoring.begin(o) }}
-//% for c in range(d)
-  let q{{ c }} = in0[(head * p.queries + query) * {{ d }}u + {{ c }}u] * p.scale;
-//% endfor
-//% for c in range(e)
-  var o{{ c }} = vec4<f32>(0);
-//% endfor
+  let q{{ c }} = in0[(head * p.queries + query) * {{ d }}u + {{ c }}u] * p.scale; //% for c in range(d)
+  var o{{ c }} = vec4<f32>(0); //% for c in range(e)
   var top = -3.4028234e38;
   var total = 0.0;
   let end = {{ "min(p.keys, (block + 1u) * %du + begin)" % workgroup[0] if o.causal else "p.keys" }};
@@ -35,19 +31,13 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
     workgroupBarrier();
 //% endif
     {{ at.turns(tile, unroll, staged) }}
-//% for t in range(unroll)
-{{ at.score(t, d, staged, o) }}
-//% endfor
+{{ at.score(t, d, staged, o) }} //% for t in range(unroll)
       var peak = top;
-//% for t in range(unroll)
-      peak = max(peak, s{{ t }});
-//% endfor
+      peak = max(peak, s{{ t }}); //% for t in range(unroll)
       let fade = exp(top - peak);
       top = peak;
       total *= fade;
-//% for c in range(e)
-      o{{ c }} *= fade;
-//% endfor
+      o{{ c }} *= fade; //% for c in range(e)
 //% for t in range(unroll)
       let w{{ t }} = select(0.0, exp(s{{ t }} - top), ok{{ t }});
       total += w{{ t }};

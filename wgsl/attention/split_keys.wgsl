@@ -43,9 +43,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% endfor
 //% for r in range(f.rows)
       var a{{ r }} = q{{ r }}_0 * k0;
-//% for c in range(1, each)
-      a{{ r }} = fma(q{{ r }}_{{ c }}, k{{ c }}, a{{ r }});
-//% endfor
+      a{{ r }} = fma(q{{ r }}_{{ c }}, k{{ c }}, a{{ r }}); //% for c in range(1, each)
       parts[{{ r }}][lid.x + {{ i * f.threads }}u] = a{{ r }}.x + a{{ r }}.y + a{{ r }}.z + a{{ r }}.w;
 //% endfor
     }
@@ -55,9 +53,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
       let r = i / {{ f.keys }}u;
       let k = i % {{ f.keys }}u;
       var s = 0.0;
-//% for l in range(f.lanes)
-      s += parts[r][k * {{ f.lanes }}u + {{ l }}u];
-//% endfor
+      s += parts[r][k * {{ f.lanes }}u + {{ l }}u]; //% for l in range(f.lanes)
 {{ scoring.one_score(o) }}
       weights[r][k] = s;
     }

@@ -31,14 +31,10 @@
 //# nothing promises that a subgroup's lanes are in step: the strip's next use waits for these loads
     workgroupBarrier();
 //% endif
-//% if far
-{{ by_row.shrink(u, 4 * e) }}
-//% endif
+{{ by_row.shrink(u, 4 * e) }} //% if far
 {{ products.sums(u, 4 * e, u.values) }}
     }
-//% if u.unit.kind == "plain"
-    workgroupBarrier();
-//% endif
+    workgroupBarrier(); //% if u.unit.kind == "plain"
 {%- endmacro %}
 //% block work
 //% set T = wgsl(dtypes[0], 4)
@@ -63,9 +59,7 @@
 {{ on.declare(u, "v", e) }}
 //% set of_v = "k" if d == e else "v"
 {{ on.places(u, "k", d, "kv * p.keys", "0u", "p.keys") }}
-//% if d != e
-{{ on.places(u, "v", e, "kv * p.keys", "0u", "p.keys") }}
-//% endif
+{{ on.places(u, "v", e, "kv * p.keys", "0u", "p.keys") }} //% if d != e
 //% set queries = {"name": "q", "buffer": "in0", "base": "head * p.queries", "limit": "p.queries", "width": 4 * d}
 {{ on.bring(u, "k", "k", "in1", d) }}
 {{ left.ask(u, queries) }}
@@ -90,9 +84,7 @@
 {{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
 {{ on.next(u, "k", d) }}
-//% if d != e
-{{ on.next(u, "v", e) }}
-//% endif
+{{ on.next(u, "v", e) }} //% if d != e
 {{ by_row.scores(u, o, scoring.MASKED) }}
       let best = {{ by_row.tree("max", 0, u.keys // 2) }};
       let peak = max(best.x, best.y);
@@ -106,9 +98,7 @@
         }
         top = peak;
       }
-//% for c in range(u.keys // 2)
-      s{{ c }} = exp2(s{{ c }} - top);
-//% endfor
+      s{{ c }} = exp2(s{{ c }} - top); //% for c in range(u.keys // 2)
 {{ by_row.weights(u) }}
       let adds = {{ by_row.tree("+", 0, u.keys // 2) }};
       total += adds.x + adds.y;

@@ -19,9 +19,7 @@
 {{ tiles.places(t, "block") }}
 {{ scoring.bias_head(o) }}
 {{ scoring.begin(o) }}
-//% for r, i in product(range(t.rows), range(t.wide))
-  var o{{ r }}_{{ i }} = vec4<f32>(0);
-//% endfor
+  var o{{ r }}_{{ i }} = vec4<f32>(0); //% for r, i in product(range(t.rows), range(t.wide))
 //% for h in range(t.rows // 4)
   var top{{ h }} = vec4<f32>({{ scoring.BOTTOM }});
   var total{{ h }} = vec4<f32>(0);
@@ -29,29 +27,19 @@
 //% endfor
   let end = {{ "min(p.keys, row0 + %du + begin)" % t.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
-//% if t.ahead == 2
-{{ tiles.start_dots(q, dict(k, first="0u"), t) }}
-//% endif
+{{ tiles.start_dots(q, dict(k, first="0u"), t) }} //% if t.ahead == 2
   for (var first = 0u; first < end; first += {{ t.width }}u) {
-//% for h, j in product(range(t.rows // 4), range(t.cols))
-    var s{{ h }}_{{ j }} = vec4<f32>(0);
-//% endfor
+    var s{{ h }}_{{ j }} = vec4<f32>(0); //% for h, j in product(range(t.rows // 4), range(t.cols))
 {{ tiles.dots("s", q, k, t, t.ahead == 2) }}
-//% if t.ahead == 2
-{{ tiles.start_sums(v, t) }}
-//% endif
+{{ tiles.start_sums(v, t) }} //% if t.ahead == 2
 {{ scoring.scores(t, o) }}
 //% for h in range(t.rows // 4)
     var peak{{ h }} = s{{ h }}_0;
-//% for j in range(1, t.cols)
-    peak{{ h }} = max(peak{{ h }}, s{{ h }}_{{ j }});
-//% endfor
+    peak{{ h }} = max(peak{{ h }}, s{{ h }}_{{ j }}); //% for j in range(1, t.cols)
 //% endfor
 {{ tiles.share("peak", t) }}
 //% for h in range(t.rows // 4)
-//% for x in range(t.tx)
-    peak{{ h }} = max(peak{{ h }}, left[{{ x }}][ty + {{ h * t.ty }}u]);
-//% endfor
+    peak{{ h }} = max(peak{{ h }}, left[{{ x }}][ty + {{ h * t.ty }}u]); //% for x in range(t.tx)
     peak{{ h }} = max(peak{{ h }}, top{{ h }});
     let fade{{ h }} = exp2(top{{ h }} - peak{{ h }});
     top{{ h }} = peak{{ h }};
@@ -61,17 +49,13 @@
     total{{ h }} += s{{ h }}_{{ j }};
 //% endfor
 //% endfor
-//% for r, i in product(range(t.rows), range(t.wide))
-    o{{ r }}_{{ i }} *= fade{{ r // 4 }}.{{ "xyzw"[r % 4] }};
-//% endfor
+    o{{ r }}_{{ i }} *= fade{{ r // 4 }}.{{ "xyzw"[r % 4] }}; //% for r, i in product(range(t.rows), range(t.wide))
 {{ tiles.sums("o", "s", v, t, t.ahead == 2) }}
   }
 {{ tiles.share("total", t) }}
 //% for h in range(t.rows // 4)
   var whole{{ h }} = left[0][ty + {{ h * t.ty }}u];
-//% for x in range(1, t.tx)
-  whole{{ h }} += left[{{ x }}][ty + {{ h * t.ty }}u];
-//% endfor
+  whole{{ h }} += left[{{ x }}][ty + {{ h * t.ty }}u]; //% for x in range(1, t.tx)
   let share{{ h }} = select(1.0 / whole{{ h }}, vec4<f32>(0), whole{{ h }} < vec4<f32>(0.5));
   let best{{ h }} = top{{ h }} * 0.6931471805599453;
 //% endfor

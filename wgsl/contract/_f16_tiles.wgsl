@@ -28,9 +28,7 @@
 //% endfor
   let {{ s.name }}_on = {{ g.advance }}u{{ by }} / 4u;
 //% else
-//% for r in range(n if s.along == "k" else 1)
-  let {{ s.name }}_at{{ r }} = {{ s.name }}0_{{ r }} / 4u;
-//% endfor
+  let {{ s.name }}_at{{ r }} = {{ s.name }}0_{{ r }} / 4u; //% for r in range(n if s.along == "k" else 1)
 //% endif
 {%- endmacro %}
 
@@ -91,9 +89,7 @@
 
 //# this thread's part of a side from registers to workgroup memory
 {% macro stage(s, g, side, packed) -%}
-//% if g.active
-    if (t < {{ g.active }}u) {
-//% endif
+    if (t < {{ g.active }}u) { //% if g.active
 //% for r in range(g.loads * (4 if s.along == "k" else 1))
 //% if s.along == "free"
 //% set at = "(%s_in + %du) * %du + %s_q * 4u" % (s.name, r * g.stride, g.pitch, s.name)
@@ -106,9 +102,7 @@
 {{ rounded(s, side, r, at) }}
 //% endif
 //% endfor
-//% if g.active
-    }
-//% endif
+    } //% if g.active
 {%- endmacro %}
 
 //# four elements as float16: as one each, or as two
@@ -140,9 +134,7 @@
 //% set at = "%du + right" % (kk * gb.pitch + j) if b.along == "free" else "%du + right * %du" % (j * gb.pitch + kk, gb.pitch)
 //% set name = "b%d_%d" % (low, j // unit.n)
 {{ units.fragment(unit, name, "right", start(1, low) ~ "u + " ~ at, gb.pitch, b.along == "k") }}
-//% for i in range(down // unit.m)
-      {{ units.multiply(unit, "acc%d_%d" % (i, j // unit.n), "a%d" % i, name) }}
-//% endfor
+      {{ units.multiply(unit, "acc%d_%d" % (i, j // unit.n), "a%d" % i, name) }} //% for i in range(down // unit.m)
 //% endfor
     }
 {%- endmacro %}

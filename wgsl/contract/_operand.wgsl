@@ -34,9 +34,7 @@
 {% macro sum_from(s, first) -%}
   var {{ s.name }}_k = {{ first }};
 {{ ix.unravel(s.name ~ "_k", s.summed.coords | map("suffix", "_0") | list, s.summed.sizes[1:]) }}
-//% for c in s.summed.coords
-  var {{ c }} = {{ c }}_0;
-//% endfor
+  var {{ c }} = {{ c }}_0; //% for c in s.summed.coords
 {%- endmacro %}
 
 //# go on along the summed dims
@@ -79,16 +77,8 @@
 
 //# k<n>_<c>: what the summed dims add to each position, at the c-th of four neighbours along them
 {% macro along(s, c, ragged) -%}
-//% for k in s.summed.coords if c == 0
-    let {{ k }}_0 = {{ k }};
-//% endfor
-//% if c
-{{ ix.next(s.summed.coords, s.summed.sizes, c) }}
-//% endif
-//% for place in s.places
-    let k{{ loop.index0 }}_{{ c }} = {{ ix.place(place.summed, "_%d" % c) }};
-//% endfor
-//% if ragged
-    let ok{{ c }} = {{ s.name }}_k + {{ c }}u < end;
-//% endif
+    let {{ k }}_0 = {{ k }}; //% for k in s.summed.coords if c == 0
+{{ ix.next(s.summed.coords, s.summed.sizes, c) }} //% if c
+    let k{{ loop.index0 }}_{{ c }} = {{ ix.place(place.summed, "_%d" % c) }}; //% for place in s.places
+    let ok{{ c }} = {{ s.name }}_k + {{ c }}u < end; //% if ragged
 {%- endmacro %}

@@ -4,19 +4,13 @@
 //# bx<u>_<c>: four columns at one summed place, or four summed places of each of four columns; then go on
 {% macro columns(s, g, u, wgsl, ragged) -%}
 //% set V = wgsl(s.dtype, 4)
-//% for c in range(1 if s.along == "free" else 4)
-    var bx{{ u }}_{{ c }} = {{ V }}(0);
-//% endfor
+    var bx{{ u }}_{{ c }} = {{ V }}(0); //% for c in range(1 if s.along == "free" else 4)
     {
-//% for c in range(4 if s.along == "k" and not s.wide else 1)
-{{ side.along(s, c, ragged) }}
-//% endfor
+{{ side.along(s, c, ragged) }} //% for c in range(4 if s.along == "k" and not s.wide else 1)
 //% if s.along == "free"
     bx{{ u }}_0 = {{ side.own_four(s, 0, wgsl, ragged) }};
 //% else
-//% for j in range(4)
-    bx{{ u }}_{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }};
-//% endfor
+    bx{{ u }}_{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }}; //% for j in range(4)
 //% endif
 {{ side.advance(s, g) }}
     }
@@ -26,13 +20,9 @@
 {% macro rows(s, g, u, high, along_b, wgsl, ragged) -%}
 //% set V = wgsl(s.dtype, 4)
 //% set T = wgsl(s.dtype, 1)
-//% for i in range(high)
-    var ax{{ u }}_{{ i }} = {{ V if along_b == "k" else T }}(0);
-//% endfor
+    var ax{{ u }}_{{ i }} = {{ V if along_b == "k" else T }}(0); //% for i in range(high)
     {
-//% for c in range(4 if along_b == "k" and not s.wide else 1)
-{{ side.along(s, c, ragged) }}
-//% endfor
+{{ side.along(s, c, ragged) }} //% for c in range(4 if along_b == "k" and not s.wide else 1)
 //% for i in range(high)
     ax{{ u }}_{{ i }} = {{ side.summed_four(s, i, wgsl, ragged) if along_b == "k" else side.value(s, i, 0, T, ragged) }};
 //% endfor

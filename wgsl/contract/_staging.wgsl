@@ -27,17 +27,11 @@
 {{ side.advance(s, g) if g.flat }}
 //% elif g.singly
 {{ side.along(s, 0, ragged) }}
-//% for i in range(g.loads)
-    {{ s.name }}r{{ i }} = {{ side.own_four(s, i * 4, wgsl, ragged) }};
-//% endfor
+    {{ s.name }}r{{ i }} = {{ side.own_four(s, i * 4, wgsl, ragged) }}; //% for i in range(g.loads)
 {{ side.advance(s, g) }}
 //% else
-//% for c in range(1 if s.wide else 4)
-{{ side.along(s, c, ragged) }}
-//% endfor
-//% for j in range(g.loads * 4)
-    {{ s.name }}r{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }};
-//% endfor
+{{ side.along(s, c, ragged) }} //% for c in range(1 if s.wide else 4)
+    {{ s.name }}r{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }}; //% for j in range(g.loads * 4)
 {{ side.advance(s, g) }}
 //% endif
     }
@@ -45,9 +39,7 @@
 
 //# put it into workgroup memory, the summed dims outermost: what was read along them is turned
 {% macro stage(s, g, V) -%}
-//% if g.active
-    if (t < {{ g.active }}u) {
-//% endif
+    if (t < {{ g.active }}u) { //% if g.active
 //% if s.along == "free"
 //% for i in range(g.loads)
     tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }};
@@ -62,7 +54,5 @@
     tile_{{ s.name }}[{{ at }}] = {{ V }}({% for j in range(4) %}{{ s.name }}r{{ i * 4 + j }}.{{ "xyzw"[c] }}, {% endfor %});
 //% endfor
 //% endif
-//% if g.active
-    }
-//% endif
+    } //% if g.active
 {%- endmacro %}

@@ -12,21 +12,15 @@
 
 //# <name>_<j>, the first of four rows or columns, its coordinates, and those of `n - 1` after it
 {% macro own_four(name, first, g, j, n, fresh=true) -%}
-//% if fresh
-  let {{ name }}_{{ j }} = {{ first }};
-//% endif
+  let {{ name }}_{{ j }} = {{ first }}; //% if fresh
 {{ ix.unravel("%s_%d" % (name, j), g.coords | map("suffix", "_%d" % j) | list, g.sizes[1:]) }}
-//% for i in range(j + 1, j + n)
-{{ ix.next(g.coords, g.sizes, i) }}
-//% endfor
+{{ ix.next(g.coords, g.sizes, i) }} //% for i in range(j + 1, j + n)
 {%- endmacro %}
 
 //# where the j-th row or column starts in its buffer, and in each test of padding
 {% macro origin(side, o, j) -%}
   let {{ side }}{{ j }} = {{ sum(o.index, j) }};
-//% for place, size in o.tests
-  let {{ side }}{{ j }}_t{{ loop.index0 }} = {{ sum(place, j) }};
-//% endfor
+  let {{ side }}{{ j }}_t{{ loop.index0 }} = {{ sum(place, j) }}; //% for place, size in o.tests
 {%- endmacro %}
 
 {% macro sum(place, j) -%}
@@ -41,9 +35,7 @@
     let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.binding, side ~ j ~ " + " ~ side ~ "k", 4) }};
 //% endfor
 //% else
-//% for s in range(step)
-{{ read_step(side, o, n, s, wgsl, summed) }}
-//% endfor
+{{ read_step(side, o, n, s, wgsl, summed) }} //% for s in range(step)
 //% endif
 {%- endmacro %}
 

@@ -16,9 +16,7 @@
 //% else
   let {{ name }}{{ i }}_held = {{ first }} + {{ i }}u;
 //% endif
-//% if e.low and not e.sure[i]
-  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ i }}u;
-//% endif
+  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ i }}u; //% if e.low and not e.sure[i]
   let {{ name }}{{ i }} = 0u{{ times(name ~ i ~ "_held", stride) }};
 //% endfor
 {%- endmacro %}
@@ -37,9 +35,7 @@
       let plane = start{{ times("min(next * %du + channel, p.%s - 1u)" % (w.step, channels), place.channel) }};
 //% for i in range(4)
       let line{{ i }} = plane + y{{ i }};
-//% for j in range(4)
-      d{{ i }}_{{ j }} = {{ image }}[line{{ i }} + x{{ j }}];
-//% endfor
+      d{{ i }}_{{ j }} = {{ image }}[line{{ i }} + x{{ j }}]; //% for j in range(4)
 //% endfor
     }
 {%- endmacro %}
@@ -47,9 +43,7 @@
 //# put them into memory, the patch transformed: B^T d B
 {% macro stage(w, edges) -%}
 //% set quads = w.tiles // 4
-//% for i in range(w.pieces)
-    memory[t + {{ i * w.threads }}u] = u{{ i }};
-//% endfor
+    memory[t + {{ i * w.threads }}u] = u{{ i }}; //% for i in range(w.pieces)
 //# zeros are put in here and not where it is read, which would wait for what is read before going on
     {
       let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
@@ -68,9 +62,7 @@
 
 //# the four frequencies of a line, from its elements before the transform along it
 {% macro row(w, i, text) -%}
-//% for j in range(4)
-      let v{{ i }}_{{ j }} = {{ text | replace("%d", j | string) }};
-//% endfor
+      let v{{ i }}_{{ j }} = {{ text | replace("%d", j | string) }}; //% for j in range(4)
 //% for value in ("v{0}_0 - v{0}_2", "v{0}_1 + v{0}_2", "v{0}_2 - v{0}_1", "v{0}_1 - v{0}_3")
       memory[to + {{ (i * 4 + loop.index0) * w.step * w.tiles // 4 }}u][e] = {{ value.format(i) }};
 //% endfor

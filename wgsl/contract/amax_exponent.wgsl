@@ -20,9 +20,7 @@ fn magnitude(x: f32) -> u32 {
   let cells = p.{{ size }} / 4u;
 //# four reads under way at once; past the end the last cell again
   for (var i = wid.x * {{ workgroup[0] }}u + t; i < cells; i += p.{{ span }} * 4u) {
-//% for j in range(4)
-    let x{{ j }} = in0[min(i + p.{{ span }} * {{ j }}u, cells - 1u)];
-//% endfor
+    let x{{ j }} = in0[min(i + p.{{ span }} * {{ j }}u, cells - 1u)]; //% for j in range(4)
 //% for j in range(4)
     most = max(most, max(max(magnitude(x{{ j }}.x), magnitude(x{{ j }}.y)), max(magnitude(x{{ j }}.z), magnitude(x{{ j }}.w))));
 //% endfor

@@ -19,13 +19,9 @@
 {{ side.sum_from(a, "0u") }}
 {{ side.opened(b, "first", 1) }}
 {{ side.sum_from(b, "0u") }}
-//% for i, j in product(range(high), range(4))
-  var acc{{ i }}_{{ j }} = {{ T }}(0);
-//% endfor
+  var acc{{ i }}_{{ j }} = {{ T }}(0); //% for i, j in product(range(high), range(4))
 //# a line's last strip may end behind it, and the last line at the end of the buffer
-//% if last
-  let most = p.{{ last }} - place * {{ stride }}u;
-//% endif
+  let most = p.{{ last }} - place * {{ stride }}u; //% if last
   for (var k = 0u; k < p.{{ summed }}; k += {{ taps }}u) {
 {{ side.along(b, 0, false) }}
 //% set own = (taps - 1) * dilation

@@ -17,26 +17,14 @@
     return;
   }
 {{ ix.unravel("b", batch.coords, batch.sizes[1:]) }}
-//% for j in range(tile_rows)
-{{ tile.coordinates("row0", rows, j) }}
-//% endfor
-//% for j in range(tile_columns)
-{{ tile.coordinates("column0", columns, j) }}
-//% endfor
-//% for j in range(tile_rows)
-{{ tile.origin("u", a, j) if j % 4 == 0 or a.mode != "free" }}
-//% endfor
-//% for j in range(tile_columns)
-{{ tile.origin("v", b, j) if j % 4 == 0 or b.mode != "free" }}
-//% endfor
-//% for i, j in product(range(tile_rows), range(tile_columns // 4))
-  var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
+{{ tile.coordinates("row0", rows, j) }} //% for j in range(tile_rows)
+{{ tile.coordinates("column0", columns, j) }} //% for j in range(tile_columns)
+{{ tile.origin("u", a, j) if j % 4 == 0 or a.mode != "free" }} //% for j in range(tile_rows)
+{{ tile.origin("v", b, j) if j % 4 == 0 or b.mode != "free" }} //% for j in range(tile_columns)
+  var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(tile_rows), range(tile_columns // 4))
 //# several summed dims are one loop on software adapters: their compilers pass every sum from one loop to the next
 //% if flat
-//% for c in summed.coords
-  var {{ c }} = 0u;
-//% endfor
+  var {{ c }} = 0u; //% for c in summed.coords
   for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ step }}u) {
 //% else
 //% for c in summed.coords
@@ -47,9 +35,7 @@
 {{ tile.read("u", a, tile_rows, step, wgsl, summed) }}
 {{ tile.read("v", b, tile_columns, step, wgsl, summed) }}
 //% for s in range(step)
-//% for j in range(tile_columns // 4)
-    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }};
-//% endfor
+    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }}; //% for j in range(tile_columns // 4)
 //% for i, j in product(range(tile_rows), range(tile_columns // 4))
     acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), "w%d_%d" % (s, j), "acc%d_%d" % (i, j)) }};
 //% endfor
@@ -58,9 +44,7 @@
 {{ tile.count_on(summed, step) }}
   }
 //% else
-//% for c in summed.coords
-  }
-//% endfor
+  } //% for c in summed.coords
 //% endif
 //% set finish = functions.get("finish")
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
@@ -69,14 +53,10 @@
   for (var row = row0; row < last; row += 1u) {
 {{ ix.unravel("row", rows.coords | map("suffix", "_r") | list, rows.sizes[1:]) }}
     let start = {{ ix.place(out[0]) }} + {{ ix.place(out[1], "_r") }};
-//% for j in range(tile_columns // 4)
-    var y{{ j }} = acc0_{{ j }};
-//% endfor
+    var y{{ j }} = acc0_{{ j }}; //% for j in range(tile_columns // 4)
 //% for i in range(1, tile_rows)
     let is{{ i }} = row == row0 + {{ i }}u;
-//% for j in range(tile_columns // 4)
-    y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }});
-//% endfor
+    y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }}); //% for j in range(tile_columns // 4)
 //% endfor
 //% if out_width == 4
 //% for j in range(0, tile_columns, 4)

@@ -40,9 +40,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 {{ side.sum_from(s, "first") }}
 //% endfor
 //% set sums = 1 if b.along == "free" else 4
-//% for i, c in product(range(high), range(sums))
-  var acc{{ i }}_{{ c }} = {{ V }}(0);
-//% endfor
+  var acc{{ i }}_{{ c }} = {{ V }}(0); //% for i, c in product(range(high), range(sums))
   for (var k = begin; k < end; k += {{ reads * ga.stride }}u) {
 //% for u in range(reads)
 {{ skinny.columns(b, gb, u, wgsl, ragged) }}

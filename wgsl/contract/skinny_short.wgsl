@@ -17,22 +17,14 @@
   let first = (group % p.{{ tiles }}) * {{ workgroup[0] * 4 }}u + lid.x{{ " * 4u" if b.wide }};
 {{ side.opened(a, "0u", high) }}
 {{ side.sum_from(a, "0u") }}
-//% for j in range(count)
-{{ side.opened(b, "first + %du" % (j * workgroup[0]), 1, j) }}
-//% endfor
+{{ side.opened(b, "first + %du" % (j * workgroup[0]), 1, j) }} //% for j in range(count)
 {{ side.sum_from(b, "0u") }}
-//% for i, j in product(range(high), range(count))
-  var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
+  var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(high), range(count))
   for (var k = 0u; k < end; k++) {
-//% for i in range(high)
-    var x{{ i }} = {{ wgsl(a.dtype, 1) }}(0);
-//% endfor
+    var x{{ i }} = {{ wgsl(a.dtype, 1) }}(0); //% for i in range(high)
     {
 {{ side.along(a, 0, false) }}
-//% for i in range(high)
-    x{{ i }} = {{ side.value(a, i, 0, wgsl(a.dtype, 1), false) }};
-//% endfor
+    x{{ i }} = {{ side.value(a, i, 0, wgsl(a.dtype, 1), false) }}; //% for i in range(high)
 {{ side.advance(a, ga) }}
     }
     {
@@ -54,9 +46,7 @@
 //% if b.wide
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
 //% else
-//% for j in range(4)
-{{ tile.own_four("column", "first + %du" % (j * workgroup[0]), columns, j, 1) }}
-//% endfor
+{{ tile.own_four("column", "first + %du" % (j * workgroup[0]), columns, j, 1) }} //% for j in range(4)
 //% endif
 //% for i in range(high)
   if ({{ i }}u < p.{{ rows.total }}) {

@@ -17,9 +17,7 @@
 //% import "contract/_f16_tiles.wgsl" as f16 with context
 //# a thread's cells of both sides' tiles: the registers that hold them, from memory to these, from these to tiles
 {% macro registers() -%}
-//% for s, g in sides
-{{ f16.registers(s, g, direct[loop.index0], converted) }}
-//% endfor
+{{ f16.registers(s, g, direct[loop.index0], converted) }} //% for s, g in sides
 {%- endmacro %}
 {% macro fetched() -%}
 //% for s, g in sides
@@ -45,9 +43,7 @@
 {%- endmacro %}
 {% macro multiplied() -%}
 //% for kk in range(0, step, unit.k)
-//% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
-{{ f16.products(left, rights, kk) }}
-//% endfor
+{{ f16.products(left, rights, kk) }} //% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
 //% endfor
 {%- endmacro %}
 //% block enables
@@ -100,9 +96,7 @@
   {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not converted }}
 //% endif
 //% endfor
-//% for i, j in product(range(down // unit.m), range(across // unit.n))
-{{ units.result(unit, "acc%d_%d" % (i, j)) }}
-//% endfor
+{{ units.result(unit, "acc%d_%d" % (i, j)) }} //% for i, j in product(range(down // unit.m), range(across // unit.n))
 //% if scales
   let unshift = -(a_shift + b_shift);
   let half_shift = unshift / 2;

@@ -5,9 +5,7 @@
 //% import "contract/_staging.wgsl" as staging
 //% block declarations
 //% set V = wgsl(acc, 4)
-//% for s, g in sides
-var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
-//% endfor
+var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for s, g in sides
 //% endblock
 //% block body
 //% set V = wgsl(acc, 4)
@@ -48,37 +46,23 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endif
 //% for s, g in sides
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-//% for i in range(g.loads * (4 if s.along == "k" and not g.singly else 1))
-  var {{ s.name }}r{{ i }} = {{ V }}(0);
+  var {{ s.name }}r{{ i }} = {{ V }}(0); //% for i in range(g.loads * (4 if s.along == "k" and not g.singly else 1))
 //% endfor
-//% endfor
-//% for s, g in sides
-{{ staging.fetch(s, g, wgsl, ragged) }}
-//% endfor
-//% for s, g in sides
-{{ staging.stage(s, g, V) }}
-//% endfor
+{{ staging.fetch(s, g, wgsl, ragged) }} //% for s, g in sides
+{{ staging.stage(s, g, V) }} //% for s, g in sides
   let tx = t % {{ across // 4 }}u;
   let ty = t / {{ across // 4 }}u;
-//% for i, j in product(range(high), range(wide // 4))
-  var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
+  var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(high), range(wide // 4))
   workgroupBarrier();
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     let more = k0 + {{ step }}u < end;
     if (more) {
-//% for s, g in sides
-{{ staging.fetch(s, g, wgsl, ragged) }}
-//% endfor
+{{ staging.fetch(s, g, wgsl, ragged) }} //% for s, g in sides
     }
 //% for k in range(step)
     {
-//% for i in range(high // 4)
-      let u{{ i }} = tile_a[ty + {{ k * sides[0][1].pitch + i * down // 4 }}u];
-//% endfor
-//% for j in range(wide // 4)
-      let v{{ j }} = tile_b[tx + {{ k * sides[1][1].pitch + j * across // 4 }}u];
-//% endfor
+      let u{{ i }} = tile_a[ty + {{ k * sides[0][1].pitch + i * down // 4 }}u]; //% for i in range(high // 4)
+      let v{{ j }} = tile_b[tx + {{ k * sides[1][1].pitch + j * across // 4 }}u]; //% for j in range(wide // 4)
 //% for i, j in product(range(high), range(wide // 4))
       acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "u%d.%s" % (i // 4, "xyzw"[i % 4]), "v%d" % j, "acc%d_%d" % (i, j)) }};
 //% endfor
@@ -86,9 +70,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endfor
     workgroupBarrier();
     if (more) {
-//% for s, g in sides
-{{ staging.stage(s, g, V) }}
-//% endfor
+{{ staging.stage(s, g, V) }} //% for s, g in sides
     }
     workgroupBarrier();
   }
@@ -107,9 +89,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endfor
 //% set finish = functions.get("finish")
 //% set T = wgsl(out_dtype, out_width)
-//% for i in range(0, high, 4)
-{{ tile.own_four("row", "row0 + (ty + %du) * 4u" % (i // 4 * down // 4), rows, i, 4) }}
-//% endfor
+{{ tile.own_four("row", "row0 + (ty + %du) * 4u" % (i // 4 * down // 4), rows, i, 4) }} //% for i in range(0, high, 4)
 //% for i in range(high)
   if (row_{{ i // 4 * 4 }} + {{ i % 4 }}u < p.{{ rows.total }}) {
     let start = {{ tile.row_start(parts, batch, out_places, i) }};

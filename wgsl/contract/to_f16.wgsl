@@ -24,9 +24,7 @@
 {{ side.opened(s, "line %% p.%s * %du + own * 4u" % (lines, extent), 4) }}
 {{ side.sum_from(s, "tile %% p.%s * %du + q * 4u" % (steps, step)) }}
   {
-//% for c in range(1 if s.wide and s.along == "k" else 4)
-{{ side.along(s, c, ragged) }}
-//% endfor
+{{ side.along(s, c, ragged) }} //% for c in range(1 if s.wide and s.along == "k" else 4)
 //% for j in range(4)
 //# four neighbours at once, along the side's own dims or the summed ones, or one by one along its own
 //% if s.wide

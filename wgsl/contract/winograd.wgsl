@@ -60,12 +60,8 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   let channel = t / {{ w.tiles }}u;
 {{ steps.cells(place, edges) }}
   let filters_at = block * p.{{ turns }} * {{ patches }}u + t;
-//% for i in range(w.pieces)
-  var u{{ i }} = {{ V }}(0);
-//% endfor
-//% for i, j in product(range(4), range(4))
-  var d{{ i }}_{{ j }} = 0.0;
-//% endfor
+  var u{{ i }} = {{ V }}(0); //% for i in range(w.pieces)
+  var d{{ i }}_{{ j }} = 0.0; //% for i, j in product(range(4), range(4))
   {
     let next = 0u;
 {{ steps.fetch(place, w, filters, image, channels) }}
@@ -77,9 +73,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   let tx = (t % {{ w.lanes }}u) / {{ w.down }}u;
   let ua = frequency * {{ w.step * w.filters // 4 }}u + fx;
   let va = {{ patches }}u + frequency * {{ w.step * quads }}u + tx;
-//% for i, j in product(range(w.high), range(w.wide // 4))
-  var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
+  var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(w.high), range(w.wide // 4))
   workgroupBarrier();
 //# The last step is fetched and put once more, for nothing: loads under a condition are moved by compilers to where
 //# their values are used, behind the products that should hide them.
@@ -90,12 +84,8 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
     }
 //% for k in range(w.step)
     {
-//% for i in range(w.high // 4)
-      let a{{ i }} = memory[ua + {{ k * w.filters // 4 + i * w.down }}u];
-//% endfor
-//% for j in range(w.wide // 4)
-      let b{{ j }} = memory[va + {{ k * quads + j * w.beside }}u];
-//% endfor
+      let a{{ i }} = memory[ua + {{ k * w.filters // 4 + i * w.down }}u]; //% for i in range(w.high // 4)
+      let b{{ j }} = memory[va + {{ k * quads + j * w.beside }}u]; //% for j in range(w.wide // 4)
 //% for i, j in product(range(w.high), range(w.wide // 4))
       acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "a%d.%s" % (i // 4, "xyzw"[i % 4]), "b%d" % j, "acc%d_%d" % (i, j)) }};
 //% endfor
@@ -118,11 +108,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   memory[{{ line }} + {{ place }}] = acc{{ pass + i }}_{{ j }};
 //% endfor
   workgroupBarrier();
-//% for r in range(w.wide * w.at_once // 16)
-{{ results(pass, r, functions.get("finish")) }}
-//% endfor
-//% if pass + w.at_once < w.high
-  workgroupBarrier();
-//% endif
+{{ results(pass, r, functions.get("finish")) }} //% for r in range(w.wide * w.at_once // 16)
+  workgroupBarrier(); //% if pass + w.at_once < w.high
 //% endfor
 //% endblock

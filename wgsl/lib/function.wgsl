@@ -4,16 +4,12 @@
 {% macro function(name, f, wgsl) -%}
 //% if f.results
 struct {{ f.result }} {
-//% for result, dtype in f.results
-  {{ result }}: {{ wgsl(dtype, f.width) }},
-//% endfor
+  {{ result }}: {{ wgsl(dtype, f.width) }}, //% for result, dtype in f.results
 }
 //% endif
 fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}
 {%- for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
-//% for s in f.steps
-{{ step[s.kind](s, f, wgsl) }}
-//% endfor
+{{ step[s.kind](s, f, wgsl) }} //% for s in f.steps
   return {{ f.result }}{% for result, dtype in f.results %}{{ "(" if loop.first }}{{ result }}{{ ")" if loop.last else ", " }}{% endfor %};
 }
 {%- endmacro %}
@@ -47,9 +43,7 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //% for j in range(4)
     let {{ s.var }}_{{ j }} = {{ T.load(s.name, "%s_at + %du * %s_n" % (s.var, j, s.var), width) }};
 //% endfor
-//% for j in range(4)
-    {{ s.var }} += {{ s.var }}_{{ j }};
-//% endfor
+    {{ s.var }} += {{ s.var }}_{{ j }}; //% for j in range(4)
   }
   for (; {{ s.var }}_at < p.{{ all }}; {{ s.var }}_at += {{ s.var }}_n) {
     {{ s.var }} += {{ T.load(s.name, s.var ~ "_at", width) }};

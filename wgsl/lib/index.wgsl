@@ -10,16 +10,12 @@
 
 //# let a, b, c = the coordinates of `id`; sizes are of all coordinates but the first, whose size is not needed
 {% macro unravel(id, coords, sizes) -%}
-//% if coords | length > 1
-  var {{ id }}_rest = {{ id }};
-//% endif
+  var {{ id }}_rest = {{ id }}; //% if coords | length > 1
 //% for c in coords[1:] | reverse
   let {{ c }} = {{ id }}_rest % p.{{ sizes[loop.revindex0] }};
   {{ id }}_rest /= p.{{ sizes[loop.revindex0] }};
 //% endfor
-//% if coords
-  let {{ coords[0] }} = {{ id }}{{ "_rest" if coords | length > 1 }};
-//% endif
+  let {{ coords[0] }} = {{ id }}{{ "_rest" if coords | length > 1 }}; //% if coords
 {%- endmacro %}
 
 //# the coordinates after the (j-1)-th, counted on with a carry; past the end the outermost stays at its last

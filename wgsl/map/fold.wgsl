@@ -32,9 +32,7 @@
 //% endif
 //% endfor
     total += value({{ f.coords | join(", ") }});
-//% for axis in axes
-  }
-//% endfor
+  } //% for axis in axes
 //% if finish
   let e = i;
 {{ ix.unravel("e", finish.coords, e_dims) }}

@@ -3,13 +3,9 @@
 //% block body
   let i = wid.x * {{ workgroup[0] }}u + lid.x;
   let x = f32(i) * p.b;
-//% for j in range(sums)
-  var s{{ j }} = vec4<f32>(x + {{ j }}.0, x, p.a, p.b);
-//% endfor
+  var s{{ j }} = vec4<f32>(x + {{ j }}.0, x, p.a, p.b); //% for j in range(sums)
   for (var r = 0u; r < p.rounds; r++) {
-//% for _, j in product(range(4), range(sums))
-    s{{ j }} = s{{ j }} * p.a + p.b;
-//% endfor
+    s{{ j }} = s{{ j }} * p.a + p.b; //% for _, j in product(range(4), range(sums))
   }
   out[i] = {% for j in range(sums) %}s{{ j }}{{ " + " if not loop.last }}{% endfor %};
 //% endblock

@@ -12,9 +12,7 @@
 //# What cells of four rows add to the vectors' sums: of many, each weight is multiplied by its scale once for all.
 {% macro cells(u, vectors, bits, lanes, ahead) -%}
 //% set fours, often = 32 // bits, vectors > 4
-//% for v in range(vectors) if not often
-      var part{{ v }} = vec4<f32>();
-//% endfor
+      var part{{ v }} = vec4<f32>(); //% for v in range(vectors) if not often
 //% for e in range(fours)
 //% for r in range(4)
       let w{{ e }}_{{ r }} = {{ "(" if often }}{{ unpacked("cell%d_%d" % (u, r), e, bits) }}{{ ") * scales." ~ "xyzw"[r] if often }};
@@ -24,15 +22,11 @@
       {{ "acc" if often else "part" }}{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
 //% endfor
 //% endfor
-//% for v in range(vectors) if not often
-      acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }});
-//% endfor
+      acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }}); //% for v in range(vectors) if not often
 {%- endmacro %}
 //# The sums of a row's threads, for some of the vectors, added up for the first of them.
 {% macro joined(vectors, lanes, lines, first=0) -%}
-//% for v in range(vectors)
-  sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }};
-//% endfor
+  sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }}; //% for v in range(vectors)
   for (var apart = {{ lanes // 2 }}u; apart > 0u; apart /= 2u) {
     workgroupBarrier();
     if (lane < apart) {

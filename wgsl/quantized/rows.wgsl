@@ -7,9 +7,7 @@
   let lane = 0u;
   let row = ((group % p.lines) * {{ workgroup[0] }}u + lid.x) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
-//% for r in range(4)
-  let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
-//% endfor
+  let row{{ r }} = min(row + {{ r }}u, p.n - 1u); //% for r in range(4)
 //% for v in range(vectors)
   let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
   var acc{{ v }} = vec4<f32>();
@@ -20,13 +18,9 @@
     let cell{{ r }} = in1[row{{ r }} * p.chunks + j];
     let scale{{ r }} = {{ S.load("in2", "row%d * p.blocks + block" % r, 1) }};
 //% endfor
-//% for v in range(vectors)
-    var part{{ v }} = vec4<f32>();
-//% endfor
+    var part{{ v }} = vec4<f32>(); //% for v in range(vectors)
 //% for e in range(per // 4)
-//% for r in range(4)
-    let w{{ e }}_{{ r }} = {{ weights.unpacked("cell%d" % r, e, bits) }};
-//% endfor
+    let w{{ e }}_{{ r }} = {{ weights.unpacked("cell%d" % r, e, bits) }}; //% for r in range(4)
 //% for v in range(vectors)
     let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + j * %du + %du" % (v, per, 4 * e), 4) }};
     part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});

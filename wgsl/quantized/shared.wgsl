@@ -20,9 +20,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
     return;
   }
   let end = min(piece * p.long + p.long, p.chunks);
-//% for r in range(4)
-  let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
-//% endfor
+  let row{{ r }} = min(row + {{ r }}u, p.n - 1u); //% for r in range(4)
 //% for v in range(vectors)
   let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
   var acc{{ v }} = vec4<f32>();
@@ -31,9 +29,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
 //% for u in range(ahead)
     let ok{{ u }} = chunk + lane + {{ u * lanes }}u < end;
     let at{{ u }} = select(0u, chunk + lane + {{ u * lanes }}u, ok{{ u }});
-//% for r in range(4)
-    let cell{{ u }}_{{ r }} = in1[row{{ r }} * p.chunks + at{{ u }}];
-//% endfor
+    let cell{{ u }}_{{ r }} = in1[row{{ r }} * p.chunks + at{{ u }}]; //% for r in range(4)
 //% for r in range(4)
     let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / %du" % (r, u, each), 1) }};
 //% endfor

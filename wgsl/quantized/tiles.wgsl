@@ -23,9 +23,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   let x{{ j }} = min(first + own + {{ j }}u, p.m - 1u) * k + along;
   let row{{ j }} = min(top + own + {{ j }}u, p.n - 1u);
 //% endfor
-//% for v in range(8)
-  var acc{{ v }} = vec4<f32>();
-//% endfor
+  var acc{{ v }} = vec4<f32>(); //% for v in range(8)
   for (var k0 = part * p.long; k0 < min(part * p.long + p.long, k); k0 += 32u) {
     workgroupBarrier();
     {

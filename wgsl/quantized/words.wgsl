@@ -11,9 +11,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
   let lane = lid.x % {{ lanes }}u;
   let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
-//% for r in range(4)
-  let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
-//% endfor
+  let row{{ r }} = min(row + {{ r }}u, p.n - 1u); //% for r in range(4)
 //% for v in range(vectors)
   let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.words * {{ per }}u;
   var acc{{ v }} = vec4<f32>();
@@ -22,9 +20,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% for u in range(ahead)
     let ok{{ u }} = j + {{ u * lanes }}u < p.words;
     let at{{ u }} = select(0u, j + {{ u * lanes }}u, ok{{ u }});
-//% for r in range(4)
-    let word{{ u }}_{{ r }} = in1[row{{ r }} * p.words + at{{ u }}];
-//% endfor
+    let word{{ u }}_{{ r }} = in1[row{{ r }} * p.words + at{{ u }}]; //% for r in range(4)
 //% for r in range(4)
     let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / p.each" % (r, u), 1) }};
 //% endfor
@@ -32,21 +28,15 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% for u in range(ahead)
     {
       let scales = select(vec4<f32>(), vec4<f32>({% for r in range(4) %}scale{{ u }}_{{ r }}, {% endfor %}), ok{{ u }});
-//% for v in range(vectors)
-      var part{{ v }} = vec4<f32>();
-//% endfor
+      var part{{ v }} = vec4<f32>(); //% for v in range(vectors)
 //% for e in range(per // 4)
-//% for r in range(4)
-      let w{{ e }}_{{ r }} = {{ weights.four("word%d_%d" % (u, r), e * 16, bits) }};
-//% endfor
+      let w{{ e }}_{{ r }} = {{ weights.four("word%d_%d" % (u, r), e * 16, bits) }}; //% for r in range(4)
 //% for v in range(vectors)
       let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + at%d * %du + %du" % (v, u, per, 4 * e), 4) }};
       part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
 //% endfor
 //% endfor
-//% for v in range(vectors)
-      acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }});
-//% endfor
+      acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }}); //% for v in range(vectors)
     }
 //% endfor
   }

@@ -36,9 +36,7 @@
 //% set T = wgsl(s.dtype, width)
     let {{ s.name }}_to = {{ finite(T, s.top ~ "_all") }};
     {{ s.name }}_all *= {{ T.call("safe_exp") }}({{ s.name }}_from - {{ s.name }}_to);
-//% for j in range(reads)
-    {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ j }} - {{ s.name }}_to);
-//% endfor
+    {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ j }} - {{ s.name }}_to); //% for j in range(reads)
     {{ s.name }}_from = {{ s.name }}_to;
 {%- endmacro %}
 
@@ -71,19 +69,13 @@
 
 //# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
 {% macro tree(reductions, steps, wgsl) -%}
-//% for s in reductions
-  {{ s.partials }}[lid.x] = {{ s.name }};
-//% endfor
+  {{ s.partials }}[lid.x] = {{ s.name }}; //% for s in reductions
 //% for lanes, count in steps
   workgroupBarrier();
   if (lane < {{ lanes }}u) {
-//% for s in reductions
-{{ join_lanes(s, lanes, count, wgsl) }}
-//% endfor
+{{ join_lanes(s, lanes, count, wgsl) }} //% for s in reductions
   }
 //% endfor
   workgroupBarrier();
-//% for s in reductions
-  {{ s.name }} = {{ s.partials }}[lid.x - lane];
-//% endfor
+  {{ s.name }} = {{ s.partials }}[lid.x - lane]; //% for s in reductions
 {%- endmacro %}

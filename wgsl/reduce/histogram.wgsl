@@ -2,9 +2,7 @@
 //# elements in its own memory, where the counters fit there, and adds what it found.
 //% extends "launch.wgsl"
 //% block shared
-//% if cells
-var<workgroup> counters: array<atomic<u32>, {{ cells }}>;
-//% endif
+var<workgroup> counters: array<atomic<u32>, {{ cells }}>; //% if cells
 //% endblock
 //% block work
 //% set each = 4 if fours else 1

@@ -21,9 +21,7 @@
     let at{{ j }} = first + (i + {{ j }}u) * p.inner;
     let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }};
 //% endfor
-//% for j in range(turns)
-    sum = {{ add }}(sum, x{{ j }});
-//% endfor
+    sum = {{ add }}(sum, x{{ j }}); //% for j in range(turns)
   }
 //% endfor
   out[id] = sum;

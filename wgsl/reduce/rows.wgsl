@@ -21,9 +21,7 @@
 {{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_of_8" if blocks(s) else "_all") }}
 //% endfor
 //% endfor
-//% for s in reductions | selectattr("top")
-{{ r.follow(s, reads, wgsl, width) }}
-//% endfor
+{{ r.follow(s, reads, wgsl, width) }} //% for s in reductions | selectattr("top")
 //% for s in reductions if blocks(s)
 {{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(k / %du + 1u)" % (reads * lanes * width)) }}
 //% endfor
@@ -49,17 +47,11 @@
 
 //# the reductions of a phase
 {% macro reduced(reductions, is_first) -%}
-//% for s in reductions
-{{ begun(s) }}
-//% endfor
-//% if not reads_held
-{{ begin_turns() }}
-//% endif
+{{ begun(s) }} //% for s in reductions
+{{ begin_turns() }} //% if not reads_held
 {{ added(reductions) }}
   {{ "}" if not reads_held }}
-//% for s in reductions
-{{ ended(s) }}
-//% endfor
+{{ ended(s) }} //% for s in reductions
 {{ joined(reductions, is_first) if lanes > 1 }}
 {%- endmacro %}
 
@@ -67,14 +59,10 @@
 {% macro begin_turns() -%}
 //% set reads = reads_held or prefetch
   for (var k = 0u; k < p.{{ length }}; k += {{ reads * lanes * width }}u) {
-//% for j in range(reads)
-{{ r.places("k + ", j, lanes, width, length, along, dims) }}
-//% endfor
+{{ r.places("k + ", j, lanes, width, length, along, dims) }} //% for j in range(reads)
 {%- endmacro %}
 //% block declarations
-//% for name, dtype in partials
-var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
-//% endfor
+var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>; //% for name, dtype in partials
 //% endblock
 //% block body
 //% set reads = reads_held or prefetch
@@ -84,9 +72,7 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
   let row = min(place, p.{{ rows }} - 1u);
 {{ ix.unravel("row", own, row_dims) }}
 //% if reads_held
-//% for j in range(reads)
-{{ r.places("", j, lanes, width, length, along, dims) }}
-//% endfor
+{{ r.places("", j, lanes, width, length, along, dims) }} //% for j in range(reads)
 //% endif
 //% for values, reductions in phases
 //% for (name, function), j in product(values, range(reads))
@@ -104,9 +90,7 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
   }
 //% endfor
-//% if full and not reads_held
-  }
-//% endif
+  } //% if full and not reads_held
 //% if single
   if (is_row & (lane == 0u)) {
 //% for out, function in single

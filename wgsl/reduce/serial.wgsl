@@ -40,12 +40,8 @@
 //% else
     total = {{ combine.join[op](T, "total", "x") }};
 //% endif
-//% for n in loops
-  }
-//% endfor
-//% if in_blocks
-{{ combine.end_blocks("total") }}
-//% endif
+  } //% for n in loops
+{{ combine.end_blocks("total") }} //% if in_blocks
 //% if f.width == 4
 //% set S = wgsl(end.dtype, 1)
   let low = {{ combine.join[op](S, "total.x", "total.y") }};

@@ -4,9 +4,7 @@
 //% import "lib/monoids.wgsl" as combine
 //% block declarations
 //% set f = functions["value"]
-//% for end in ends
-var<workgroup> partials{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>;
-//% endfor
+var<workgroup> partials{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>; //% for end in ends
 
 fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 {{ ix.unravel("k", f.coords[coords | length:], loops[1:]) }}
@@ -27,15 +25,11 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
   let last = select(0u, min(first + p.{{ chunk }}, p.{{ length }}), is_row);
 //% for end in ends
 //% set T = wgsl(end.dtype, f.width)
-//% for j in range(4)
-  var t{{ j }}{{ end.tag }} = {{ T }}({{ combine.start[end.op](T) }});
-//% endfor
+  var t{{ j }}{{ end.tag }} = {{ T }}({{ combine.start[end.op](T) }}); //% for j in range(4)
 //% endfor
   var k = first + lane * {{ f.width }}u;
   for (; k + {{ 3 * step + f.width - 1 }}u < last; k += {{ 4 * step }}u) {
-//% for j in range(4)
-    let x{{ j }} = element(k + {{ j * step }}u, {{ own }});
-//% endfor
+    let x{{ j }} = element(k + {{ j * step }}u, {{ own }}); //% for j in range(4)
 //% for end in ends
 //% for j in range(4)
     t{{ j }}{{ end.tag }} = {{ combine.join[end.op](wgsl(end.dtype, f.width), "t%d%s" % (j, end.tag), "x%d%s" % (j, end.field)) }};
@@ -44,9 +38,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
   }
   for (; k < last; k += {{ step }}u) {
     let x = element(k, {{ own }});
-//% if f.width == 4
-    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
-//% endif
+    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last); //% if f.width == 4
 //% for end in ends
 //% set T = wgsl(end.dtype, f.width)
 //% if f.width == 4
@@ -74,9 +66,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% endfor
 //% set apart = across if columns else 1
 //% for s in (128, 64, 32, 16, 8, 4, 2, 1) if s < lanes
-//% for end in ends
-  partials{{ end.tag }}[lid.x] = joined{{ end.tag }};
-//% endfor
+  partials{{ end.tag }}[lid.x] = joined{{ end.tag }}; //% for end in ends
   workgroupBarrier();
   if (lane < {{ s }}u) {
 //% for end in ends

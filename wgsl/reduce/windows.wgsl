@@ -17,9 +17,7 @@
   let column{{ j }} = {{ "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j }};
   var acc{{ j }} = {{ T }}({{ combine.start[op](T) }});
 //% endfor
-//% for r, n in loops
-  for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) {
-//% endfor
+  for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) { //% for r, n in loops
 //% set around = lead | list + loops | map("first") | list
 //% if f.width == 4
 //% for cell in cells
@@ -40,9 +38,7 @@
 //% set x = "value(%s)" % ((given + where) | join(", ")) if "value" in functions else cell
     acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, x) }};
 //% endfor
-//% for loop_ in loops
-  }
-//% endfor
+  } //% for loop_ in loops
   let row = line * p.{{ line }} + place;
 //% for j in range(4)
 //% if finish

@@ -38,13 +38,9 @@
     let kept{{ j }} = {{ scan.keep[op](T, "x%d" % j) }};
     let next{{ j }} = {{ scan.lift[op](T, "kept%d" % j, "(i + %du)" % j) }};
     state = {{ scan.join[op](T, "state", "next%d" % j) }};
-//% if not totals
-    out[at{{ j }}] = {{ scan.result[op](T, "state") }};
-//% endif
+    out[at{{ j }}] = {{ scan.result[op](T, "state") }}; //% if not totals
 //% endfor
   }
 //% endfor
-//% if totals
-  out[id] = state;
-//% endif
+  out[id] = state; //% if totals
 //% endblock

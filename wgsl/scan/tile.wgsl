@@ -6,9 +6,7 @@
 var<workgroup> tile: array<{{ scan.kept(op, T) }}, 2112>;
 //# two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<{{ scan.state(op, T) }}, 512>;
-//% if segmented
-var<workgroup> heads: array<u32, 512>;
-//% endif
+var<workgroup> heads: array<u32, 512>; //% if segmented
 //% endblock
 //% block work
 //% set T = wgsl(of, 1)
@@ -60,9 +58,7 @@ var<workgroup> heads: array<u32, 512>;
     let run{{ j }} = run;
 //% endfor
     sums[t] = run;
-//% if segmented
-    heads[t] = u32(open < 8u);
-//% endif
+    heads[t] = u32(open < 8u); //% if segmented
     workgroupBarrier();
 {{ scan.tree(op, T, segmented) }}
     let left = sums[max(t, 1u) - 1u];

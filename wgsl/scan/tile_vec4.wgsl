@@ -6,9 +6,7 @@
 //% set W = wgsl(of, 2)
 //# two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<{{ W }}, 512>;
-//% if segmented
-var<workgroup> heads: array<vec2<u32>, 512>;
-//% endif
+var<workgroup> heads: array<vec2<u32>, 512>; //% if segmented
 var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
 //% endblock
 //% block work
@@ -60,9 +58,7 @@ var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
 //% endfor
     var run = {{ W }}(sum0, sum1);
     sums[t] = run;
-//% if segmented
-    heads[t] = vec2<u32>(u32(open0 < 4u), u32(open1 < 4u));
-//% endif
+    heads[t] = vec2<u32>(u32(open0 < 4u), u32(open1 < 4u)); //% if segmented
     workgroupBarrier();
 {{ scan.tree(op, W, segmented) }}
     let left = sums[max(t, 1u) - 1u];

@@ -11,9 +11,7 @@ var<workgroup> sums: array<{{ scan.state(op, wgsl(of, 1)) }}, 256>;
   let begin = min(first + (group % p.pieces) * p.piece, p.size);
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
 //# four sums a thread, so that four reads are under way at once
-//% for j in range(4)
-  var sum{{ j }} = {{ scan.state(op, T) }}({{ scan.start[op](T) }});
-//% endfor
+  var sum{{ j }} = {{ scan.state(op, T) }}({{ scan.start[op](T) }}); //% for j in range(4)
   for (var base = begin; base < end; base += 1024u) {
 //% for j in range(4)
     let i{{ j }} = base + {{ j * 256 }}u + lid.x;
@@ -25,9 +23,7 @@ var<workgroup> sums: array<{{ scan.state(op, wgsl(of, 1)) }}, 256>;
     }
 //% endfor
   }
-//% for j in range(1, 4)
-  sum0 = {{ scan.join[op](T, "sum0", "sum%d" % j) }};
-//% endfor
+  sum0 = {{ scan.join[op](T, "sum0", "sum%d" % j) }}; //% for j in range(1, 4)
 {{ scan.total(op, T, "sum0") }}
   if (lid.x == 0u) {
     out[group] = sum0;

@@ -21,12 +21,8 @@
   result = {{ combine.join[join](T, "result", "x%d" % j) }};
 //% endfor
   for (k = 4u; k < p.chunk; k += 4u) {
-//% for j in range(4)
-    let x{{ j }} = in2[{{ at % j }} * p.width + column];
-//% endfor
-//% for j in range(4)
-    result = {{ combine.join[join](T, "result", "x%d" % j) }};
-//% endfor
+    let x{{ j }} = in2[{{ at % j }} * p.width + column]; //% for j in range(4)
+    result = {{ combine.join[join](T, "result", "x%d" % j) }}; //% for j in range(4)
   }
   out[i] = result;
 //% endblock

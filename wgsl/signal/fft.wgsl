@@ -35,9 +35,7 @@ fn root(i: u32) -> vec2<f32> {
     let k = j % span;
     let turn = k * (m / span);
     let x0 = {{ from }}[row + j];
-//% for q in range(1, r)
-    let x{{ q }} = times({{ from }}[row + j + {{ q }}u * m], root({{ q }}u * turn));
-//% endfor
+    let x{{ q }} = times({{ from }}[row + j + {{ q }}u * m], root({{ q }}u * turn)); //% for q in range(1, r)
     let at = row + (j / span) * span * {{ r }}u + k;
 //% if r == 4
     let even = x0 + x2;

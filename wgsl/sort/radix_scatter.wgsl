@@ -60,9 +60,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
       sums[t] = sum;
       workgroupBarrier();
     }
-//% for k in range(8)
-    cells[t * 8u + (t >> 2u) + {{ k }}u] = sum - own + before{{ k }};
-//% endfor
+    cells[t * 8u + (t >> 2u) + {{ k }}u] = sum - own + before{{ k }}; //% for k in range(8)
     if ((t & 31u) == 31u) {
       totals[t >> 5u] = sum;
     }
@@ -80,9 +78,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
 //% endfor
     workgroupBarrier();
 //# sorted here first, so that neighbours are written side by side
-//% for j in range(8)
-    cells[to{{ j }}] = it{{ j }}.x;
-//% endfor
+    cells[to{{ j }}] = it{{ j }}.x; //% for j in range(8)
     workgroupBarrier();
 //% for j in range(8)
     let key{{ j }} = cells[t + {{ j * 256 }}u];
@@ -90,9 +86,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
     let at{{ j }} = bases[digit{{ j }}] + t + {{ j * 256 }}u - starts[digit{{ j }}];
 //% endfor
     workgroupBarrier();
-//% for j in range(8)
-    cells[to{{ j }}] = it{{ j }}.y;
-//% endfor
+    cells[to{{ j }}] = it{{ j }}.y; //% for j in range(8)
     workgroupBarrier();
 //% for j in range(8)
     if (t + {{ j * 256 }}u < end - base) {

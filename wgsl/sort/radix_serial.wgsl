@@ -17,9 +17,7 @@
   var c{{ j }} = vec4<u32>(0u);
 //% else
   var c{{ j }} = vec4<u32>(
-//% for k in range(4)
-    {{ sorting.begin_of("%du" % (j * 4 + k), "row", "piece", table) }}{{ "," if k < 3 }}
-//% endfor
+    {{ sorting.begin_of("%du" % (j * 4 + k), "row", "piece", table) }}{{ "," if k < 3 }} //% for k in range(4)
   ) + vec4<u32>(row * p.n);
 //% endif
 //% endfor
@@ -27,16 +25,12 @@
     let at = row * p.n + i;
     let it = {{ sorting.pair(T, "at", "i", descending, first) }};
     let digit = (it.x >> p.shift) & 15u;
-//% for j in range(4)
-    let one{{ j }} = select(vec4<u32>(0u), vec4<u32>(1u), {{ sorting.is_digit("digit", j) }});
-//% endfor
+    let one{{ j }} = select(vec4<u32>(0u), vec4<u32>(1u), {{ sorting.is_digit("digit", j) }}); //% for j in range(4)
 //% if not counting
     let sum = c0 * one0 + c1 * one1 + c2 * one2 + c3 * one3;
     out[sum.x + sum.y + sum.z + sum.w] = {{ "i32(it.y)" if last else "it" }};
 //% endif
-//% for j in range(4)
-    c{{ j }} += one{{ j }};
-//% endfor
+    c{{ j }} += one{{ j }}; //% for j in range(4)
   }
 //% if counting
 //% for j, k in product(range(4), range(4))

@@ -30,9 +30,7 @@
     let weight = select(0.0, {{ weight }}, inside);
     let at = first + select(0u, u32(ty) * u32(p.w0) + u32(tx), inside);
     kept += weight;
-//% for c in range(channels)
-    v{{ c }} += weight * f32({{ T.load("in0", "at + %du * area" % c, 1) }});
-//% endfor
+    v{{ c }} += weight * f32({{ T.load("in0", "at + %du * area" % c, 1) }}); //% for c in range(channels)
   }
 {% endmacro %}
 
@@ -58,9 +56,7 @@
   let area = u32(p.w0) * u32(p.h0);
   let first = sample * area * {{ g.channels }}u;
   var kept = 0.0;
-//% for c in range(g.channels)
-  var v{{ c }} = 0.0;
-//% endfor
+  var v{{ c }} = 0.0; //% for c in range(g.channels)
 //% if g.bilinear
   let x0 = floor(x);
   let y0 = floor(y);
@@ -74,9 +70,7 @@
 {{ tap(T, g.channels, "round(x)", "round(y)", "1.0") }}
 //% endif
 //% for value in g.fill
-//% if value
-  v{{ loop.index0 }} += (1.0 - kept) * f32({{ value }});
-//% endif
+  v{{ loop.index0 }} += (1.0 - kept) * f32({{ value }}); //% if value
 //% endfor
 {% endmacro %}
 
@@ -85,20 +79,14 @@
 {%- endmacro %}
 
 {% macro scale(s, channels, mean) %}
-//% for c in range(channels)
-    v{{ c }} *= {{ s.constants[0] }};
-//% endfor
+    v{{ c }} *= {{ s.constants[0] }}; //% for c in range(channels)
 {% endmacro %}
 {% macro brightness(s, channels, mean) %}
-//% for c in range(channels)
-    v{{ c }} = clamp(v{{ c }} * {{ s.numbers[0] }}, 0.0, {{ s.constants[0] }});
-//% endfor
+    v{{ c }} = clamp(v{{ c }} * {{ s.numbers[0] }}, 0.0, {{ s.constants[0] }}); //% for c in range(channels)
 {% endmacro %}
 {% macro mixed(s, channels, mean) %}
     let other = (1.0 - {{ s.numbers[0] }}) * {{ gray(channels) if s.kind == "saturation" else mean }};
-//% for c in range(channels)
-    v{{ c }} = clamp(v{{ c }} * {{ s.numbers[0] }} + other, 0.0, {{ s.constants[0] }});
-//% endfor
+    v{{ c }} = clamp(v{{ c }} * {{ s.numbers[0] }} + other, 0.0, {{ s.constants[0] }}); //% for c in range(channels)
 {% endmacro %}
 {% macro hue(s, channels, mean) %}
     let turned = hue(vec3<f32>(v0, v1, v2) / {{ s.constants[0] }}, {{ s.numbers[0] }}) * {{ s.constants[0] }};
@@ -108,21 +96,15 @@
 {% endmacro %}
 {% macro grayed(s, channels, mean) %}
     let level = {{ gray(channels) }};
-//% for c in range(channels)
-    v{{ c }} = level;
-//% endfor
+    v{{ c }} = level; //% for c in range(channels)
 {% endmacro %}
 {% macro normalize(s, channels, mean) %}
-//% for c in range(channels)
-    v{{ c }} = (v{{ c }} - {{ s.constants[c] }}) / {{ s.constants[channels + c] }};
-//% endfor
+    v{{ c }} = (v{{ c }} - {{ s.constants[c] }}) / {{ s.constants[channels + c] }}; //% for c in range(channels)
 {% endmacro %}
 {% macro erase(s, channels, mean) %}
     let below = py >= {{ s.numbers[0] }} && py < {{ s.numbers[2] }};
     let erased = below && px >= {{ s.numbers[1] }} && px < {{ s.numbers[3] }};
-//% for c in range(channels)
-    v{{ c }} = select(v{{ c }}, {{ s.constants[c] }}, erased);
-//% endfor
+    v{{ c }} = select(v{{ c }}, {{ s.constants[c] }}, erased); //% for c in range(channels)
 {% endmacro %}
 
 {% macro toned(tones, channels, mean) %}

@@ -9,9 +9,7 @@
   let sample = group / p.parts;
   let begin = (group % p.parts) * p.part;
   let end = min(begin + p.part, p.pixels);
-//% for k in range(g.numbers)
-  let t{{ k }} = in1[sample * {{ g.numbers }}u + {{ k }}u];
-//% endfor
+  let t{{ k }} = in1[sample * {{ g.numbers }}u + {{ k }}u]; //% for k in range(g.numbers)
   for (var i = begin + lid.x; i < end; i += {{ workgroup[0] }}u) {
   var x = f32(i % p.width);
   var y = f32(i / p.width);
@@ -19,8 +17,6 @@
   let py = y;
 {{ pixel.read(T, g) }}
 {{ pixel.toned(g.tones, g.channels, "t%d" % (g.numbers - 1)) }}
-//% for c in range(g.made)
-  out[(sample * {{ g.made }}u + {{ c }}u) * p.pixels + i] = v{{ c }};
-//% endfor
+  out[(sample * {{ g.made }}u + {{ c }}u) * p.pixels + i] = v{{ c }}; //% for c in range(g.made)
   }
 //% endblock

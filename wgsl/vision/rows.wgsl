@@ -14,17 +14,13 @@ var<workgroup> sums: array<f32, {{ workgroup[0] }}>;
   let sample = group;
   for (var k = lid.x; k < {{ given }}u; k += {{ workgroup[0] }}u) {
     let number = value_at(sample * {{ given }}u + k);
-//% if g.contrast
-    row[k] = number;
-//% endif
+    row[k] = number; //% if g.contrast
     out[sample * {{ g.numbers }}u + k] = number;
   }
 //% if g.contrast
 //% set T = wgsl(dtypes[0], 1)
   workgroupBarrier();
-//% for k in range(given)
-  let t{{ k }} = row[{{ k }}];
-//% endfor
+  let t{{ k }} = row[{{ k }}]; //% for k in range(given)
   var sum = 0.0;
   for (var i = lid.x; i < p.pixels; i += {{ workgroup[0] }}u) {
   var x = f32(i % p.width);

@@ -1,0 +1,49 @@
+"""The language of templates: what a line statement behind a line does."""
+
+import pytest
+
+from flambeau.codegen.edits import TemplateEdits, TemplateFault
+from flambeau.codegen.render import add_template, environment, lines_of, render
+from flambeau.kernels.ir import Shader
+
+TEXT = """//% extends "kernel.wgsl"
+//% block body
+  let x{{ i }} = {{ i }}u; //% for i in range(3)
+  if (x0 > 1u) { //% if checks
+  } //% if checks
+  out[0] = x{{ 2 }};
+//% endblock
+"""
+
+
+def shader(template: str) -> Shader:
+    return Shader(template, (), (), (("u32", 1),), (1, 1, 1), ())
+
+
+def body(text: str) -> list[str]:
+    return [line.strip() for line in text[text.index("fn main") :].splitlines()[1:-1]]
+
+
+def test_a_statement_behind_a_line_controls_that_line():
+    add_template("control.wgsl", TEXT)
+    assert body(render(shader("control.wgsl"))) == [*(f"let x{i} = {i}u;" for i in range(3)), "out[0] = x2;"]
+
+
+def test_lines_keep_their_numbers():
+    add_template("control_lines.wgsl", TEXT)
+    made = {line.text.strip(): line.places for line in lines_of(shader("control_lines.wgsl"))}
+    assert made["let x2 = 2u;"] == (("control_lines.wgsl", 3),)
+    assert made["out[0] = x2;"] == (("control_lines.wgsl", 6),)
+
+
+@pytest.mark.parametrize("line", ["{{ missing }} //% if true", "x //% for i in missing"])
+def test_a_faulty_line_is_reported_with_its_number(line):
+    edited = TEXT.replace("  out[0]", line + "\n  out[0]")
+    with pytest.raises(TemplateFault, match="'missing' is undefined") as e:
+        TemplateEdits().lines(shader("launch.wgsl"), {"launch.wgsl": edited})
+    assert (e.value.file, e.value.line) == ("launch.wgsl", 6)
+
+
+def test_comments_and_line_statements_stay_what_they_are():
+    text = environment().from_string("//# a comment //% if x\n//% if true\na\n//% endif\n").render()
+    assert text.strip() == "a"
