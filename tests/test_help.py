@@ -303,7 +303,6 @@ CHECKS = {
         "ValueError where dim are not two different dims",
         [lambda: linalg.matrix_norm(X, dim=(1, 1))],
     ),
-    "options.options": ("TypeError where an option is unknown", [lambda: fb.nn.BatchNorm1d(3, nothing=1)]),
     "pool._avg_pool": (
         "ValueError where dims are missing, windows do not fit, or divisor_override is 0;"
         " ValueError where dims are missing, or windows do not fit",
@@ -423,6 +422,16 @@ MOVED = fb.optim.SGD([fb.ones(2, requires_grad=True, **CPU)], lr=0.1)
 S, B = fb.tensor(1.0, **CPU), fb.ones(2, 3, 4, **CPU)
 C, PICTURE = fb.ones(4, dtype=fb.complex64, **CPU), fb.ones(1, 3, 4, 4, **CPU)
 signal, func = fb.signal.windows, fb.func
+CELL = [{"hidden_size": 0}, {"hidden_size": 2, "clip": -1.0}]
+GATES = [*CELL, {"hidden_size": 2, "gate_activation": "none"}]
+DROPPED = {"hidden_size": 2, "num_layers": 2, "dropout": 2.0}
+RECURRENT = {  # arguments that recurrent layers refuse
+    "RNNCell": [*CELL, {"hidden_size": 2, "nonlinearity": "none"}],
+    "RNN": [*CELL, {"hidden_size": 2, "nonlinearity": "none"}, DROPPED],
+    **dict.fromkeys(("GRUCell", "LSTMCell"), GATES),
+    "GRU": [*GATES, DROPPED],
+    "LSTM": [*GATES, DROPPED],
+}
 OWN = {  # a function that raises by itself: a call for each case that its docstring names
     "adaptive_avg_pool1d": [lambda: F.adaptive_avg_pool1d(V, 2), lambda: F.adaptive_avg_pool1d(X, (1, 2))],
     "adaptive_avg_pool2d": [lambda: F.adaptive_avg_pool2d(X, 2), lambda: F.adaptive_avg_pool2d(B, (1, 2, 3))],
@@ -634,6 +643,16 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "unflatten": [lambda: fb.unflatten(X, 0, (2, 2))],
     "value_and_grad": [lambda: fb.value_and_grad(lambda x: x)(V)],
     "vjp": [lambda: func.vjp(lambda x: x, V)[1](X)],
+    "Embedding": [lambda: fb.nn.Embedding(2, 2, max_norm=0)],
+    "EmbeddingBag": [
+        lambda: fb.nn.EmbeddingBag(2, 2, max_norm=0),
+        lambda: fb.nn.EmbeddingBag(2, 2, scale_grad_by_freq=True, mode="max"),
+    ],
+    **{
+        name: [lambda make=make, kw=kw: make(2, **kw) for kw in calls]
+        for name, calls in RECURRENT.items()
+        if (make := getattr(fb.nn, name))
+    },
     "ConstantLR": [lambda: RATES.ConstantLR(MOVED, 9.0)],
     "LambdaLR": [lambda: RATES.LambdaLR(MOVED, [])],
     "MultiplicativeLR": [lambda: RATES.MultiplicativeLR(MOVED, [])],

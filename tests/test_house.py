@@ -193,9 +193,20 @@ def functions(node: ast.AST, name: str) -> Iterator[tuple[str, ast.FunctionDef |
         yield from functions(child, f"{name}{child.name}." if named else name)
 
 
+@cache
+def public_names() -> set[str]:
+    """The names in all lists `__all__`."""
+    statements = [n for module in MODULES for n in tree_of(module).body if isinstance(n, ast.Assign)]
+    lists = [n.value for n in statements if ast.unparse(n.targets[0]) == "__all__"]
+    return {word.value for value in lists for word in ast.walk(value) if isinstance(word, ast.Constant)}
+
+
 def parameters(f: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    given = [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]
-    return sum(a.arg not in ("self", "cls") for a in given)
+    """How many a function has; 0 for constructors and public functions, which show each option by name."""
+    if f.name == "__init__" or f.name in public_names():
+        return 0
+    named = [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]
+    return sum(a.arg not in ("self", "cls") for a in named)
 
 
 def nesting(node: ast.AST, depth: int = 0) -> int:

@@ -441,7 +441,7 @@ ERRORS = [
     (lambda: DataLoader([1], seed=1, generator=fb.Generator()), ValueError,
      "DataLoader(generator=..., seed=...): both give the seed: give one of them"),
     (lambda: DataLoader([1], num_worker=3), TypeError,
-     "DataLoader(num_worker=3): no such option: did you mean 'num_workers'?"),
+     "DataLoader.__init__() got an unexpected keyword argument 'num_worker'"),
     (lambda: DataLoader([1], sampler=[0]).order(0), TypeError,
      "DataLoader.order(0): its sampler has none: write order(epoch), or iterate it"),
     (lambda: data.default_collate([object()]), TypeError,

@@ -91,7 +91,7 @@ def test_layers_are_made_in_a_dtype(make):
     assert all(p.dtype is fb.float16 and p.requires_grad for p in layer.parameters())
     assert all(b.dtype is fb.float16 for b in layer.buffers() if b.dtype.is_float)
     assert next(layer.parameters()).device.name == "cpu"
-    with pytest.raises(TypeError, match="argument 'dtyp'|dtyp=.*no such option"):
+    with pytest.raises(TypeError, match="argument 'dtyp'"):
         make(dtyp=fb.float16)
 
 

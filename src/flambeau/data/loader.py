@@ -6,9 +6,8 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, takewhile
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
-from flambeau.core.options import unknown
 from flambeau.data.dataset import has_items
 from flambeau.data.fetch import OVER, ByIndex, ByTurn, Errand, cut
 from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
@@ -22,58 +21,37 @@ if TYPE_CHECKING:
 THREADS = sys.platform != "emscripten"  # a browser's Python starts none, and no processes
 
 
-class Loading(TypedDict, total=False):
-    """The rest of a loader's options; DataLoader says what they are."""
-
-    collate_fn: Callable[[list[Any]], Any] | None
-    pin_memory: bool
-    drop_last: bool
-    timeout: float
-    worker_init_fn: Callable[[int], None] | None
-    multiprocessing_context: Any
-    generator: Generator | None
-    prefetch_factor: int | None
-    persistent_workers: bool
-    pin_memory_device: str
-    in_order: bool
-    seed: int | None
-
-
-LOADING: Any = {
-    "collate_fn": None,
-    "pin_memory": False,
-    "drop_last": False,
-    "timeout": 0.0,
-    "worker_init_fn": None,
-    "multiprocessing_context": None,
-    "generator": None,
-    "prefetch_factor": None,
-    "persistent_workers": False,
-    "pin_memory_device": "",
-    "in_order": True,
-    "seed": None,
-}
+# options that only workers use
 OF_WORKERS = ("timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context")
 
 
 class DataLoader:
-    """Batches of a dataset: tuples of tensors [batch_size, ...], the last one shorter unless `drop_last`.
+    """Batches of a dataset: tuples of tensors [batch_size, ...].
 
-    `shuffle` gives a new order each epoch, which follows from the seed and the number of the epoch alone: not
-    from how many workers there are. `generator` (or `seed`, a number) is where the seed comes from; else
-    manual_seed. `sampler` gives indices in place of that, `batch_sampler` lists of them; with `batch_size`
-    None items come as they are. `collate_fn` makes a batch from a list of items: `data.collate` makes arrays.
+    `state_dict` gives the position in the epoch. A loader that loads it continues there and fetches nothing
+    again. Workers are threads, or processes with a `multiprocessing_context`. An error that one raises is
+    raised in the loop, with the number of the item. In a browser the loop itself fetches the batches.
 
-    `num_workers` threads fetch `prefetch_factor` (2) batches each ahead, and are kept from epoch to epoch
-    where `persistent_workers`; `worker_init_fn(number)` is called in each, `timeout` is how many seconds a
-    batch may take (0: any). What they raise is raised in the loop, with the item's number. They are processes
-    with `multiprocessing_context` "spawn" or "forkserver", or such a context. A browser has no threads: there
-    batches are fetched in the loop. `pin_memory` and `pin_memory_device` are taken and change nothing:
-    uploads need no pinned memory. `in_order` is True only.
+    dataset: an object with items and a length, or an iterable
+    batch_size: items of a batch; None gives the items as they are
+    shuffle: a new order each epoch. It depends only on the seed and the epoch's number, not on the workers.
+    sampler: indices in place of the shuffled or sequential ones
+    batch_sampler: lists of indices, one for each batch
+    num_workers: how many workers fetch batches ahead; 0: the loop fetches them
+    collate_fn: makes a batch of a list of items; None: tensors of what `data.collate` makes
+    pin_memory, pin_memory_device: accepted as in PyTorch, without effect: uploads need no pinned memory
+    drop_last: leave out a last batch that is shorter
+    timeout: how many seconds a batch may take; 0: no limit
+    worker_init_fn: called with its number in each worker
+    multiprocessing_context: "spawn", "forkserver" or such a context: workers are processes
+    generator: where the seed comes from; None: `manual_seed`
+    prefetch_factor: batches that each worker fetches ahead; None: 2
+    persistent_workers: keep the workers from epoch to epoch
+    in_order: False raises ValueError: batches come in the order of the sampler
+    seed: the seed as a number, in place of `generator`
 
-    `state_dict` is the place in the epoch; a loader that loads it goes on there, and fetches nothing again.
-    TypeError for what is no dataset, ValueError for options (`more` are those after the sixth) that can't be
-    meant or go together, FlambeauError for processes in a browser.
+    TypeError for an object that is no dataset; ValueError for invalid options and for options that exclude
+    each other; FlambeauError for processes in a browser.
     """
 
     def __init__(
@@ -84,36 +62,52 @@ class DataLoader:
         sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[list[int]] | None = None,
         num_workers: int = 0,
-        **more: Unpack[Loading],
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0.0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        seed: int | None = None,
     ):
-        for name in more:
-            if name not in LOADING:
-                known = ("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", *LOADING)
-                raise TypeError(unknown("DataLoader", name, more[name], known))
-        o = LOADING | more
         by_index = has_items(dataset) and hasattr(dataset, "__len__")
         if isinstance(dataset, Iterator) or not (by_index or isinstance(dataset, Iterable)):
             raise _no_dataset(dataset)
         self.is_iterable = not by_index
         self.dataset: Any = dataset
-        self.collate_fn, self.drop_last = o["collate_fn"], o["drop_last"]
+        self.collate_fn, self.drop_last = collate_fn, drop_last
         self.batch_size = batch_size
         if batch_size is not None:
             self.batch_size = whole("batch_size", batch_size, 1, "pass 1 or more")
         self.num_workers = whole("num_workers", num_workers, 0, "pass 0 for no thread, or more")
-        factor = o["prefetch_factor"]
-        self.prefetch_factor = 2 if factor is None else whole("prefetch_factor", factor, 1, "pass 1 or more")
-        self.timeout, self.worker_init_fn = o["timeout"], o["worker_init_fn"]
-        self.persistent_workers, self.pin_memory = o["persistent_workers"], o["pin_memory"]
-        self._check(shuffle, sampler, batch_sampler, o)
+        self.prefetch_factor = 2
+        if prefetch_factor is not None:
+            self.prefetch_factor = whole("prefetch_factor", prefetch_factor, 1, "pass 1 or more")
+        self.timeout, self.worker_init_fn = timeout, worker_init_fn
+        self.persistent_workers, self.pin_memory = persistent_workers, pin_memory
+        self._check_order(shuffle, sampler, batch_sampler)
+        for_workers = (timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        if not num_workers and any(for_workers):
+            rule = f"{', '.join(OF_WORKERS[:-1])} and {OF_WORKERS[-1]} are for workers: give 1"
+            raise ValueError(f"DataLoader(num_workers=0): {rule}")
+        if not in_order:
+            raise ValueError("DataLoader(in_order=False): batches come in order: leave it out")
+        if generator is not None and seed is not None:
+            raise ValueError("DataLoader(generator=..., seed=...): both give the seed: give one of them")
         self.batch_sampler = batch_sampler
-        given = o["multiprocessing_context"]
-        self.multiprocessing_context = None if given is None else self._context(given)
-        seed = o["generator"] if o["seed"] is None else whole("seed", o["seed"], 0, "pass 0 or more")
+        self.multiprocessing_context = None
+        if multiprocessing_context is not None:
+            self.multiprocessing_context = self._context(multiprocessing_context)
+        source = generator if seed is None else whole("seed", seed, 0, "pass 0 or more")
         if sampler is None and not self.is_iterable:
-            sampler = (
-                RandomSampler(self.dataset, generator=seed) if shuffle else SequentialSampler(self.dataset)
-            )
+            in_turn = SequentialSampler(self.dataset)
+            sampler = RandomSampler(self.dataset, generator=source) if shuffle else in_turn
         self.sampler = sampler
         self.epoch = 0  # the next one
         self._at = (0, 0)  # the epoch that goes on, and how many batches of it were given
@@ -123,7 +117,7 @@ class DataLoader:
         self._workers: Workers | None = None
         self._loops = 0  # over a dataset that is iterated
 
-    def _check(self, shuffle: Any, sampler: Any, batch_sampler: Any, o: Any) -> None:
+    def _check_order(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
         if sampler is not None and shuffle:
             raise ValueError("DataLoader(shuffle=True, sampler=...): both give an order: give one of them")
         makes = self.batch_size != 1 or shuffle or sampler is not None or self.drop_last
@@ -139,13 +133,6 @@ class DataLoader:
         if self.num_workers and hasattr(self.dataset, "state_dict"):
             rule = "it says where it is, and workers would be ahead of the loop: give 0"
             raise ValueError(f"DataLoader(num_workers={self.num_workers}): {rule}")
-        if not self.num_workers and any(o[name] for name in OF_WORKERS):
-            rule = f"{', '.join(OF_WORKERS[:-1])} and {OF_WORKERS[-1]} are for workers: give 1"
-            raise ValueError(f"DataLoader(num_workers=0): {rule}")
-        if not o["in_order"]:
-            raise ValueError("DataLoader(in_order=False): batches come in order: leave it out")
-        if o["generator"] is not None and o["seed"] is not None:
-            raise ValueError("DataLoader(generator=..., seed=...): both give the seed: give one of them")
 
     def _context(self, given: Any) -> Any:
         """The context of multiprocessing that is meant: a name, or one itself."""

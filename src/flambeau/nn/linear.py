@@ -2,11 +2,10 @@
 
 from math import sqrt
 from operator import index
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self
 
 from ..core import dtype as dt
 from ..core.node import describe
-from ..core.options import options
 from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
@@ -98,20 +97,6 @@ class Bilinear(Module):
         return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class Learning(TypedDict, total=False):
-    """The rest of Embedding's options."""
-
-    scale_grad_by_freq: bool
-
-
-class Bags(TypedDict, total=False):
-    """The rest of EmbeddingBag's options, as embedding_bag has them."""
-
-    mode: str
-    include_last_offset: bool
-    padding_idx: int | None
-
-
 class _Table(Module):
     """What lookups share: a table of vectors, whose row padding_idx is 0 and stays so."""
 
@@ -172,11 +157,13 @@ class _Table(Module):
 class Embedding(_Table):
     """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]
 
-    max_norm: vectors that are looked up and longer than this, by norm_type, are first shortened to it in the
-    table. more: scale_grad_by_freq, by which a row's gradient is divided by how often it is looked up at
-    once. ValueError where max_norm is not above 0.
-    num_embeddings: how many vectors there are
-    embedding_dim: how long each vector is
+    num_embeddings: the number of vectors
+    embedding_dim: the length of each vector
+    padding_idx: the row that begins as 0 and gets no gradient
+    max_norm: a vector that is looked up and is longer, by norm_type, is first shortened to it in the table
+    norm_type: the p of that norm
+    scale_grad_by_freq: divide a row's gradient by how often one call looks it up
+    Raises ValueError where max_norm is not above 0.
     """
 
     def __init__(
@@ -186,12 +173,11 @@ class Embedding(_Table):
         padding_idx: int | None = None,
         max_norm: float | None = None,
         norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
         *,
         device: Any = None,
-        **more: Unpack[Learning],
     ):
-        o = options("Embedding", more, {"scale_grad_by_freq": False})
-        self._learn_by(max_norm, norm_type, o["scale_grad_by_freq"])
+        self._learn_by(max_norm, norm_type, scale_grad_by_freq)
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -205,11 +191,13 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Vectors looked up and pooled bag by bag. [b, n] -> [b, dim]; [n], offsets [b] -> [b, dim]
 
-    max_norm, norm_type, scale_grad_by_freq: as of Embedding. more: mode ("mean", "sum", "max"),
-    include_last_offset, padding_idx. ValueError where max_norm is not above 0, and for scale_grad_by_freq
-    with mode "max".
-    num_embeddings: how many vectors there are
-    embedding_dim: how long each vector is
+    num_embeddings: the number of vectors
+    embedding_dim: the length of each vector
+    max_norm, norm_type, scale_grad_by_freq: as in Embedding
+    mode: how a bag is pooled: "mean", "sum" or "max"
+    include_last_offset: offsets [b + 1] also hold the end of the last bag
+    padding_idx: the row that no bag counts and that gets no gradient
+    Raises ValueError where max_norm is not above 0; where scale_grad_by_freq is given with mode "max".
     """
 
     def __init__(
@@ -219,18 +207,18 @@ class EmbeddingBag(_Table):
         max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
+        mode: str = "mean",
         *,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
         device: Any = None,
-        **more: Unpack[Bags],
     ):
-        usual = {"mode": "mean", "include_last_offset": False, "padding_idx": None}
-        o = options("EmbeddingBag", more, usual)
-        if o["mode"] == "max" and scale_grad_by_freq:
+        if mode == "max" and scale_grad_by_freq:
             rule = "a greatest value is of one row: give mode='sum' or 'mean', or leave it out"
             raise ValueError(f"EmbeddingBag(mode='max', scale_grad_by_freq=True): {rule}")
         self._learn_by(max_norm, norm_type, scale_grad_by_freq)
-        self._setup(num_embeddings, embedding_dim, o["padding_idx"], device)
-        self.mode, self.include_last_offset = o["mode"], o["include_last_offset"]
+        self._setup(num_embeddings, embedding_dim, padding_idx, device)
+        self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(
         self, x: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None

@@ -1,12 +1,11 @@
 """Normalisation layers."""
 
 from math import prod
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..core.options import options
 from ..core.sizes import integers
 from ..errors import ValueError
 from ..ops.norm import (
@@ -26,12 +25,6 @@ from .module import Module
 from .parameter import Parameter
 
 
-class Shifted(TypedDict, total=False):
-    """The rest of a norm's options: whether it adds a learned number."""
-
-    bias: bool
-
-
 class NormBase(Module):
     """What norms share: an affine map behind them, which begins as one that changes nothing."""
 
@@ -49,7 +42,6 @@ class NormBase(Module):
 class BatchNorm(NormBase):
     """Zero mean and unit variance by channel over the batch (Ioffe and Szegedy, 2015), then an affine map.
 
-    more: bias=False scales without adding.
     Training takes mean and variance from the batch and keeps running ones, which eval mode uses.
     """
 
@@ -68,14 +60,14 @@ class BatchNorm(NormBase):
         affine: bool = True,
         track_running_stats: bool = True,
         device: Any = None,
-        **more: Unpack[Shifted],
+        *,
+        bias: bool = True,
     ):
-        shifts = options(type(self).__name__, more, {"bias": True})["bias"]
         positive(type(self).__name__, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = new_parameter(num_features, value=1.0, device=device) if affine else None
-        self.bias = new_parameter(num_features, device=device) if affine and shifts else None
+        self.bias = new_parameter(num_features, device=device) if affine and bias else None
         tracked = track_running_stats
         self.register_buffer("running_mean", Tensor.zeros(num_features, device=device) if tracked else None)
         self.register_buffer("running_var", Tensor.ones(num_features, device=device) if tracked else None)
@@ -137,8 +129,8 @@ class BatchNorm1d(BatchNorm):
     momentum: the share of the batch in the running statistics; None averages over all batches
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
-    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    bias: with `affine`, learn the offset; False learns only the factor
+    Raises ValueError where a size is no whole number above 0.
     """
 
     ranks = (2, 3)
@@ -152,8 +144,8 @@ class BatchNorm2d(BatchNorm):
     momentum: the share of the batch in the running statistics; None averages over all batches
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
-    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    bias: with `affine`, learn the offset; False learns only the factor
+    Raises ValueError where a size is no whole number above 0.
     """
 
     ranks = (4,)
@@ -167,8 +159,8 @@ class BatchNorm3d(BatchNorm):
     momentum: the share of the batch in the running statistics; None averages over all batches
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
-    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    bias: with `affine`, learn the offset; False learns only the factor
+    Raises ValueError where a size is no whole number above 0.
     """
 
     ranks = (5,)
@@ -185,9 +177,10 @@ class InstanceNorm(BatchNorm):
         affine: bool = False,
         track_running_stats: bool = False,
         device: Any = None,
-        **more: Unpack[Shifted],
+        *,
+        bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, **more)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim == self.ranks[0] - 1:
@@ -208,7 +201,7 @@ class InstanceNorm1d(InstanceNorm):
     momentum: the share of the batch in the running statistics; None keeps them
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
+    bias: with `affine`, learn the offset; False learns only the factor
     """
 
     ranks = (3,)
@@ -222,7 +215,7 @@ class InstanceNorm2d(InstanceNorm):
     momentum: the share of the batch in the running statistics; None keeps them
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
+    bias: with `affine`, learn the offset; False learns only the factor
     """
 
     ranks = (4,)
@@ -236,7 +229,7 @@ class InstanceNorm3d(InstanceNorm):
     momentum: the share of the batch in the running statistics; None keeps them
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
+    bias: with `affine`, learn the offset; False learns only the factor
     """
 
     ranks = (5,)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from inspect import signature
 from math import inf, sqrt
-from typing import Any, ClassVar, TypedDict, Unpack, cast
+from typing import Any, ClassVar, cast
 
 from ..core.node import describe
-from ..core.options import options
 from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.join import cat, stack
@@ -35,46 +35,7 @@ class RecurrentModule(Module):
 # --- what gates go through ---
 
 
-class GruOptions(TypedDict, total=False):
-    """What PyTorch's GRU has not."""
-
-    clip: float | None
-    state_clip: float | None
-    gate_activation: str | Callable[[Tensor], Tensor]
-    hidden_activation: str | Callable[[Tensor], Tensor]
-    reset_after: bool
-
-
-class LstmOptions(TypedDict, total=False):
-    """What PyTorch's LSTM has not."""
-
-    clip: float | None
-    state_clip: float | None
-    gate_activation: str | Callable[[Tensor], Tensor]
-    cell_activation: str | Callable[[Tensor], Tensor]
-    hidden_activation: str | Callable[[Tensor], Tensor]
-    input_forget: bool
-
-
-class RnnOptions(TypedDict, total=False):
-    """What PyTorch's RNN has not."""
-
-    clip: float | None
-    state_clip: float | None
-
-
-CLIPS = {"clip": None, "state_clip": None}
-OPTIONS: dict[str, dict[str, Any]] = {  # by kind of layer, with what they are by default
-    "RNN": CLIPS,
-    "GRU": {**CLIPS, "gate_activation": "sigmoid", "hidden_activation": "tanh", "reset_after": True},
-    "LSTM": {
-        **CLIPS,
-        "gate_activation": "sigmoid",
-        "cell_activation": "tanh",
-        "hidden_activation": "tanh",
-        "input_forget": False,
-    },
-}
+CLIPS = ("clip", "state_clip")
 
 
 def _rnn_of(layer: Any) -> Cell:
@@ -119,9 +80,10 @@ def cell_of(layer: Any) -> Cell:
     return CELLS[layer.mode.split("_")[0]](layer)
 
 
-def _told(layer: Any) -> str:
-    """The arguments that PyTorch has not, where they are not what they are by default."""
-    usual = OPTIONS[layer.mode.split("_")[0]]
+def _own_options(layer: Any) -> str:
+    """The arguments that PyTorch lacks (the keyword-only ones), where they differ from the default."""
+    parameters = signature(type(layer)).parameters.values()
+    usual = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
     own = {name: getattr(layer, name) for name in usual}
     shown = {k: v for k, v in own.items() if v != usual[k] and not isinstance(v, Module)}
     return "".join(f", {name}={v!r}" for name, v in shown.items())
@@ -282,37 +244,33 @@ class RNNBase(RecurrentModule):
 
     def extra_repr(self) -> str:
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}
-        usual |= {"bidirectional": False, "proj_size": 0, "reverse": False}
+        usual |= {"bidirectional": False, "proj_size": 0}
         own = {name: getattr(self, name) for name in usual}
         more = "".join(f", {name}={v!r}" for name, v in own.items() if v != usual[name])
-        return f"{self.input_size}, {self.hidden_size}{more}{_told(self)}"
-
-
-SIZES = """
-    input_size: features of a step. hidden_size: features of the state. num_layers: how many run one over the
-    other. batch_first: the batch before the steps. dropout: the share that is dropped between layers.
-    bidirectional: a second one runs from the end, and both results are joined. proj_size (LSTM): features
-    that the state is mapped to, 0: none. reverse: run from the end alone, with results at their steps.
-    clip: what goes into the gates is held within -clip and clip, as ONNX says. state_clip: what a step makes
-    is, the cell of an LSTM and the state of others. {more}
-    Functions have ONNX's names (affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus,
-    softsign, tanh, thresholdedrelu), or are functions of a tensor, which are differentiated step by step.
-    ValueError for sizes, probabilities, bounds and activations that are none."""
-
-MORE = {
-    "RNN": "nonlinearity: what makes the state.",
-    "GRU": """gate_activation: of resetting and updating.
-    hidden_activation: of candidates. reset_after: the reset gate multiplies what the state's weights made, as
-    PyTorch's does; else the state before them.""",
-    "LSTM": """gate_activation: of input, forgetting and
-    output. cell_activation: of candidates. hidden_activation: of the cell on its way out. input_forget:
-    forget as much as is taken in, 1 - the input gate: weights are of input, candidates and output alone.""",
-}
+        return f"{self.input_size}, {self.hidden_size}{more}{_own_options(self)}"
 
 
 @dataclass(eq=False, repr=False)
 class RNN(RNNBase):
-    """h = tanh(W x + b + U h' + c), step by step. [t, b, in] -> [t, b, out], [layers, b, hidden]"""
+    """h = tanh(W x + b + U h' + c), step by step. [t, b, in] -> [t, b, out], [layers, b, hidden]
+
+    input_size: features of a step
+    hidden_size: features of the state
+    num_layers: layers that run one over the other
+    nonlinearity: the activation of the state
+    bias: add learned offsets
+    batch_first: the batch is the first dim, and the steps the second
+    dropout: the share of values dropped between layers
+    bidirectional: a second direction runs from the end; the results are concatenated
+    reverse: run from the end only; the results keep their places
+    clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
+    state_clip: the same for the state that a step makes
+    Raises ValueError for sizes below 1; for probabilities outside 0 to 1; for bounds that are not above 0;
+        for unknown activations.
+
+    Activations have ONNX's names (affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus,
+    softsign, tanh, thresholdedrelu), or are functions of a tensor, which are differentiated step by step.
+    """
 
     input_size: int
     hidden_size: int
@@ -341,7 +299,27 @@ def rnn_mode(nonlinearity: Any) -> str:
 
 @dataclass(eq=False, repr=False)
 class GRU(RNNBase):
-    """Gated recurrent units (Cho et al., 2014). [t, b, in] -> [t, b, out], [layers, b, hidden]"""
+    """Gated recurrent units (Cho et al., 2014). [t, b, in] -> [t, b, out], [layers, b, hidden]
+
+    input_size: features of a step
+    hidden_size: features of the state
+    num_layers: layers that run one over the other
+    bias: add learned offsets
+    batch_first: the batch is the first dim, and the steps the second
+    dropout: the share of values dropped between layers
+    bidirectional: a second direction runs from the end; the results are concatenated
+    reverse: run from the end only; the results keep their places
+    clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
+    state_clip: the same for the state that a step makes
+    gate_activation: of the reset and update gates
+    hidden_activation: of the candidate
+    reset_after: apply the reset gate after the state's product, as PyTorch does; False: before it
+    Raises ValueError for sizes below 1; for probabilities outside 0 to 1; for bounds that are not above 0;
+        for unknown activations.
+
+    Activations have ONNX's names (affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus,
+    softsign, tanh, thresholdedrelu), or are functions of a tensor, which are differentiated step by step.
+    """
 
     input_size: int
     hidden_size: int
@@ -363,7 +341,29 @@ class GRU(RNNBase):
 
 @dataclass(eq=False, repr=False)
 class LSTM(RNNBase):
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997). [t, b, in] -> [t, b, out], (h, c)"""
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997). [t, b, in] -> [t, b, out], (h, c)
+
+    input_size: features of a step
+    hidden_size: features of the state
+    num_layers: layers that run one over the other
+    bias: add learned offsets
+    batch_first: the batch is the first dim, and the steps the second
+    dropout: the share of values dropped between layers
+    bidirectional: a second direction runs from the end; the results are concatenated
+    proj_size: features that the state is projected to; 0: no projection
+    reverse: run from the end only; the results keep their places
+    clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
+    state_clip: the same for the state that a step makes, here of the cell
+    gate_activation: of the input, forget and output gates
+    cell_activation: of the candidate
+    hidden_activation: of the cell at the output
+    input_forget: the forget gate is 1 - the input gate; the weights then have no forget rows
+    Raises ValueError for sizes below 1; for probabilities outside 0 to 1; for bounds that are not above 0;
+        for unknown activations.
+
+    Activations have ONNX's names (affine, elu, hardsigmoid, leakyrelu, relu, scaledtanh, sigmoid, softplus,
+    softsign, tanh, thresholdedrelu), or are functions of a tensor, which are differentiated step by step.
+    """
 
     input_size: int
     hidden_size: int
@@ -391,21 +391,15 @@ class LSTM(RNNBase):
         return state
 
 
-for _layer in (RNN, GRU, LSTM):
-    _layer.__doc__ = f"{_layer.__doc__}\n{SIZES.format(more=MORE[_layer.__name__])}\n    "
-
-
 class RNNCellBase(RecurrentModule):
     """What cells share: the weights of one step, under PyTorch's names.
 
-    input_size, hidden_size: features of a step and of the state; ValueError below 1. more: as of the layer.
+    input_size, hidden_size: features of a step and of the state; ValueError below 1.
     """
 
     mode = ""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, **more: Any):
-        for name, value in options(type(self).__name__, more, OPTIONS[self.mode.split("_")[0]]).items():
-            setattr(self, name, value)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None):
         positive(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = cell_of(self).gates * hidden_size
@@ -436,15 +430,18 @@ class RNNCellBase(RecurrentModule):
         return [state.select(-2, i).reshape(*lead, self.hidden_size) for i in range(len(rows))]
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False") + _told(self)
+        bias = "" if self.bias else ", bias=False"
+        return f"{self.input_size}, {self.hidden_size}{bias}{_own_options(self)}"
 
 
 class RNNCell(RNNCellBase):
     """One step of RNN. [b, in], [b, hidden] -> [b, hidden]
 
-    input_size, hidden_size: features of a step and of the state. nonlinearity, clip, state_clip: as of RNN.
-    ValueError for sizes, bounds and activations that are none.
-    more: further options by name
+    input_size, hidden_size: features of a step and of the state
+    nonlinearity: the activation of the state: an ONNX name, or a function of a tensor
+    clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
+    state_clip: the same for the state that a step makes
+    Raises ValueError for sizes below 1; for bounds that are not above 0; for unknown activations.
     """
 
     def __init__(
@@ -454,10 +451,13 @@ class RNNCell(RNNCellBase):
         bias: bool = True,
         nonlinearity: str | Callable[[Tensor], Tensor] = "tanh",
         device: Any = None,
-        **more: Unpack[RnnOptions],
+        *,
+        clip: float | None = None,
+        state_clip: float | None = None,
     ):
         self.nonlinearity = nonlinearity
-        super().__init__(input_size, hidden_size, bias, device, **more)
+        self.clip, self.state_clip = clip, state_clip
+        super().__init__(input_size, hidden_size, bias, device)
 
     @property
     def mode(self) -> str:  # type: ignore[override]
@@ -471,9 +471,13 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of GRU. [b, in], [b, hidden] -> [b, hidden]
 
-    input_size, hidden_size: features of a step and of the state. clip and the rest: as of GRU. ValueError
-    for sizes, bounds and activations that are none.
-    more: further options by name
+    input_size, hidden_size: features of a step and of the state
+    clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
+    state_clip: the same for the state that a step makes
+    gate_activation: of the reset and update gates: an ONNX name, or a function of a tensor
+    hidden_activation: of the candidate: an ONNX name, or a function of a tensor
+    reset_after: apply the reset gate after the state's product, as PyTorch does; False: before it
+    Raises ValueError for sizes below 1; for bounds that are not above 0; for unknown activations.
     """
 
     mode = "GRU"
@@ -484,9 +488,16 @@ class GRUCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         device: Any = None,
-        **more: Unpack[GruOptions],
+        *,
+        clip: float | None = None,
+        state_clip: float | None = None,
+        gate_activation: str | Callable[[Tensor], Tensor] = "sigmoid",
+        hidden_activation: str | Callable[[Tensor], Tensor] = "tanh",
+        reset_after: bool = True,
     ):
-        super().__init__(input_size, hidden_size, bias, device, **more)
+        self.clip, self.state_clip, self.reset_after = clip, state_clip, reset_after
+        self.gate_activation, self.hidden_activation = gate_activation, hidden_activation
+        super().__init__(input_size, hidden_size, bias, device)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step(input, [hx])[0]
@@ -495,9 +506,14 @@ class GRUCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of LSTM. [b, in], ([b, hidden], [b, hidden]) -> ([b, hidden], [b, hidden])
 
-    input_size, hidden_size: features of a step and of the state. clip and the rest: as of LSTM. ValueError
-    for sizes, bounds and activations that are none.
-    more: further options by name
+    input_size, hidden_size: features of a step and of the state
+    clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
+    state_clip: the same for the state that a step makes, here of the cell
+    gate_activation: of the input, forget and output gates: an ONNX name, or a function of a tensor
+    cell_activation: of the candidate: an ONNX name, or a function of a tensor
+    hidden_activation: of the cell at the output: an ONNX name, or a function of a tensor
+    input_forget: the forget gate is 1 - the input gate
+    Raises ValueError for sizes below 1; for bounds that are not above 0; for unknown activations.
     """
 
     mode = "LSTM"
@@ -508,9 +524,18 @@ class LSTMCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         device: Any = None,
-        **more: Unpack[LstmOptions],
+        *,
+        clip: float | None = None,
+        state_clip: float | None = None,
+        gate_activation: str | Callable[[Tensor], Tensor] = "sigmoid",
+        cell_activation: str | Callable[[Tensor], Tensor] = "tanh",
+        hidden_activation: str | Callable[[Tensor], Tensor] = "tanh",
+        input_forget: bool = False,
     ):
-        super().__init__(input_size, hidden_size, bias, device, **more)
+        self.clip, self.state_clip, self.input_forget = clip, state_clip, input_forget
+        self.gate_activation, self.hidden_activation = gate_activation, hidden_activation
+        self.cell_activation = cell_activation
+        super().__init__(input_size, hidden_size, bias, device)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         hidden, cell = self._step(input, [None, None] if hx is None else list(hx))

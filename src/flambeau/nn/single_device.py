@@ -17,8 +17,8 @@ class SyncBatchNorm(BatchNorm):
     momentum: the share of the batch in the running statistics; None averages over all batches
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
-    more: further options by name
-    Raises TypeError where an option is unknown; ValueError where a size is no whole number above 0.
+    bias: with `affine`, learn the offset; False learns only the factor
+    Raises ValueError where a size is no whole number above 0.
     """
 
     ranks = (2, 3, 4, 5)

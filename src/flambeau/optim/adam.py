@@ -1,26 +1,12 @@
 """Adam and its kin: steps of about equal size for every parameter, whatever its gradient's scale."""
 
-from collections.abc import Iterable
 from math import log
-from typing import Any, Unpack
+from typing import Any
 
 from ..tensor import HostScalar, Tensor
-from .optimizer import Optimizer, Shared, State
+from .optimizer import Optimizer, Params, State
 
 LEAST = 1e-300  # in place of a beta of 0: its power is 0 as well
-
-
-class Decoupled(Shared, total=False):
-    """`decoupled_weight_decay` makes the decay a part of the step and not of the gradient."""
-
-    decoupled_weight_decay: bool
-
-
-class Cautious(Decoupled, total=False):
-    """`cautious` takes those elements of a step alone that go along with the gradient, and makes them larger
-    (Liang et al., 2024)."""
-
-    cautious: bool
 
 
 class ByMoments(Optimizer):
@@ -54,22 +40,38 @@ class Adam(ByMoments):
 
     params: the tensors that are moved, as model.parameters()
     betas: how much of the running means of g and of g^2 stays from step to step
-    more: further options by name
+    foreach, capturable, fused: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
+    cautious: take only the elements of a step that agree with the gradient, enlarged (Liang et al., 2024)
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
-        **more: Unpack[Cautious],
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+        cautious: bool = False,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        flags = {n: more.pop(n, False) for n in ("decoupled_weight_decay", "cautious")}
-        super().__init__(params, {**own, **flags}, more)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options |= {"amsgrad": amsgrad, "foreach": foreach, "maximize": maximize, "capturable": capturable}
+        options |= {"differentiable": differentiable, "fused": fused}
+        options |= {"decoupled_weight_decay": decoupled_weight_decay, "cautious": cautious}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     optional = ("max_exp_avg_sq",)
 
@@ -97,21 +99,46 @@ class AdamW(Adam):
     eps: a small number that keeps divisions from 0
     weight_decay: the share of p that is taken off with each step
     amsgrad: use the largest v so far (Reddi et al., 2018)
-    more: further options by name
+    maximize: ascend the gradient instead of descending
+    foreach, capturable, fused: accepted as in PyTorch, without effect
+    differentiable: True raises ValueError: a step takes no gradients
+    cautious: take only the elements of a step that agree with the gradient, enlarged (Liang et al., 2024)
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
-        **more: Unpack[Cautious],
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        cautious: bool = False,
+        offload: bool = False,
     ):
-        more["decoupled_weight_decay"] = True
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **more)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            cautious=cautious,
+            offload=offload,
+            decoupled_weight_decay=True,
+        )
 
 
 class Adamax(ByMoments):
@@ -121,21 +148,32 @@ class Adamax(ByMoments):
     betas: how much of the running means of g and of g^2 stays from step to step
     eps: a small number that keeps divisions from 0
     weight_decay: the share of p that is taken off with each step
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    foreach, capturable: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     names = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        **shared: Unpack[Shared],
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+        offload: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}, shared)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options |= {"foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        options |= {"capturable": capturable, "offload": offload}
+        super().__init__(params, options)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
@@ -155,24 +193,36 @@ class NAdam(ByMoments):
     betas: how much of the running means of g and of g^2 stays from step to step
     eps: a small number that keeps divisions from 0
     weight_decay: the share of p that is taken off with each step
-    more: further options by name
+    decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
+    foreach, capturable: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     counts = {"step": 0.0, "mu_product": 1.0}
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum_decay: float = 4e-3,
-        **more: Unpack[Decoupled],
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        flag = {"decoupled_weight_decay": more.pop("decoupled_weight_decay", False)}
-        super().__init__(params, {**own, "momentum_decay": momentum_decay, **flag}, more)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options |= {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
+        options |= {"foreach": foreach, "maximize": maximize, "capturable": capturable}
+        options |= {"differentiable": differentiable, "offload": offload}
+        super().__init__(params, options)
 
     def count(self, s: State, o: Any) -> None:
         """The step, and the product of all momenta."""
@@ -208,21 +258,33 @@ class RAdam(ByMoments):
     betas: how much of the running means of g and of g^2 stays from step to step
     eps: a small number that keeps divisions from 0
     weight_decay: the share of p that is taken off with each step
-    more: further options by name
+    decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
+    foreach, capturable: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        **more: Unpack[Decoupled],
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        flag = {"decoupled_weight_decay": more.pop("decoupled_weight_decay", False)}
-        super().__init__(params, {**own, **flag}, more)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options |= {"decoupled_weight_decay": decoupled_weight_decay, "foreach": foreach}
+        options |= {"maximize": maximize, "capturable": capturable, "differentiable": differentiable}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     def terms(self, s: State, o: Any) -> State:
         """The rate: of m / sqrt(v) where it is positive, else minus that of m alone."""
@@ -250,18 +312,23 @@ class SparseAdam(ByMoments):
     lr: the learning rate
     betas: how much of the running means of g and of g^2 stays from step to step
     eps: a small number that keeps divisions from 0
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    maximize: ascend the gradient instead of descending
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        **shared: Unpack[Shared],
+        maximize: bool = False,
+        *,
+        offload: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps}, shared)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [rows, ...], [rows, ...] -> [rows, ...]"""

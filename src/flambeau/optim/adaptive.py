@@ -1,11 +1,10 @@
 """Adagrad, Adadelta, RMSprop and Adafactor: each element's step by the size of its gradients so far."""
 
-from collections.abc import Iterable
-from typing import Any, Unpack
+from typing import Any
 
 from ..core.dtype import finfo, float32
 from ..tensor import Tensor
-from .optimizer import Optimizer, Shared, State
+from .optimizer import Optimizer, Params, State
 
 
 class Adagrad(Optimizer):
@@ -15,21 +14,32 @@ class Adagrad(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     weight_decay: the share of p that is taken off with each step
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    foreach, fused: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
-        **shared: Unpack[Shared],
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps}
-        super().__init__(params, {**own, "initial_accumulator_value": initial_accumulator_value}, shared)
+        options: dict[str, Any] = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay}
+        options |= {"initial_accumulator_value": initial_accumulator_value, "eps": eps, "foreach": foreach}
+        options |= {"maximize": maximize, "differentiable": differentiable, "fused": fused}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     names = ("sum",)
 
@@ -53,21 +63,32 @@ class Adadelta(Optimizer):
     params: the tensors that are moved, as model.parameters()
     eps: a small number that keeps divisions from 0
     weight_decay: the share of p that is taken off with each step
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    foreach, capturable: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     names = ("square_avg", "acc_delta")
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
-        **shared: Unpack[Shared],
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+        offload: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}, shared)
+        options: dict[str, Any] = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
+        options |= {"foreach": foreach, "capturable": capturable, "maximize": maximize}
+        options |= {"differentiable": differentiable, "offload": offload}
+        super().__init__(params, options)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
@@ -80,12 +101,6 @@ class Adadelta(Optimizer):
         return p - moved * o.lr
 
 
-class Centered(Shared, total=False):
-    """`centered` divides by the deviation of g, not by its root mean square."""
-
-    centered: bool
-
-
 class RMSprop(Optimizer):
     """p - lr * g / (rms(g) + eps), the mean running, `alpha` of it staying at each step (Hinton, 2012).
 
@@ -93,21 +108,34 @@ class RMSprop(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     weight_decay: the share of p that is taken off with each step
-    more: further options by name
+    centered: divide by the gradient's deviation instead of its root mean square
+    capturable, foreach: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum: float = 0.0,
-        **more: Unpack[Centered],
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        *,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        super().__init__(params, {**own, "centered": more.pop("centered", False)}, more)
+        options: dict[str, Any] = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        options |= {"momentum": momentum, "centered": centered, "capturable": capturable}
+        options |= {"foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     names, optional = ("square_avg",), ("momentum_buffer", "grad_avg")
 
@@ -141,21 +169,28 @@ class Adafactor(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     weight_decay: the share of p that is taken off with each step
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    foreach: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),
         d: float = 1.0,
         weight_decay: float = 0.0,
-        **shared: Unpack[Shared],
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay}
-        super().__init__(params, own, shared)
+        options: dict[str, Any] = {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d}
+        options |= {"weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     optional = ("row_var", "col_var", "variance")
 

@@ -3,9 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from math import inf, prod
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
-from ..core.options import options
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each
 
@@ -159,18 +158,6 @@ class CombinedLR(Together):
         self._set([base * reduce(of) for base, of in zip(self.base_lrs, factors, strict=True)])
 
 
-class Plateau(TypedDict, total=False):
-    """`cooldown` is how many steps to wait after a change, `min_lr` the least rate, `eps` the least
-    change."""
-
-    cooldown: int
-    min_lr: float | list[float]
-    eps: float
-
-
-PLATEAU: Plateau = {"cooldown": 0, "min_lr": 0.0, "eps": 1e-8}
-
-
 class ReduceLROnPlateau(LRScheduler):
     """`factor` times the rate when a value was not better than its best for more than `patience` steps.
 
@@ -191,9 +178,10 @@ class ReduceLROnPlateau(LRScheduler):
         patience: int = 10,
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
-        **more: Unpack[Plateau],
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0.0,
+        eps: float = 1e-8,
     ):
-        o = options("ReduceLROnPlateau", more, PLATEAU)
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau(factor={factor}): makes no smaller: give one below 1")
         for name, value, known in (
@@ -207,9 +195,8 @@ class ReduceLROnPlateau(LRScheduler):
                 raise ValueError(told)
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
-        self.cooldown, self.eps, groups = o["cooldown"], o["eps"], len(optimizer.param_groups)
-        least = o["min_lr"]
-        self.min_lrs = list(least) if isinstance(least, list | tuple) else [least] * groups
+        self.cooldown, self.eps, groups = cooldown, eps, len(optimizer.param_groups)
+        self.min_lrs = list(min_lr) if isinstance(min_lr, list | tuple) else [min_lr] * groups
         one_each(self, "min_lr", self.min_lrs, groups)
         self._reset()
         self.last_epoch, self._last_lr = 0, [group["lr"] for group in optimizer.param_groups]

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from math import cos, floor, pi
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
-from ..core.options import options
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each, state_of, take_state
 
@@ -35,21 +34,6 @@ class Cycling(LRScheduler):
         return values
 
 
-class Cycle(TypedDict, total=False):
-    """`gamma` is for mode "exp_range"; `scale_fn` takes the place of the mode, of the number of the cycle or
-    of steps by `scale_mode`."""
-
-    gamma: float
-    scale_fn: Callable[[float], float] | None
-    scale_mode: str
-    cycle_momentum: bool
-    base_momentum: float | list[float]
-    max_momentum: float | list[float]
-    last_epoch: int
-
-
-CYCLE: dict[str, Any] = {"gamma": 1.0, "scale_fn": None, "scale_mode": "cycle", "cycle_momentum": True}
-CYCLE |= {"base_momentum": 0.8, "max_momentum": 0.9, "last_epoch": -1}
 MODES: dict[str, tuple[str, Callable[[float, float], float]]] = {
     "triangular": ("cycle", lambda x, gamma: 1.0),
     "triangular2": ("cycle", lambda x, gamma: 1 / 2.0 ** (x - 1)),
@@ -65,7 +49,12 @@ class CyclicLR(Cycling):
     step. ValueError for unknown modes, and where there is no momentum to cycle.
 
     optimizer: the one whose rates are set
-    more: further options by name
+    gamma: the factor of each step in mode "exp_range"
+    scale_fn: used instead of the mode: the factor of a cycle or step, by its number
+    scale_mode: what `scale_fn` takes: "cycle" or "iterations"
+    cycle_momentum: move the momenta against the rates
+    base_momentum, max_momentum: the bounds of the momenta, one number or one a group
+    last_epoch: the number of steps made before, to resume; -1 to begin
     """
 
     left_out = frozenset({"optimizer", "scale_fn"})
@@ -78,26 +67,31 @@ class CyclicLR(Cycling):
         step_size_up: int = 2000,
         step_size_down: int | None = None,
         mode: str = "triangular",
-        **more: Unpack[Cycle],
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
+        last_epoch: int = -1,
     ):
-        o = options("CyclicLR", more, CYCLE)
         self.optimizer = optimizer
-        if o["scale_fn"] is None and mode not in MODES:
+        if scale_fn is None and mode not in MODES:
             raise ValueError(f"CyclicLR(mode={mode!r}): unknown: use one of {', '.join(map(repr, MODES))}")
         first, self.max_lrs = self.each("base_lr", base_lr), self.each("max_lr", max_lr)
         self.up, self.down = float(step_size_up), float(step_size_down or step_size_up)
-        self.scale_fn, self.mode, self.gamma = o["scale_fn"], mode, o["gamma"]
-        self.scale_mode = o["scale_mode"] if self.scale_fn else MODES[mode][0]
-        self.cycle_momentum = o["cycle_momentum"]
+        self.scale_fn, self.mode, self.gamma = scale_fn, mode, gamma
+        self.scale_mode = scale_mode if self.scale_fn else MODES[mode][0]
+        self.cycle_momentum = cycle_momentum
         for group, lr in zip(optimizer.param_groups, first, strict=True):
-            if o["last_epoch"] == -1:
+            if last_epoch == -1:
                 group["lr"] = lr
         if self.cycle_momentum:
             self.has_momentum(optimizer)
-            self.base_momentums = self.each("base_momentum", o["base_momentum"])
-            self.max_momentums = self.each("max_momentum", o["max_momentum"])
+            self.base_momentums = self.each("base_momentum", base_momentum)
+            self.max_momentums = self.each("max_momentum", max_momentum)
         self._first = first
-        super().__init__(optimizer, o["last_epoch"])
+        super().__init__(optimizer, last_epoch)
         self.base_lrs = first
 
     def get_lr(self) -> list[float]:
@@ -135,23 +129,6 @@ class CyclePart(NamedTuple):
     momentum: tuple[str, str]
 
 
-class OneCycle(TypedDict, total=False):
-    """`div_factor` is what the largest rate is divided by to begin, `final_div_factor` what the first is
-    divided by to end; `three_phase` goes back to the first in between."""
-
-    anneal_strategy: str
-    cycle_momentum: bool
-    base_momentum: float | list[float]
-    max_momentum: float | list[float]
-    div_factor: float
-    final_div_factor: float
-    three_phase: bool
-    last_epoch: int
-
-
-ONE_CYCLE: dict[str, Any] = {"anneal_strategy": "cos", "cycle_momentum": True, "base_momentum": 0.85}
-ONE_CYCLE |= {"max_momentum": 0.95, "div_factor": 25.0, "final_div_factor": 1e4, "three_phase": False}
-ONE_CYCLE |= {"last_epoch": -1}
 STRATEGIES: dict[str, Callable[[float, float, float], float]] = {
     "cos": lambda a, b, share: b + (a - b) / 2 * (1 + cos(pi * share)),
     # a loop's last call is a step behind the end
@@ -167,6 +144,13 @@ class OneCycleLR(Cycling):
     more, and where there is no momentum to cycle.
 
     optimizer: the one whose rates are set
+    anneal_strategy: the curve between bounds: "cos" or "linear"
+    cycle_momentum: move the momenta against the rates
+    base_momentum, max_momentum: the bounds of the momenta, one number or one a group
+    div_factor: the first rate is max_lr / div_factor
+    final_div_factor: the last rate is the first one / final_div_factor
+    three_phase: return to the first rate before the last descent
+    last_epoch: the number of steps made before, to resume; -1 to begin
     """
 
     left_out = frozenset({"optimizer", "phases"})
@@ -179,9 +163,15 @@ class OneCycleLR(Cycling):
         epochs: int | None = None,
         steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
-        **more: Unpack[OneCycle],
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
     ):
-        o = options("OneCycleLR", more, ONE_CYCLE)
         self.optimizer = optimizer
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise ValueError(
@@ -191,33 +181,31 @@ class OneCycleLR(Cycling):
         for name, value, rule in (
             ("total_steps", self.total_steps, self.total_steps > 0 or "must be above 0"),
             ("pct_start", pct_start, 0 <= pct_start <= 1 or "must be in 0 to 1"),
-            ("anneal_strategy", o["anneal_strategy"], o["anneal_strategy"] in STRATEGIES or "unknown"),
+            ("anneal_strategy", anneal_strategy, anneal_strategy in STRATEGIES or "unknown"),
         ):
             if rule is not True:
                 cure = (
                     f"use one of {', '.join(map(repr, STRATEGIES))}" if rule == "unknown" else "give another"
                 )
                 raise ValueError(f"OneCycleLR({name}={value!r}): {rule}: {cure}")
-        self.anneal_strategy, self.cycle_momentum = o["anneal_strategy"], o["cycle_momentum"]
-        self.phases = _phases(self.total_steps, pct_start, o["three_phase"])
-        if o["last_epoch"] == -1:
-            self._begin(o, max_lr)
-        super().__init__(optimizer, o["last_epoch"])
+        self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
+        self.phases = _phases(self.total_steps, pct_start, three_phase)
+        if last_epoch == -1:
+            momenta = self.each("base_momentum", base_momentum), self.each("max_momentum", max_momentum)
+            self._begin(self.each("max_lr", max_lr), momenta, (div_factor, final_div_factor))
+        super().__init__(optimizer, last_epoch)
 
-    def _begin(self, o: dict[str, Any], max_lr: float | list[float]) -> None:
-        """Tell each group what its rate and momentum go between."""
+    def _begin(
+        self, rates: list[float], momenta: tuple[list[float], list[float]], factors: tuple[float, float]
+    ) -> None:
+        """Store in each group the bounds of its rate and momentum."""
         if self.cycle_momentum:
             self.has_momentum(self.optimizer)
-        most = self.each("max_lr", max_lr)
-        low, high = (
-            self.each("base_momentum", o["base_momentum"]),
-            self.each("max_momentum", o["max_momentum"]),
-        )
-        for i, group in enumerate(self.optimizer.param_groups):
-            first = most[i] / o["div_factor"]
-            group.update(initial_lr=first, lr=first, max_lr=most[i], min_lr=first / o["final_div_factor"])
+        for group, rate, low, high in zip(self.optimizer.param_groups, rates, *momenta, strict=True):
+            first = rate / factors[0]
+            group.update(initial_lr=first, lr=first, max_lr=rate, min_lr=first / factors[1])
             if self.cycle_momentum:
-                group.update(base_momentum=low[i], max_momentum=high[i])
+                group.update(base_momentum=low, max_momentum=high)
 
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps; sets the momenta. ValueError after the last."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from types import SimpleNamespace
-from typing import Any, TypedDict
+from typing import Any
 
 from ..tensor import HostScalar
 
@@ -42,21 +42,9 @@ RULES: dict[str, Callable[[float], str] | tuple[tuple[str, Callable[[float], str
 }
 
 
-class Shared(TypedDict, total=False):
-    """What every optimiser takes beside its own options.
-
-    `maximize` goes up the slope. `offload` keeps the state in the host's memory: a step brings that of one
-    parameter after the other to the device and back, which takes time and is not recorded by jit. `foreach`,
-    `fused` and `capturable` choose an implementation in PyTorch; here there is one, which is all of that:
-    they change nothing.
-    """
-
-    maximize: bool
-    offload: bool
-    foreach: bool | None
-    fused: bool | None
-    capturable: bool
-    differentiable: bool
+# Options of PyTorch that choose an implementation. Flambeau has one, so they change nothing.
+IMPLEMENTATION = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
+SHARED: dict[str, Any] = {"maximize": False, "offload": False, **IMPLEMENTATION}  # options of every optimiser
 
 
 class ParamGroup(dict[str, Any]):

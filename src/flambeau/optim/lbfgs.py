@@ -1,8 +1,8 @@
 """L-BFGS: a quasi-Newton method, which asks for loss and gradient several times a step."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import sqrt
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
@@ -12,7 +12,7 @@ from ..functions import cat
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .groups import ParamGroup
-from .optimizer import Optimizer
+from .optimizer import Optimizer, Params
 from .state import CURE, check_names
 
 ENOUGH, FLAT = (
@@ -23,13 +23,6 @@ FARTHEST, NEAREST = 10.0, 0.01  # of the last step, where a bracket is looked fo
 SMALLEST_CURVATURE = 1e-10
 ROWS = "d", "old_dirs", "old_stps", "prev_flat_grad"  # as long as all parameters together
 KEPT = (*ROWS, "func_evals", "n_iter", "t", "ro", "H_diag", "prev_loss", "al")  # PyTorch's names
-
-
-class Search(TypedDict, total=False):
-    """`history_size` is of how many steps the curvature is kept, `line_search_fn` None or "strong_wolfe"."""
-
-    history_size: int
-    line_search_fn: str | None
 
 
 class Point(NamedTuple):
@@ -51,31 +44,32 @@ class LBFGS(Optimizer):
     does not record it. ValueError for several groups, and for unknown searches.
 
     params: the tensors that are moved, as model.parameters()
-    more: further options by name
+    history_size: the number of iterations whose curvature is kept
+    line_search_fn: None, for steps of `lr`, or "strong_wolfe"
+    maximize: ascend the gradient instead of descending
     """
 
     counts, optional = {}, KEPT
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1.0,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9,
-        **more: Unpack[Search],
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
     ):
-        own = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-        }
-        own |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
-        search = {"history_size": more.pop("history_size", 100)}
-        search |= {"line_search_fn": more.pop("line_search_fn", None)}
+        options: dict[str, Any] = {"lr": lr, "max_iter": max_iter}
+        options |= {"max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
+        options |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
+        options |= {"history_size": history_size, "line_search_fn": line_search_fn, "maximize": maximize}
         self.memory = Curvature()
-        super().__init__(params, {**own, **search}, more)  # pyright: ignore[reportArgumentType]
+        super().__init__(params, options)
 
     def check(self, group: ParamGroup) -> None:
         """One group, and a search that is known."""

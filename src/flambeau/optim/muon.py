@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable
 from math import sqrt
-from typing import Any, Unpack
+from typing import Any
 
 from ..core.node import describe
 from ..ops.join import stack
 from ..tensor import Tensor
 from .groups import ParamGroup
-from .optimizer import Optimizer, Shared, State, Update
+from .optimizer import Optimizer, Params, State, Update
 
 BATCHED = 1 << 23  # elements of matrices that are multiplied at once: larger ones fill a GPU alone
 
@@ -18,16 +18,6 @@ ADJUSTED: dict[str | None, Callable[[int, int], float]] = {
     "match_rms_adamw": lambda n, m: 0.2 * sqrt(max(n, m)),
 }
 ADJUSTED[None] = ADJUSTED["original"]
-
-
-class Polynomial(Shared, total=False):
-    """`ns_coefficients` and `ns_steps` are the Newton-Schulz iteration's, `eps` keeps its start from a
-    division by 0. `adjust_lr_fn` scales the rate by a matrix's sizes: "original", or "match_rms_adamw"."""
-
-    ns_coefficients: tuple[float, float, float]
-    eps: float
-    ns_steps: int
-    adjust_lr_fn: str | None
 
 
 class Muon(Optimizer):
@@ -41,29 +31,36 @@ class Muon(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     lr: the learning rate
-    more: further options by name
+    ns_coefficients: a, b and c of the Newton-Schulz iteration
+    eps: a lower bound of the norm that a matrix is divided by
+    ns_steps: the number of Newton-Schulz iterations
+    adjust_lr_fn: how a matrix's sizes scale the rate: "original" (also None) or "match_rms_adamw"
+    maximize: ascend the gradient instead of descending
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     names, counts = ("momentum_buffer",), {}
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         nesterov: bool = True,
-        **more: Unpack[Polynomial],
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+        *,
+        maximize: bool = False,
+        offload: bool = False,
     ):
-        own: dict[str, Any] = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-        }
-        own["ns_coefficients"] = more.pop("ns_coefficients", (3.4445, -4.775, 2.0315))
-        own |= {"eps": more.pop("eps", 1e-7), "ns_steps": more.pop("ns_steps", 5)}
-        super().__init__(params, {**own, "adjust_lr_fn": more.pop("adjust_lr_fn", None)}, more)
+        options: dict[str, Any] = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum}
+        options |= {"nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps}
+        options |= {"ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn, "maximize": maximize}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     def check(self, group: ParamGroup) -> None:
         """It moves matrices, and knows two ways to adjust the rate."""

@@ -11,21 +11,18 @@ from ..core.handle import RemovableHandle, hang
 from ..core.interrupts import uninterrupted
 from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
-from ..core.options import unknown
 from ..core.warn_once import NO_GRAD_KEPT, note
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
-from .groups import ParamGroup, Shared
+from .groups import IMPLEMENTATION, SHARED, ParamGroup
 from .state import check_state, copied
 
 HOST = "cpu"
+Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
 State = dict[str, Tensor]
 Update = tuple[Tensor, Tensor, State, Any]  # parameter, gradient, state with terms, options
-
-
-IMPLEMENTATION = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
 
 
 class Skip:
@@ -59,11 +56,11 @@ class Optimizer:
     One of its own gives the options and what they are by default (`defaults`) to `__init__`, names its state
     in `names` (what `begin` makes for some options alone in `optional`), and writes `update`. The number of
     steps is kept on the device, so that a recorded step counts as well, once for the parameters that have
-    always moved together. ValueError for parameters and options that can't be meant, TypeError for options
-    that there are not.
+    always moved together. ValueError for parameters and options that can't be meant,
 
     params: the tensors that are moved, as model.parameters()
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    defaults: the options by name; groups may override them. `maximize`, `foreach`, `fused`, `capturable` and
+        `differentiable` may be left out; `offload` keeps the state in host memory
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
@@ -74,14 +71,9 @@ class Optimizer:
     )  # whole numbers a step is made by
     offload = False
 
-    def __init__(self, params: Iterable[Any], defaults: dict[str, Any], shared: Shared | None = None):
-        options = {"maximize": False, "offload": False, **IMPLEMENTATION}
-        for name in shared or {}:
-            if name not in options:
-                raise TypeError(unknown(self._name, name, (shared or {})[name], [*defaults, *options]))
-        options |= shared or {}
-        self.offload = bool(options.pop("offload"))
-        self.defaults: dict[str, Any] = {**defaults, **options}
+    def __init__(self, params: Params, defaults: dict[str, Any]):
+        self.defaults: dict[str, Any] = SHARED | defaults
+        self.offload = bool(self.defaults.pop("offload"))
         self.param_groups: list[ParamGroup] = []
         self.state: dict[Tensor, State] = {}
         self._hooks: dict[str, dict[int, Callable]] = {}

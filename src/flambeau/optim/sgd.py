@@ -1,11 +1,10 @@
 """SGD and its averaged form: steps along the gradient."""
 
-from collections.abc import Iterable
-from typing import Any, Unpack
+from typing import Any
 
 from ..tensor import Tensor
 from .groups import ParamGroup
-from .optimizer import Optimizer, Shared, State
+from .optimizer import Optimizer, Params, State
 
 
 class SGD(Optimizer):
@@ -15,21 +14,32 @@ class SGD(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     nesterov: look ahead along the momentum (Sutskever et al., 2013)
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    maximize: ascend the gradient instead of descending
+    foreach, fused: accepted as in PyTorch, without effect
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
-        **shared: Unpack[Shared],
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "momentum": momentum, "dampening": dampening}
-        super().__init__(params, {**own, "weight_decay": weight_decay, "nesterov": nesterov}, shared)
+        options: dict[str, Any] = {"lr": lr, "momentum": momentum, "dampening": dampening}
+        options |= {"weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize}
+        options |= {"foreach": foreach, "differentiable": differentiable, "fused": fused}
+        options |= {"offload": offload}
+        super().__init__(params, options)
 
     def check(self, group: ParamGroup) -> None:
         """Nesterov's momentum needs some."""
@@ -78,7 +88,10 @@ class ASGD(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     weight_decay: the share of p that is taken off with each step
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    foreach, capturable: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     counts = {"step": 0.0, "eta": "lr", "mu": 1.0}
@@ -86,16 +99,23 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
         weight_decay: float = 0.0,
-        **shared: Unpack[Shared],
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+        *,
+        offload: bool = False,
     ):
-        own = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
-        super().__init__(params, own, shared)
+        options: dict[str, Any] = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0}
+        options |= {"weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
+        options |= {"differentiable": differentiable, "capturable": capturable, "offload": offload}
+        super().__init__(params, options)
 
     def count(self, s: State, o: Any) -> None:
         """The step, of which the first is made at the rate there is then."""

@@ -1,11 +1,10 @@
 """Rprop, Lion and Adan: steps by signs of gradients, or by how gradients change."""
 
-from collections.abc import Iterable
-from typing import Any, Unpack
+from typing import Any
 
 from ..tensor import Tensor
 from .adam import correction
-from .optimizer import Optimizer, Shared, State
+from .optimizer import Optimizer, Params, State
 
 
 class Rprop(Optimizer):
@@ -15,18 +14,29 @@ class Rprop(Optimizer):
     where that turns, and stays inside `step_sizes`.
 
     params: the tensors that are moved, as model.parameters()
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    capturable, foreach: accepted as in PyTorch, without effect
+    maximize: ascend the gradient instead of descending
+    differentiable: True raises ValueError: a step takes no gradients
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50.0),
-        **shared: Unpack[Shared],
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        offload: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes}, shared)
+        options: dict[str, Any] = {"lr": lr, "etas": etas, "step_sizes": step_sizes}
+        options |= {"capturable": capturable, "foreach": foreach, "maximize": maximize}
+        options |= {"differentiable": differentiable, "offload": offload}
+        super().__init__(params, options)
 
     names = ("prev", "step_size")
 
@@ -52,20 +62,25 @@ class Lion(Optimizer):
 
     params: the tensors that are moved, as model.parameters()
     betas: how much of the running means of g and of g^2 stays from step to step
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    maximize: ascend the gradient instead of descending
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     names, counts = ("exp_avg",), {}
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
-        **shared: Unpack[Shared],
+        *,
+        maximize: bool = False,
+        offload: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay}, shared)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
+        options |= {"maximize": maximize, "offload": offload}
+        super().__init__(params, options)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
@@ -86,21 +101,26 @@ class Adan(Optimizer):
     params: the tensors that are moved, as model.parameters()
     lr: the learning rate
     eps: a small number that keeps divisions from 0
-    shared: maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them
+    maximize: ascend the gradient instead of descending
+    offload: keep the state in host memory; jit does not record such a step
     """
 
     names = ("exp_avg", "exp_avg_diff", "exp_avg_sq", "prev")
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float, float] = (0.98, 0.92, 0.99),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        **shared: Unpack[Shared],
+        *,
+        maximize: bool = False,
+        offload: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}, shared)
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options |= {"maximize": maximize, "offload": offload}
+        super().__init__(params, options)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""

@@ -2,11 +2,11 @@
 
 from functools import cache
 from inspect import signature
-from typing import Any, get_args
+from typing import Any
 
 from ..errors import nearest
 from ..tensor import Tensor, tensor
-from .groups import Shared
+from .groups import SHARED
 
 CURE = "give the state of the same optimizer and model"
 
@@ -65,9 +65,14 @@ def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> N
             raise ValueError(f"load_state_dict(...): {told}: {CURE}")
 
 
+def optimizer_class(kind: Any) -> Any:
+    """The class Optimizer, by an optimiser's class."""
+    return next(k for k in reversed(kind.__mro__) if hasattr(k, "may_keep"))
+
+
 def kinds_of(kind: Any) -> list[Any]:
     """All classes of optimisers that can be made, the class given and those that others wrote among them."""
-    base = next(k for k in reversed(kind.__mro__) if hasattr(k, "may_keep"))
+    base = optimizer_class(kind)
     found, more = [], [base]
     while more:
         k = more.pop()
@@ -79,15 +84,12 @@ def kinds_of(kind: Any) -> list[Any]:
 
 @cache
 def options_of(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The options that a class takes by their places, which PyTorch's has too, and all that are its own."""
-    places, every = set(), set()
-    for name, parameter in list(signature(kind.__init__).parameters.items())[2:]:
-        if parameter.kind is parameter.VAR_KEYWORD:
-            every |= {key for typed in get_args(parameter.annotation) for key in typed.__annotations__}
-            every -= set(Shared.__annotations__)
-        else:
-            places.add(name)
-    return frozenset(places), frozenset(places | every)
+    """The positional options of a class, which PyTorch's has too, and all options but the shared ones."""
+    takers = [k for k in kind.__mro__ if issubclass(k, optimizer_class(kind)) and "__init__" in vars(k)][:-1]
+    own, *inherited = [list(signature(k.__init__).parameters.values())[2:] for k in takers]
+    positional = {p.name for p in own if p.kind is not p.KEYWORD_ONLY}
+    every = positional.union(p.name for parameters in (own, *inherited) for p in parameters)
+    return frozenset(positional - SHARED.keys()), frozenset(every - SHARED.keys())
 
 
 def _or(kinds: list[Any]) -> str:
