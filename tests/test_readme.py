@@ -146,6 +146,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "inspector": {"inspector"},
     "selftest": {"selftest"},
     "sanitizer": {"sanitizer"},
+    "wgsl_reader": {"wgsl_reader"},
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},

@@ -22,7 +22,7 @@ BUDGET = {  # package: seconds
     "data": 3, "device": 7, "distributions": 3, "export": 8, "fusion": 26, "hub": 1, "inspector": 6,
     "io": 2, "kernels": 84, "learner": 19, "metrics": 7, "models": 13, "nn": 20, "onnx": 7, "ops": 172,
     "optim": 12, "porting": 2, "profiling": 2, "runtime": 24, "sanitizer": 7, "selftest": 20,
-    "tests": 50, "tune": 16, "vision": 4,
+    "tests": 50, "tune": 16, "vision": 4, "wgsl_reader": 1,
 }  # fmt: skip
 SECONDS = "processor seconds"  # the name of a report's property
 BEGAN = pytest.StashKey[float]()

@@ -88,6 +88,7 @@ QUICK = {  # package: its tests, one to three
         "test_transforms.py::test_crop_flip_affine_jitter_and_normalise_are_two_kernels",
         "test_transforms.py::test_crops_and_flips_move_pixels",
     ],
+    "wgsl_reader": ["test_parser.py::test_bodies_are_parsed_when_they_are_asked_for"],
     ".": ["test_tiny.py", "test_house.py"],
 }
 

@@ -13,7 +13,6 @@ import flambeau as fb
 from flambeau import nn, optim
 from flambeau.errors import FlambeauError, KernelError
 from flambeau.sanitizer.memory import MemoryProbes
-from flambeau.sanitizer.parser import parsed
 
 AT = "let i = group * 64u + lid.x;\n"
 CLEAN = {  # shared memory and text of kernels that are right
@@ -101,25 +100,6 @@ MODULE = """@group(0) @binding(0) var<uniform> p: vec4<u32>;
 
 
 @pytest.mark.parametrize(
-    "body, told",
-    [
-        ("let a = $;", "line 5: '$' is no sign of WGSL that is known here"),
-        ("let a = ;", "line 5: ';' where a value is expected"),
-        ("out[0] = 1u", "line 6: '}' where ';' is expected"),
-        ("3 + 4;", "line 5: '3' where a name is expected"),
-        ("if (true) { ", "line 6: a block that does not close"),
-        ("/* out[0] = 1u;", "line 5: a comment that does not end"),
-    ],
-)
-def test_texts_that_are_no_wgsl(body, told):
-    if told.endswith("a name is expected"):
-        told = "line 5: a statement that is not known here"
-    with pytest.raises(KernelError) as e:
-        parsed(MODULE.format(more="", body=body))
-    assert str(e.value) == told
-
-
-@pytest.mark.parametrize(
     "more, body, told",
     [
         (
@@ -157,6 +137,14 @@ def test_a_name_of_a_probe():
     with pytest.raises(KernelError) as e:
         MemoryProbes(MODULE.format(more="", body="let probe_a = 1u;"), 1)
     assert str(e.value) == "a name begins with 'probe_': probes are named so: use another"
+
+
+def test_a_workgroup_whose_size_is_a_constant():
+    text = MODULE.format(more="const SIZE = 8;", body="").replace("size(8)", "size(SIZE)")
+    with pytest.raises(KernelError) as e:
+        MemoryProbes(text, 1)
+    told = "the workgroup's size is not written as numbers: write @workgroup_size(64)"
+    assert str(e.value) == told
 
 
 def test_a_custom_op_that_is_not_understood(gpu):

@@ -17,9 +17,10 @@ from ..device.protocol import Gpu
 from ..errors import DeviceError, FlambeauError, KernelError
 from ..kernels.ir import Shader
 from ..profiling.meter import meter_of
+from ..wgsl_reader.interface import Interface, interface_of
+from ..wgsl_reader.parser import WgslFault, line_of_name
 from .dispatches import Dispatched, Inputs
 from .model import Inspection, KernelRow
-from .wgsl_text import Text, named, parsed
 
 SECONDS, MOST = 0.04, 20  # how long the runs of one text are to take in all, and how many there are at most
 FEW, LONG = 3, 0.1  # so many runs of each there are in any case, unless they take longer than so many seconds
@@ -115,6 +116,8 @@ class Session:
         with device.lock:
             try:
                 edit = _Prepared(self, kernel, wgsl)
+            except WgslFault as e:
+                return EditRun(e.rule, e.line, says=says(e.rule))
             except KernelError as e:
                 return _failed(str(e), wgsl)
             original = _Prepared(self, kernel, own)
@@ -195,11 +198,8 @@ def padded(nbytes: int) -> int:
 
 
 def _failed(message: str, wgsl: str) -> EditRun:
-    """A refusal with the line that it is about."""
-    own = re.match(r"(\d+): (.*)", message, re.S)  # ours begin with the line
+    """A compiler's message, and the line that it is about."""
     place = POINTED.search(message) or PLACE.search(message)
-    if own:
-        return EditRun(own[2], int(own[1]), says=says(own[2]))
     line = min(int(place[1]), wgsl.count("\n") + 1) if place else 0
     error = message.partition(": the kernel does not compile on ")[2].partition(": ")[2] or message
     return EditRun(error, line, says=says(error))
@@ -218,7 +218,7 @@ class _Prepared:
         self.one = one = session.check(kernel)
         row = session.made.kernels[kernel]
         self.device, self.taken = one.device, []
-        shader, text = session.made.shaders[row.shader], parsed(wgsl)
+        shader, text = session.made.shaders[row.shader], interface_of(wgsl)
         numbers = dict(zip((name for name, _ in shader.params), row.params, strict=True))
         assert one.given is not None
         self.there = there = dict(zip((b.name for b in shader.bindings), one.given, strict=True))
@@ -241,19 +241,19 @@ class _Prepared:
         c = one.command._replace(pipeline=pipeline, params=params, offset=0)
         self.words = c._replace(buffers=(*reads, *self.written.values())).words()
 
-    def _check(self, wgsl: str, text: Text, numbers: dict[str, int]) -> None:
-        """KernelError, beginning with the line, for names that the kernel is not given."""
+    def _check(self, wgsl: str, text: Interface, numbers: dict[str, int]) -> None:
+        """WgslFault for a name that the kernel does not have."""
         for name, _ in text.params:
             if name not in numbers:
                 rule = f"Params.{name}: the kernel is not told of it: it has {', '.join(numbers)}"
-                raise KernelError(f"{named(wgsl, name)}: {rule}")
+                raise WgslFault(line_of_name(wgsl, name), rule)
         reads = [n for n in self.there if n not in self.sizes]
         for b in text.reads:
             if b.name not in reads:
                 rule = f"{b.name}: no buffer of that name is read: there are {', '.join(reads)}"
-                raise KernelError(f"{named(wgsl, b.name)}: {rule}")
+                raise WgslFault(line_of_name(wgsl, b.name), rule)
 
-    def _params(self, text: Text, numbers: dict[str, int]) -> int:
+    def _params(self, text: Interface, numbers: dict[str, int]) -> int:
         words = [numbers[name] for name, _ in text.params]
         handle = self.device.uniform(4 * max(len(words), 1))
         self.taken.append(handle)

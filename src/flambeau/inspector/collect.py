@@ -1,6 +1,5 @@
 """What was seen of a call into the rows of an Inspection."""
 
-import re
 from typing import Any
 
 from ..codegen.render import lines_of, template_line, vec
@@ -8,13 +7,13 @@ from ..core.commands import Dispatch
 from ..core.dtype import SHORT
 from ..kernels.ir import Shader, out_name
 from ..kernels.substitute import input_name
+from ..wgsl_reader import syntax as s
+from ..wgsl_reader.parser import declarations, line_of
 from .dispatches import Dispatched
 from .model import BindingRow, KernelRow, OpRow, ShaderRow, SiteRow, ValueRow
 from .plans import NodeSeen, PlanSeen, PlansSeen
 from .sites import Tables
 
-FUNCTION = re.compile(r"fn (\w+)\(")
-STEP = re.compile(r"\s*(?:let |var )?(t\d+)\b")
 HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds that have templates of their own
 ASIDE = ("leaf", "movement", "source", "composite")  # and those that no line of a kernel is
 
@@ -118,12 +117,12 @@ class Rows:
         if shader in self.shaders:
             return self.shaders[shader][0]
         lines = lines_of(shader, self.plans.texts.get(shader))
-        functions = {name for name, _ in shader.functions}
+        wgsl = "\n".join(line.text for line in lines) + "\n"
         row = ShaderRow(
             template=shader.template,
-            wgsl="\n".join(line.text for line in lines) + "\n",
+            wgsl=wgsl,
             places=tuple(tuple(self._place(p) for p in line.places) for line in lines),
-            steps=_step_names([line.text for line in lines], functions),
+            steps=_steps_of_lines(wgsl, shader, len(lines)),
             workgroup=shader.workgroup,
             bindings=tuple(_bindings(shader)),
             params=shader.params,
@@ -198,16 +197,19 @@ def _timed(one: Dispatched) -> dict[str, Any]:
     return {"name": work.name, "grid": tuple(c.grid), "shape": tuple(work.shape)} | times | costs
 
 
-def _step_names(lines: list[str], functions: set[str]) -> tuple[str, ...]:
-    """Of each line the step that it is, as function and name, or ""."""
-    out, inside = [], ""
-    for line in lines:
-        opened = FUNCTION.match(line)
-        if opened:
-            inside = opened[1] if opened[1] in functions else ""
-        step = STEP.match(line) if inside and not opened else None
-        out.append(f"{inside}.{step[1]}" if step else "")
-    return tuple(out)
+def _steps_of_lines(wgsl: str, shader: Shader, count: int) -> tuple[str, ...]:
+    """For each line the step that it computes, as function.name, or ""."""
+    steps = {name: {step.var for step in function.steps} for name, function in shader.functions}
+    names = [""] * count
+    for f in declarations(wgsl).functions:
+        if f.name not in steps:  # the bodies of others are not parsed
+            continue
+        for part in f.body.walk():
+            target = part.to if isinstance(part, s.Assign) else part if isinstance(part, s.Declare) else None
+            name = getattr(target, "name", "")
+            if name in steps[f.name]:
+                names[line_of(wgsl, part.start) - 1] = f"{f.name}.{name}"
+    return tuple(names)
 
 
 def _bindings(shader: Shader):

@@ -15,9 +15,12 @@ from ..core.dtype import SHORT
 from ..core.faults import BYTES
 from ..core.files import template_folder
 from ..errors import FlambeauError, KernelError
+from ..wgsl_reader import syntax as s
+from ..wgsl_reader.interface import interface_of
+from ..wgsl_reader.parser import declarations
+from ..wgsl_reader.types import element_of, width_of
 from .again import decoded, padded
 from .model import Inspection, KernelRow
-from .wgsl_text import parsed, split
 
 HERE = Path(__file__).parent
 MOST = 8 << 20  # bytes of inputs, deflated, that go into a file
@@ -62,7 +65,7 @@ def buffers(made: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
             "writes": b.writes,
             "packed": there.get(b.name),
         }
-        for b in parsed(wgsl).buffers
+        for b in interface_of(wgsl).buffers
     ]
 
 
@@ -119,10 +122,11 @@ def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
 def words_of(made: Inspection, row: KernelRow, text: str) -> list[int]:
     """The words of Params that a text declares; KernelError for one that the kernel is not told of."""
     numbers = dict(zip((n for n, _ in made.shaders[row.shader].params), row.params, strict=True))
-    for name, _ in parsed(text).params:
+    params = interface_of(text).params
+    for name, _ in params:
         if name not in numbers:
             raise KernelError(f"inspect: Params.{name}: {row.name} is not told of it: take it out")
-    return [numbers[name] for name, _ in parsed(text).params]
+    return [numbers[name] for name, _ in params]
 
 
 def plain(text: str) -> str:
@@ -173,7 +177,11 @@ def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
     row = row_of(made, kernel)
     shader = made.shaders[row.shader]
     text = shader.wgsl if wgsl is None else wgsl
-    declared, parts = parsed(text), split(text)
+    module = declarations(text)
+    declared = interface_of(module)
+    if not module.entries:
+        rule = "it has no main function: write @compute @workgroup_size(...) fn main(...)"
+        raise KernelError(f"inspect: {row.name}: {rule}")
     if len(declared.writes) != 1 or len(row.outputs) != 1 or "faults" in text:
         raise FlambeauError(f"inspect: {row.name}: it writes several buffers: a custom op writes one")
     if any(kind == "i32" for _, kind in declared.params):
@@ -190,12 +198,12 @@ def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
     name = re.sub(r"\W+", "_", row.name).strip("_").lower()
     return OP.format(
         title=plain(title_of(made, row)),
-        template=quoted(_template(parts)),
+        template=quoted(_template(module)),
         grid=tuple(row.grid),
         sizes={n: decoded(numbers[n], kind) for n, kind in declared.params},
         width=_width(declared.writes[0].type),
         wide=tuple(i for i, b in enumerate(declared.reads) if _width(b.type) == 4),
-        workgroup=(*parts.workgroup, 1, 1)[:3],
+        workgroup=(*module.entry.workgroup, 1, 1)[:3],
         names=", ".join(names),
         name=f"kernel_{name}",
         quoted_names=", ".join(map(repr, names)),
@@ -206,26 +214,30 @@ def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
 
 
 def _width(wgsl: str) -> int:
-    found = re.search(r"vec(\d)", wgsl)
-    return int(found[1]) if found else 1
+    """The scalars in an element of an array type."""
+    return width_of(element_of(wgsl))
 
 
-def _template(parts: Any) -> str:
-    """A text in parts as a template that extends the skeleton, which has bindings and Params."""
-    builtins = re.sub(
-        r"@builtin\((?:workgroup_id|local_invocation_id)\)\s*\w+\s*:[^,)]*,?", "", parts.arguments
-    )
-    known = dict(re.findall(r"@builtin\((\w+)\)\s*(\w+)", parts.arguments))
-    lets = [
-        f"  let {known[kind]} = {ours};"
-        for kind, ours in (("workgroup_id", "wid"), ("local_invocation_id", "lid"))
-        if known.get(kind, ours) != ours
-    ]
+def _template(module: s.WgslModule) -> str:
+    """A module as a template that extends the skeleton, which declares bindings and Params."""
+    text, entry = module.text, module.entry
+    own = {"workgroup_id": "wid", "local_invocation_id": "lid"}  # the skeleton's names
+    more = [text[p.start : p.end] for p in entry.parameters if p.builtin not in own]
+    names = {p.builtin: p.name for p in entry.parameters}
+    lets = [f"  let {names[b]} = {own[b]};" for b in own if names.get(b, own[b]) != own[b]]
+    enables = [d for d in module.directives if d.word != "const_assert"]
+    bound = [v for v in module.variables if v.binding >= 0]
+    params = [x for x in module.structs if x.name in {v.type for v in bound if v.space == "uniform"}]
+    cut = [(x.start, x.end) for x in (*enables, *params)] + [(x.head, x.end) for x in (*bound, entry)]
+    rest, at = "", 0
+    for start, end in sorted(cut):
+        rest, at = rest + text[at:start], end
+    lines = [line for line in (rest + text[at:]).splitlines() if line.strip()]
     blocks = {
-        "enables": parts.enables,
-        "builtins": f"{builtins.strip().rstrip(',')}, " if builtins.strip(" ,\n") else "",
-        "declarations": parts.rest,
-        "body": "\n".join([*lets, parts.body]),
+        "enables": "\n".join(text[d.start : d.end] for d in enables),
+        "builtins": "".join(f"{parameter}, " for parameter in more),
+        "declarations": "\n".join(lines),
+        "body": "\n".join([*lets, text[entry.opens + 1 : entry.end - 1].strip("\n")]),
     }
     lines = ['//% extends "kernel.wgsl"']
     for name, text in blocks.items():

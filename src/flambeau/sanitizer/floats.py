@@ -6,9 +6,9 @@ maximum begins with, is of no harm: the last birth of a thread is told, and that
 a value before all others.
 """
 
-from . import syntax as s
-from .rewriter import Rewriter
-from .types import is_float, of_width, width_of
+from ..wgsl_reader import syntax as s
+from ..wgsl_reader.types import is_float, of_width, width_of
+from .probes import HEADER, RECORD, ProbeWriter
 
 STORED, HIDDEN = "stored", "left out"
 BAD = {"nan": ">", "inf": ">="}  # bits of a float beside those of infinity
@@ -84,7 +84,7 @@ def _helpers(bad: str) -> str:
     return text
 
 
-class FloatProbes(Rewriter):
+class FloatProbes(ProbeWriter):
     """Writes a module with probes of its floats; kind: nan, or inf (which counts NaN as well)."""
 
     def __init__(self, text: str, bindings: int, kind: str):
@@ -109,10 +109,10 @@ class FloatProbes(Rewriter):
     def _Name(self, part: s.Name) -> str:
         return self._leaf(part, self.raw(part))
 
-    def _Indexed(self, part: s.Indexed) -> str:
+    def _Indexed(self, part: s.Indexed | s.Selected) -> str:
         return self._leaf(part, self._chain(part))
 
-    _Selected = _Indexed  # type: ignore[assignment]
+    _Selected = _Indexed
 
     def _chain(self, part: s.Piece) -> str:
         """What reaches into a variable, itself no value that is read."""
@@ -130,7 +130,7 @@ class FloatProbes(Rewriter):
     def _WgslCall(self, part: s.WgslCall) -> str:
         if part.name == "bitcast" or part.name == "arrayLength":
             return self.raw(part)
-        inside = [(g, self.emit(g)) for g in part.given]
+        inside = [(g, self.emit(g)) for g in part.arguments]
         if part.name.startswith(HALF) or (part.name.endswith("f16") or part.template == "f16"):
             inside = [(g, self._half(g, text)) for g, text in inside]
         text = self.joined(part, inside)
@@ -184,16 +184,14 @@ class FloatProbes(Rewriter):
 
     def _stored(self, part: s.Assign, value: str, width: int) -> str:
         """A value on its way to a buffer."""
-        root: s.Piece = part.to
-        while isinstance(root, s.Indexed | s.Selected):
-            root = root.of
+        root = s.root_of(part.to)
         is_out = isinstance(root, s.Name) and root.name in self.storage and self._is_float(part.to)
         return f"probe_put_{width}({value})" if is_out else value
 
     def finish(self) -> str:
         return (
             "  if (probe_born != 0u) {\n"
-            "    let at = " + f"{64 - 8}u + 8u * probe_born" + ";\n"
+            f"    let at = {HEADER - RECORD}u + {RECORD}u * probe_born;\n"
             "    let mine = select(1u, 2u, probe_stored);\n"
             "    if (atomicMax(&probe[at], mine) < mine) {\n"
             "      atomicStore(&probe[at + 1u], probe_group);\n"

@@ -13,9 +13,9 @@ depends on it: a module that is `filled` begins with other values, and gives the
 
 from dataclasses import dataclass
 
-from . import syntax as s
-from .rewriter import HEADER, RECORD, Rewriter
-from .types import VECTOR, arguments_of, element_of, width_of
+from ..wgsl_reader import syntax as s
+from ..wgsl_reader.types import VECTOR, arguments_of, element_of, width_of
+from .probes import HEADER, RECORD, ProbeWriter
 
 WORDS = 2  # kept of an element
 LARGEST = 1 << 16  # elements of an array that are watched
@@ -126,7 +126,7 @@ def access_of(part: s.Piece, dims: int) -> Access | None:
     return Access(part, at, indices, rest[0] if rest else None, len(rest) > 1)
 
 
-class MemoryProbes(Rewriter):
+class MemoryProbes(ProbeWriter):
     """Writes a module with probes of its memory."""
 
     helpers, setup = HELPERS, SETUP
@@ -247,10 +247,10 @@ class MemoryProbes(Rewriter):
 
     # --- indices ---
 
-    def _Indexed(self, part: s.Indexed) -> str:
+    def _Indexed(self, part: s.Indexed | s.Selected) -> str:
         return self._access(part, "read")
 
-    _Selected = _Indexed  # type: ignore[assignment]
+    _Selected = _Indexed
 
     def _Name(self, part: s.Name) -> str:
         shared = self._variable(part)
@@ -260,10 +260,7 @@ class MemoryProbes(Rewriter):
 
     def _access(self, part: s.Piece, use: str) -> str:
         """An expression with its indices looked at; use: read, write, or address."""
-        root: s.Piece = part
-        while isinstance(root, s.Indexed | s.Selected):
-            root = root.of
-        shared = self._variable(root)
+        shared = self._variable(s.root_of(part))
         if shared is not None and not shared.why and use != "address":
             access = access_of(part, len(shared.dims))
             assert access is not None
@@ -308,9 +305,7 @@ class MemoryProbes(Rewriter):
         return isinstance(at, s.Literal) and size[0].isdigit()
 
     def _name_of(self, part: s.Piece) -> str:
-        while isinstance(part, s.Indexed | s.Selected):
-            part = part.of
-        return self.raw(part)
+        return self.raw(s.root_of(part))
 
     # --- workgroup memory ---
 
@@ -386,9 +381,7 @@ class MemoryProbes(Rewriter):
     # --- statements ---
 
     def _Assign(self, part: s.Assign) -> str:
-        root: s.Piece = part.to
-        while isinstance(root, s.Indexed | s.Selected):
-            root = root.of
+        root = s.root_of(part.to)
         shared = self._variable(root)
         inside = [] if part.value is None else [(part.value, self.emit(part.value))]
         if shared is None or shared.why:

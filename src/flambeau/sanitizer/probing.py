@@ -19,7 +19,7 @@ from ..fusion.planner import plan
 from ..kernels.ir import Kernel, Shader
 from ..runtime import run
 from ..runtime.pipeline import Compiled, compile_plan
-from .rewriter import HEADER, RECORD, Probed
+from .probes import HEADER, RECORD, Probed
 
 KEPT_BYTES = 8 << 20  # of what is kept of workgroup memory: more workgroups are not watched
 

@@ -19,14 +19,14 @@ from ..kernels.ir import Shader
 from ..runtime import run
 from ..runtime.state import compute_with
 from ..tensor import Tensor
+from ..wgsl_reader.parser import line_of
+from ..wgsl_reader.uniformity import non_uniform_barriers
 from .floats import FloatProbes
 from .memory import MANY, MemoryProbes
-from .parser import line_of
+from .probes import Probed, Site
 from .probing import Launched, Record, compute, is_not_finite, records_of
 from .report import KernelFault, Sanitized
-from .rewriter import Probed, Site
 from .saved import looking_at
-from .uniformity import strays
 
 BLANK = "uninitialised"
 NOTHING = "it ran nothing on a GPU: give it tensors of one, or return what it makes"
@@ -83,7 +83,7 @@ class Watched:
 
     def __init__(self, launched: Launched, room: int):
         self.probed: Probed | None = None
-        self.strays: list[tuple[int, str]] = []
+        self.non_uniform: list[tuple[int, str]] = []  # lines of barriers, and their tests
         self.why = ""
         self.floats: dict[str, Probed] = {}
         if launched.bindings + 1 + launched.shader.checks > room:
@@ -91,9 +91,9 @@ class Watched:
             return
         try:
             probes = MemoryProbes(launched.text, launched.bindings)
-            for stray in strays(probes.module, probes.types):
-                test = launched.text[stray.test.start : stray.test.end]
-                self.strays.append((line_of(launched.text, stray.barrier.start), test))
+            for found in non_uniform_barriers(probes.module, probes.types):
+                line = line_of(launched.text, found.barrier.start)
+                self.non_uniform.append((line, probes.raw(found.test)))
             self.probed = probes.probed()
         except KernelError as e:
             self.why = str(e)
@@ -125,7 +125,7 @@ class Sanitizing:
             watched = self.watched[s] = Watched(launched, device.limits.bundle_buffers)
             self.report.kernels += 1
             self._note(launched, watched)
-        if watched.strays:
+        if watched.non_uniform:
             raise Stopped
         before = {p: launched.raw([p])[0] for p in self._over(launched)}
         if watched.probed is None or not self._probe(launched, watched, watched.probed, before):
@@ -137,7 +137,7 @@ class Sanitizing:
         name = launched.kernel.name
         told = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
         self.report.skipped += [f"{name}: {why}" for why in told]
-        for line, test in watched.strays:
+        for line, test in watched.non_uniform:
             told = f"threads part at {test!r} before this barrier: it is not run, and the call ends here"
             self._fault(launched, "non-uniform barrier", line, told)
 

@@ -8,10 +8,11 @@ from ..core.commands import Dispatch, decoded, flat
 from ..device.protocol import Gpu
 from ..export.load import SavedDispatch
 from ..export.save import KERNELS
-from ..inspector.wgsl_text import parsed, split
 from ..kernels.ir import Kernel, Shader
+from ..wgsl_reader.interface import interface_of
+from ..wgsl_reader.parser import declarations
+from ..wgsl_reader.types import VECTOR, arguments_of, element_of, width_of
 from .probing import Launched
-from .types import VECTOR, arguments_of, element_of, width_of
 
 
 class SavedLaunched(Launched):
@@ -38,8 +39,9 @@ class SavedLaunched(Launched):
 
 def _shader(text: str) -> Shader:
     """What a text says of the kernel that it is of."""
-    declared = parsed(text)
-    x, y, z = (*split(text).workgroup, 1, 1)[:3]
+    module = declarations(text)
+    declared = interface_of(module)
+    x, y, z = (*module.entry.workgroup, 1, 1)[:3]
     kinds = [(_element(b.type), b.writes) for b in declared.buffers if b.name != "faults"]
     bindings = tuple(kind for kind, writes in kinds if not writes)
     outs = tuple(kind for kind, writes in kinds if writes)
@@ -63,7 +65,7 @@ def looking_at(look: Callable[[Launched, list], None]) -> Callable[..., None]:
                 continue
             step = next(todo)
             first = command.offset // 4
-            own = params[first : first + len(parsed(step.text).params)].tobytes()
+            own = params[first : first + len(interface_of(step.text).params)].tobytes()
             look(SavedLaunched(device, command, step, own), [])
 
     return heard

@@ -16,13 +16,13 @@ from ..errors import KernelError
 from ..inspector.call import TargetCall
 from ..runtime import run
 from ..runtime.state import compute_with
-from . import syntax as s
-from .parser import line_of
+from ..wgsl_reader import syntax as s
+from ..wgsl_reader.parser import line_of
+from ..wgsl_reader.types import concrete, element_of, width_of
+from .probes import HEADER, ProbeWriter
 from .probing import Launched, compute
-from .rewriter import HEADER, Rewriter
 from .sanitize import name_of, tensors_of
 from .saved import looking_at
-from .types import concrete, element_of, width_of
 
 STORED = {"f32": "f4", "i32": "i4", "u32": "u4", "bool": "?"}
 MOST = 64 << 20  # bytes that are kept of one run
@@ -193,7 +193,7 @@ class _Watching:
         )
 
 
-class WatchProbe(Rewriter):
+class WatchProbe(ProbeWriter):
     """Writes a module so that each thread keeps a value, and how often it came by."""
 
     def __init__(self, text: str, bindings: int, name: str, turn: int | None, kernel: str):
@@ -216,7 +216,7 @@ class WatchProbe(Rewriter):
     def _all(self) -> list[s.Declare | s.WgslParameter]:
         found: list[s.Declare | s.WgslParameter] = []
         for f in self.module.functions:
-            found += f.given
+            found += f.parameters
             found += [p for p in f.body.walk() if isinstance(p, s.Declare)]
         return found
 
@@ -264,7 +264,7 @@ class WatchProbe(Rewriter):
         return f"{{{self._keep}{text[1:]}"
 
     def _Routine(self, f: s.Routine) -> str:
-        if not any(map(self._is_its, f.given)):
+        if not any(map(self._is_its, f.parameters)):
             return super()._Routine(f)
         return self.renamed(f, self.joined(f, [(f.body, self._begun(f.body))]))
 
@@ -277,9 +277,7 @@ class WatchProbe(Rewriter):
         return self.raw(part) + (self._keep if self._is_its(part) else "")
 
     def _Assign(self, part: s.Assign) -> str:
-        root: s.Piece = part.to
-        while isinstance(root, s.Indexed | s.Selected):
-            root = root.of
+        root = s.root_of(part.to)
         is_its = isinstance(root, s.Name) and self._is_its(self.types.declared.get(id(root)))
         is_statement = self.text[part.end - 1] == ";"
         return self.raw(part) + (self._keep if is_its and is_statement else "")

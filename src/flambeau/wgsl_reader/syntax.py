@@ -1,27 +1,28 @@
-"""The parts of a WGSL text: what its parser makes. Each knows from where to where it stands in the text."""
+"""The syntax tree that the parser builds. Each piece knows its range in the text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 
 @dataclass(eq=False)
 class Piece:
-    """A piece of text. Of what stands inside it each part is a field, or in a list that is one."""
+    """text[start:end]. Each part of it is a field, or an item of a list that is a field."""
 
     start: int
     end: int
 
     def parts(self) -> Iterator["Piece"]:
-        """What it is made of, in the order of the text."""
+        """Its direct parts, in the order of the text."""
         for f in fields(self):
             value: Any = getattr(self, f.name)
-            for part in value if isinstance(value, list) else (value,):
+            for part in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
                 if isinstance(part, Piece):
                     yield part
 
     def walk(self) -> Iterator["Piece"]:
-        """It and all that stands inside."""
+        """The piece and everything inside it."""
         yield self
         for part in self.parts():
             yield from part.walk()
@@ -55,23 +56,27 @@ class Infix(Piece):
 
 @dataclass(eq=False)
 class Indexed(Piece):
+    """of[at]"""
+
     of: Piece
     at: Piece
 
 
 @dataclass(eq=False)
 class Selected(Piece):
+    """of.name"""
+
     of: Piece
     name: str
 
 
 @dataclass(eq=False)
 class WgslCall(Piece):
-    """A call, or a value made of others: `max(a, b)`, `vec4<f32>(x)`."""
+    """A call or a constructor: `max(a, b)`, `vec4<f32>(x)`."""
 
     name: str
-    template: str  # what stands in < >, without blanks
-    given: list[Piece]
+    template: str  # the text between < and >, without blanks
+    arguments: list[Piece]
 
 
 @dataclass(eq=False)
@@ -81,12 +86,19 @@ class Bracketed(Piece):
     x: Piece
 
 
+def root_of(part: Piece) -> Piece:
+    """`a` of `a[i].x[j]`."""
+    while isinstance(part, Indexed | Selected):
+        part = part.of
+    return part
+
+
 # --- statements ---
 
 
 @dataclass(eq=False)
 class Declare(Piece):
-    """let, var or const of a function; of a module too."""
+    """let, var or const, in a function or in the module."""
 
     kind: str
     space: str  # of var<space>: workgroup, storage, ...
@@ -94,11 +106,13 @@ class Declare(Piece):
     type: str
     value: Piece | None
     access: str = ""
+    head: int = 0  # where its attributes begin
+    binding: int = -1  # of @binding
 
 
 @dataclass(eq=False)
 class Assign(Piece):
-    """a = b, a += b, a++; `b` is None of the last."""
+    """a = b, a += b, a++; `value` is None for ++ and --."""
 
     to: Piece
     op: str
@@ -133,7 +147,7 @@ class While(Piece):
 
 @dataclass(eq=False)
 class Continuing(Piece):
-    """continuing { ... }, the last of a loop's body."""
+    """continuing { ... }, at the end of a loop's body."""
 
     body: Statements
 
@@ -158,7 +172,7 @@ class Return(Piece):
 
 @dataclass(eq=False)
 class Leave(Piece):
-    """break, continue; `test` is that of a break if."""
+    """break, continue, or `break if test`."""
 
     word: str
     test: Piece | None = None
@@ -175,36 +189,62 @@ class Do(Piece):
 
 
 @dataclass(eq=False)
+class Directive(Piece):
+    """enable, requires, diagnostic or const_assert."""
+
+    word: str
+
+
+@dataclass(eq=False)
 class WgslParameter(Piece):
     name: str
     type: str
-    builtin: str
+    builtin: str  # of @builtin, or ""
 
 
 @dataclass(eq=False)
 class Routine(Piece):
+    """A function. `body` is parsed when it is first asked for."""
+
     name: str
-    given: list[WgslParameter]
+    parameters: list[WgslParameter]
     result: str
-    body: Statements
     is_entry: bool
-    head: int = 0  # where its attributes begin
+    head: int  # where its attributes begin
+    opens: int  # where the { of its body is
+    workgroup: tuple[int, ...]  # of @workgroup_size; () where that is absent or not made of literals
+    read_body: Callable[[], Statements]
+
+    @cached_property
+    def body(self) -> Statements:
+        return self.read_body()
+
+    def parts(self) -> Iterator[Piece]:
+        yield from self.parameters
+        yield self.body
 
 
 @dataclass(eq=False)
 class Struct(Piece):
     name: str
-    members: list[tuple[str, str]]
+    members: dict[str, str]  # types by name
 
 
 @dataclass(eq=False)
 class WgslModule(Piece):
-    structs: list[Struct] = field(default_factory=list)
-    variables: list[Declare] = field(default_factory=list)
-    functions: list[Routine] = field(default_factory=list)
-    aliases: dict[str, str] = field(default_factory=dict)
+    text: str
+    directives: list[Directive] = field(default_factory=list[Directive])
+    structs: list[Struct] = field(default_factory=list[Struct])
+    variables: list[Declare] = field(default_factory=list[Declare])
+    functions: list[Routine] = field(default_factory=list[Routine])
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def entries(self) -> list[Routine]:
+        """The functions with @compute."""
+        return [f for f in self.functions if f.is_entry]
 
     @property
     def entry(self) -> Routine:
-        """The function that is run."""
+        """The first function with @compute; StopIteration without one."""
         return next(f for f in self.functions if f.is_entry)

@@ -1,8 +1,8 @@
-"""A WGSL text into its parts. What it does not know it says, with the line: a text that is only half
-understood can't be watched."""
+"""Parses WGSL by recursive descent. What it does not know is an error with the line."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
 
 from ..errors import KernelError
 from . import syntax as s
@@ -11,10 +11,12 @@ TOKEN = re.compile(
     r"(?P<blank>\s+|//[^\n]*)"
     r"|(?P<number>0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*(?:[pP][+-]?\d+)?[iufh]?"
     r"|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[iufh]?)"
-    r"|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<word>[^\W\d]\w*)"
     r"|(?P<sign><<=|>>=|->|\+\+|--|<<|<=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\],;:.@])"
 )
-LEVELS = (  # from what binds loosest; > and >> are put together here, since both end a template too
+BRACES = re.compile(r"[{}]|//[^\n]*|/\*")
+COMMENT = re.compile(r"/\*|\*/")
+LEVELS = (  # loosest first; > and >> are joined by the parser, since > also ends a template
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),
 )  # fmt: skip
@@ -25,6 +27,14 @@ TEMPLATED = re.compile(
 )
 
 
+class WgslFault(KernelError):
+    """A text that is wrong: the line, from 1 on, and the rule."""
+
+    def __init__(self, line: int, rule: str):
+        super().__init__(f"line {line}: {rule}")
+        self.line, self.rule = line, rule
+
+
 class Token(NamedTuple):
     kind: str
     text: str
@@ -32,45 +42,87 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The words and signs of a text; KernelError at what is none."""
-    found, at = [], 0
-    while at < len(text):
-        if text.startswith("/*", at):
-            at = _after_comment(text, at)
-            continue
-        m = TOKEN.match(text, at)
-        if m is None:
-            raise KernelError(f"line {line_of(text, at)}: {text[at]!r} is no sign of WGSL that is known here")
-        if m.lastgroup != "blank":
-            found.append(Token(str(m.lastgroup), m[0], at, m.end()))
-        at = m.end()
-    found.append(Token("end", "", len(text), len(text)))
-    return found
-
-
-def _after_comment(text: str, at: int) -> int:
-    depth = 0
-    for m in re.compile(r"/\*|\*/").finditer(text, at):
-        depth += 1 if m[0] == "/*" else -1
-        if not depth:
-            return m.end()
-    raise KernelError(f"line {line_of(text, at)}: a comment that does not end")
-
-
 def line_of(text: str, at: int) -> int:
-    """The line of a place in a text, from 1 on."""
+    """The line of text[at], from 1 on."""
     return text.count("\n", 0, at) + 1
 
 
-def parsed(text: str) -> s.WgslModule:
-    """The parts of a WGSL module; KernelError with the line of what is not understood."""
-    return _Parser(text).module()
+def line_of_name(text: str, name: str) -> int:
+    """The first line outside comments that uses a name; 0 without one."""
+    uses = (token.start for token in tokens_of(text) if token.kind == "word" and token.text == name)
+    return next((line_of(text, at) for at in uses), 0)
+
+
+def tokens_of(text: str, at: int = 0, end: int | None = None, with_bodies: bool = True) -> list[Token]:
+    """The tokens of text[at:end]; without bodies, a function's body is one token "{".
+
+    WgslFault for a character that begins no token.
+    """
+    tokens: list[Token] = []
+    end, is_header = len(text) if end is None else end, False
+    while at < end:
+        if text.startswith("/*", at):
+            at = _after_comment(text, at)
+            continue
+        m = TOKEN.match(text, at, end)
+        if m is None:
+            raise WgslFault(line_of(text, at), f"{text[at]!r} is no sign of WGSL that is known here")
+        at = m.end()
+        if m.lastgroup == "blank":
+            continue
+        if is_header and m[0] == "{":
+            is_header, at = False, _after_block(text, m.start())
+        is_header = is_header or (not with_bodies and m[0] == "fn")
+        tokens.append(Token(str(m.lastgroup), m[0], m.start(), at))
+    tokens.append(Token("end", "", end, end))
+    return tokens
+
+
+def _after_comment(text: str, at: int) -> int:
+    """The end of the comment that begins at `at`; comments nest."""
+    depth = 0
+    for m in COMMENT.finditer(text, at):
+        depth += 1 if m[0] == "/*" else -1
+        if not depth:
+            return m.end()
+    raise WgslFault(line_of(text, at), "a comment that does not end")
+
+
+def _after_block(text: str, at: int) -> int:
+    """The end of the block that begins at `at`."""
+    depth = 0
+    while m := BRACES.search(text, at):
+        at = _after_comment(text, m.start()) if m[0] == "/*" else m.end()
+        depth += {"{": 1, "}": -1}.get(m[0], 0)
+        if not depth:
+            return at
+    raise WgslFault(line_of(text, len(text)), "a block that does not close")
+
+
+def declarations(text: str) -> s.WgslModule:
+    """What a text declares; bodies of functions are parsed when they are asked for.
+
+    WgslFault with the line of what is not understood.
+    """
+    return _Parser(text, tokens_of(text, with_bodies=False)).module()
+
+
+def parse(text: str) -> s.WgslModule:
+    """A module with one entry point and all its bodies; KernelError with the line of what is wrong."""
+    module = declarations(text)
+    for f in module.functions:
+        _ = f.body
+    if len(module.entries) != 1:
+        raise KernelError(f"{len(module.entries)} entry points where one is expected")
+    return module
+
+
+Attributes = dict[str, str]  # the text in brackets of each, by name
 
 
 class _Parser:
-    def __init__(self, text: str):
-        self.text, self.tokens, self.at = text, tokens_of(text), 0
+    def __init__(self, text: str, tokens: list[Token]):
+        self.text, self.tokens, self.at = text, tokens, 0
 
     # --- tokens ---
 
@@ -78,11 +130,11 @@ class _Parser:
     def now(self) -> Token:
         return self.tokens[self.at]
 
-    def take(self, *wanted: str) -> Token:
-        """The next token, which has to be one of these where some are named."""
+    def take(self, *expected: str) -> Token:
+        """The next token, which has to be one of the expected, if any."""
         token = self.now
-        if wanted and token.text not in wanted:
-            self.refuse(f"{token.text or 'the end'!r} where {' or '.join(map(repr, wanted))} is expected")
+        if expected and token.text not in expected:
+            self.refuse(f"{token.text or 'the end'!r} where {' or '.join(map(repr, expected))} is expected")
         self.at += 1
         return token
 
@@ -97,8 +149,8 @@ class _Parser:
             self.refuse(f"{self.now.text or 'the end'!r} where a name is expected")
         return self.take().text
 
-    def refuse(self, why: str) -> None:
-        raise KernelError(f"line {line_of(self.text, self.now.start)}: {why}")
+    def refuse(self, rule: str) -> NoReturn:
+        raise WgslFault(line_of(self.text, self.now.start), rule)
 
     @property
     def last_end(self) -> int:
@@ -107,32 +159,25 @@ class _Parser:
     # --- the module ---
 
     def module(self) -> s.WgslModule:
-        made = s.WgslModule(0, len(self.text))
+        module = s.WgslModule(0, len(self.text), self.text)
         while self.now.kind != "end":
             start = self.now.start
             attributes = self.attributes()
-            rule = getattr(self, f"module_{self.now.text}", None)
+            rule = DECLARATIONS.get(self.now.text)
             if rule is None:
                 self.refuse(f"{self.now.text!r} where a declaration is expected")
-            else:
-                rule(made, start, attributes)
-        if sum(f.is_entry for f in made.functions) != 1:
-            raise KernelError(f"{sum(f.is_entry for f in made.functions)} entry points where one is expected")
-        return made
+            rule(self, module, start, attributes)
+        return module
 
-    def attributes(self) -> list[str]:
-        """The names of attributes, that of a builtin with what it is."""
-        found = []
+    def attributes(self) -> Attributes:
+        attributes: Attributes = {}
         while self.maybe("@"):
             name = self.word()
-            if self.now.text == "(":
-                inner = self._balanced()
-                name = f"builtin {inner}" if name == "builtin" else name
-            found.append(name)
-        return found
+            attributes[name] = self.balanced() if self.now.text == "(" else ""
+        return attributes
 
-    def _balanced(self) -> str:
-        """What stands in the brackets that begin here."""
+    def balanced(self) -> str:
+        """The text in the brackets that begin here."""
         self.take("(")
         start, depth = self.now.start, 1
         while depth:
@@ -141,57 +186,69 @@ class _Parser:
             depth += {"(": 1, ")": -1}.get(self.take().text, 0)
         return self.text[start : self.tokens[self.at - 1].start].strip()
 
-    def _directive(self, made: s.WgslModule, start: int, attributes: list[str]) -> None:
+    def directive(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
+        word = self.now.text
         while self.take().text != ";":
             if self.now.kind == "end":
                 self.refuse("a directive that does not end")
+        module.directives.append(s.Directive(start, self.last_end, word))
 
-    module_enable = module_requires = module_diagnostic = module_const_assert = _directive
-
-    def module_struct(self, made: s.WgslModule, start: int, attributes: list[str]) -> None:
+    def struct(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
         self.take()
-        name, members = self.word(), []
+        name, members = self.word(), dict[str, str]()
         self.take("{")
         while not self.maybe("}"):
             self.attributes()
             member = self.word()
             self.take(":")
-            members.append((member, self.type()))
-            self.maybe(",")
+            members[member] = self.type()
+            if self.now.text != "}":
+                self.take(",")
         self.maybe(";")
-        made.structs.append(s.Struct(start, self.last_end, name, members))
+        module.structs.append(s.Struct(start, self.last_end, name, members))
 
-    def module_alias(self, made: s.WgslModule, start: int, attributes: list[str]) -> None:
+    def alias(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
         self.take()
         name = self.word()
         self.take("=")
-        made.aliases[name] = self.type()
+        module.aliases[name] = self.type()
         self.take(";")
 
-    def _variable(self, made: s.WgslModule, start: int, attributes: list[str]) -> None:
-        made.variables.append(self.declaration())
+    def variable(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
+        variable = self.declaration()
         self.take(";")
+        variable.end, variable.head = self.last_end, start
+        variable.binding = (*_integers(attributes.get("binding", "")), -1)[0]
+        module.variables.append(variable)
 
-    module_var = module_const = module_override = _variable
-
-    def module_fn(self, made: s.WgslModule, start: int, attributes: list[str]) -> None:
+    def function(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
         here = self.take().start
-        name, given = self.word(), []
+        name, parameters = self.word(), list[s.WgslParameter]()
         self.take("(")
         while not self.maybe(")"):
-            began = self.now.start
-            builtin = next((a[8:] for a in self.attributes() if a.startswith("builtin ")), "")
+            first = self.now.start
+            builtin = self.attributes().get("builtin", "")
             parameter = self.word()
             self.take(":")
-            given.append(s.WgslParameter(began, self.last_end, parameter, self.type(), builtin))
+            parameters.append(s.WgslParameter(first, self.last_end, parameter, self.type(), builtin))
             self.maybe(",")
         result = ""
         if self.maybe("->"):
             self.attributes()
             result = self.type()
-        body = self.block()
-        entry = "compute" in attributes
-        made.functions.append(s.Routine(here, body.end, name, given, result, body, entry, start))
+        self.attributes()
+        body = self.take("{")
+
+        def read_body() -> s.Statements:
+            return _Parser(self.text, tokens_of(self.text, body.start, body.end)).block()
+
+        workgroup = _integers(attributes.get("workgroup_size", ""))
+        is_entry = "compute" in attributes
+        module.functions.append(
+            s.Routine(
+                here, body.end, name, parameters, result, is_entry, start, body.start, workgroup, read_body
+            )
+        )
 
     def type(self) -> str:
         """A type, without blanks."""
@@ -199,13 +256,14 @@ class _Parser:
         return name + (f"<{self.template()}>" if self.now.text == "<" else "")
 
     def template(self) -> str:
-        """What stands in < >, without blanks."""
+        """The text between < and >, without blanks."""
         self.take("<")
         words: list[str] = []
         depth = 1
         while True:
             token = self.take()
             if token.kind == "end" or token.text in (";", "{"):
+                self.at -= 1
                 self.refuse("a '<' that does not close")
             depth += {"<": 1, ">": -1}.get(token.text, 0)
             if not depth:
@@ -216,16 +274,17 @@ class _Parser:
 
     def declaration(self) -> s.Declare:
         start, kind = self.now.start, self.take().text
-        inside = self.template().split(",") if self.now.text == "<" else [""]
+        space, access = ("", "")
+        if self.now.text == "<":
+            space, access = (*self.template().split(","), "")[:2]
         name = self.word()
         type = self.type() if self.maybe(":") else ""
         value = self.expression() if self.maybe("=") else None
-        space, access = inside[0], inside[1] if len(inside) > 1 else ""
         return s.Declare(start, self.last_end, kind, space, name, type, value, access)
 
     def block(self) -> s.Statements:
         self.attributes()
-        start, body = self.take("{").start, []
+        start, body = self.take("{").start, list[s.Piece]()
         while not self.maybe("}"):
             if self.now.kind == "end":
                 self.refuse("a block that does not close")
@@ -237,44 +296,41 @@ class _Parser:
         self.attributes()
         if self.now.text == "{":
             return self.block()
-        rule = getattr(self, f"statement_{self.now.text}", None)
+        rule = STATEMENTS.get(self.now.text)
         if rule is not None:
-            return rule(self.now.start)
-        made = self.simple()
+            return rule(self, self.now.start)
+        piece = self.simple()
         self.take(";")
-        made.end = self.last_end
-        return made
+        piece.end = self.last_end
+        return piece
 
     def simple(self) -> s.Piece:
         """A declaration, an assignment or a call, without its semicolon."""
         start = self.now.start
         if self.now.text in ("let", "var", "const"):
             return self.declaration()
-        if self.now.text == "_":
-            to: s.Piece = s.Name(start, self.take().end, "_")
-        else:
-            to = self.unary()
+        to = s.Name(start, self.take().end, "_") if self.now.text == "_" else self.unary()
         if self.now.text in ("++", "--"):
             op = self.take().text
             return s.Assign(start, self.last_end, to, op, None)
-        op = self._joined()
+        op = self.joined()
         if op in ASSIGNS:
             self.at += 3 if op == ">>=" else 1
             value = self.expression()
             return s.Assign(start, self.last_end, to, op, value)
         if not isinstance(to, s.WgslCall):
             self.refuse("a statement that is not known here")
-        return s.Do(start, self.last_end, to)  # type: ignore[arg-type]
+        return s.Do(start, self.last_end, to)
 
-    def statement_if(self, start: int) -> s.If:
+    def if_(self, start: int) -> s.If:
         self.take()
         test, then = self.expression(), self.block()
         other: s.Piece | None = None
         if self.maybe("else"):
-            other = self.statement_if(self.now.start) if self.now.text == "if" else self.block()
+            other = self.if_(self.now.start) if self.now.text == "if" else self.block()
         return s.If(start, self.last_end, test, then, other)
 
-    def statement_for(self, start: int) -> s.For:
+    def for_(self, start: int) -> s.For:
         self.take()
         self.take("(")
         first = None if self.now.text == ";" else self.simple()
@@ -286,24 +342,24 @@ class _Parser:
         body = self.block()
         return s.For(start, self.last_end, first, test, step, body)
 
-    def statement_while(self, start: int) -> s.While:
+    def while_(self, start: int) -> s.While:
         self.take()
         test, body = self.expression(), self.block()
         return s.While(start, self.last_end, test, body)
 
-    def statement_loop(self, start: int) -> s.Loop:
+    def loop(self, start: int) -> s.Loop:
         self.take()
         body = self.block()
         return s.Loop(start, body.end, body)
 
-    def statement_continuing(self, start: int) -> s.Continuing:
+    def continuing(self, start: int) -> s.Continuing:
         self.take()
         body = self.block()
         return s.Continuing(start, body.end, body)
 
-    def statement_switch(self, start: int) -> s.Cases:
+    def switch(self, start: int) -> s.Cases:
         self.take()
-        test, cases = self.expression(), []
+        test, cases = self.expression(), list[s.Piece]()
         self.attributes()
         self.take("{")
         while not self.maybe("}"):
@@ -314,49 +370,43 @@ class _Parser:
             cases.append(self.block())
         return s.Cases(start, self.last_end, test, cases)
 
-    def statement_return(self, start: int) -> s.Return:
+    def return_(self, start: int) -> s.Return:
         self.take()
         value = None if self.now.text == ";" else self.expression()
         self.take(";")
         return s.Return(start, self.last_end, value)
 
-    def _leave(self, start: int) -> s.Leave:
+    def leave(self, start: int) -> s.Leave:
         word, test = self.take().text, None
         if self.maybe("if"):
             test = self.expression()
         self.take(";")
         return s.Leave(start, self.last_end, word, test)
 
-    statement_break = statement_continue = _leave
-
     # --- expressions ---
 
     def expression(self, least: int = 0) -> s.Piece:
-        """An expression of operators that bind at least so much."""
+        """An expression of operators of this level or a tighter one."""
         a = self.unary()
-        while (op := self._operator(least)) is not None:
+        while (op := self.operator(least)) is not None:
             b = self.expression(BINDS[op] + 1)
             a = s.Infix(a.start, b.end, op, a, b)
         return a
 
-    def _operator(self, least: int) -> str | None:
-        """The operator that comes next, if it binds at least so much."""
-        op = self._joined()
+    def operator(self, least: int) -> str | None:
+        """The next operator, if it is of this level or a tighter one."""
+        op = self.joined()
         if BINDS.get(op, -1) < least:
             return None
         self.at += 2 if op in (">>", ">=") else 1
         return op
 
-    def _joined(self) -> str:
-        """The sign that comes next: what begins with > comes in pieces."""
+    def joined(self) -> str:
+        """The next sign; one that begins with > is several tokens."""
         text, at = self.now.text, self.at
-        if text != ">":
-            return text
-        while self.tokens[at + 1].start == self.tokens[at].end and self.tokens[at + 1].text in (
-            ">",
-            "=",
-            "==",
-        ):
+        while text[:1] == ">" and self.tokens[at + 1].start == self.tokens[at].end:
+            if self.tokens[at + 1].text not in (">", "=", "=="):
+                break
             at += 1
             text += self.tokens[at].text
         return text
@@ -398,9 +448,34 @@ class _Parser:
             if template:
                 self.refuse(f"{token.text}<{template}> where a value is expected")
             return s.Name(token.start, token.end, token.text)
-        given = []
+        arguments: list[s.Piece] = []
         while not self.maybe(")"):
-            given.append(self.expression())
+            arguments.append(self.expression())
             if self.now.text != ")":
                 self.take(",")
-        return s.WgslCall(token.start, self.last_end, token.text, template, given)
+        return s.WgslCall(token.start, self.last_end, token.text, template, arguments)
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    """Integers between commas; () where one is not a literal."""
+    words = [word.strip().rstrip("iu") for word in text.split(",") if word.strip()]
+    return tuple(map(int, words)) if all(word.isdigit() for word in words) else ()
+
+
+DECLARATIONS: dict[str, Callable[[_Parser, s.WgslModule, int, Attributes], None]] = {
+    **dict.fromkeys(("enable", "requires", "diagnostic", "const_assert"), _Parser.directive),
+    **dict.fromkeys(("var", "const", "override"), _Parser.variable),
+    "struct": _Parser.struct,
+    "alias": _Parser.alias,
+    "fn": _Parser.function,
+}
+STATEMENTS: dict[str, Callable[[_Parser, int], s.Piece]] = {
+    **dict.fromkeys(("break", "continue"), _Parser.leave),
+    "if": _Parser.if_,
+    "for": _Parser.for_,
+    "while": _Parser.while_,
+    "loop": _Parser.loop,
+    "continuing": _Parser.continuing,
+    "switch": _Parser.switch,
+    "return": _Parser.return_,
+}

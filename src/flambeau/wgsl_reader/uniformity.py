@@ -1,8 +1,8 @@
-"""A module into its barriers that not all threads of a workgroup come to: by its text alone, as WGSL's own
-rules do it, since a barrier that some threads do not come to has no meaning that could be watched.
+"""Finds barriers in non-uniform control flow, by the text alone, as WGSL's own analysis does: no probe can
+observe a barrier that some threads do not reach, since its behaviour is undefined.
 
-A value is divergent where threads may differ in it: a thread's number, what is read from memory that is
-written, a variable that was set to such a value or in the branch of such a test.
+A value is divergent if threads may differ in it: a thread's number, a value read from memory that the kernel
+writes, a variable that was assigned such a value, or was assigned in a branch on such a test.
 """
 
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ DIVERGENT = {
     "subgroup_id",
 }  # fmt: skip
 BARRIERS = {"workgroupBarrier", "storageBarrier", "textureBarrier", "workgroupUniformLoad"}
-NESTED = (s.Statements, s.If, s.For, s.While, s.Loop, s.Cases)  # statements with others in them
-WRITTEN = {"workgroup", "private"}  # and storage that is read_write
+NESTED = (s.Statements, s.If, s.For, s.While, s.Loop, s.Cases)  # statements that contain statements
+WRITTEN = {"workgroup", "private"}  # address spaces; storage too if it is read_write
 
 
 @dataclass
 class FlowFacts:
-    """What is known of a function: its divergent variables and parameters, whether its result is divergent
-    whatever it is given, and whether it has barriers."""
+    """What is known of a function: its divergent variables and parameters, by id; whether its result is
+    divergent for uniform arguments; whether it has barriers."""
 
     divergent: set[int] = field(default_factory=set)
     result: bool = False
@@ -30,39 +30,39 @@ class FlowFacts:
 
 
 @dataclass
-class Stray:
-    """A barrier that not all threads come to, and the test that parts them."""
+class NonUniformBarrier:
+    """A barrier that not all threads reach, and the divergent test that separates them."""
 
     barrier: s.Piece
     test: s.Piece
 
 
-def strays(module: s.WgslModule, types: Types) -> list[Stray]:
-    """The barriers of a module in flow that is not the same for all threads of a workgroup."""
-    return _Uniformity(module, types).found()
+def non_uniform_barriers(module: s.WgslModule, types: Types) -> list[NonUniformBarrier]:
+    """The barriers of a module in control flow that may differ between threads of a workgroup."""
+    return _Uniformity(module, types).barriers()
 
 
 class _Uniformity:
     def __init__(self, module: s.WgslModule, types: Types):
         self.module, self.types = module, types
         self.flows = {f.name: FlowFacts() for f in module.functions}
-        self.parted: list[s.Piece] = []  # the tests that part the threads here
-        self.strays: list[Stray] = []
+        self.tests: list[s.Piece] = []  # the divergent tests that the current statement depends on
+        self.non_uniform: list[NonUniformBarrier] = []
 
-    def found(self) -> list[Stray]:
+    def barriers(self) -> list[NonUniformBarrier]:
         before: object = None
-        while before != (now := self._state()):  # until nothing more becomes divergent
-            before, self.strays = now, []
+        while before != (now := self._state()):  # until a pass finds nothing more that is divergent
+            before, self.non_uniform = now, []
             for f in self.module.functions:
-                self.flow, self.parted = self.flows[f.name], []
+                self.flow, self.tests = self.flows[f.name], []
                 self.leaving: list[tuple[str, s.Piece]] = []
                 if f.is_entry:
-                    self.flow.divergent |= {id(p) for p in f.given if p.builtin in DIVERGENT}
+                    self.flow.divergent |= {id(p) for p in f.parameters if p.builtin in DIVERGENT}
                 self._inside(f.body)
-        unique = {(x.barrier.start, x.barrier.end): x for x in self.strays}
+        unique = {(x.barrier.start, x.barrier.end): x for x in self.non_uniform}
         return list(unique.values())
 
-    def _state(self) -> list:
+    def _state(self) -> list[tuple[int, bool, bool]]:
         return [(len(f.divergent), f.result, f.waits) for f in self.flows.values()]
 
     # --- values ---
@@ -98,39 +98,39 @@ class _Uniformity:
         flow = self.flows.get(call.name)
         if call.name in BARRIERS or (flow is not None and flow.waits):
             self.flow.waits = True
-            if self.parted:
-                self.strays.append(Stray(call, self.parted[-1]))
+            if self.tests:
+                self.non_uniform.append(NonUniformBarrier(call, self.tests[-1]))
         function = self.types.functions.get(call.name)
         if flow is not None and function is not None:
-            for p, given in zip(function.given, call.given, strict=False):
-                if self.parted or self._is_divergent(given):
+            for p, argument in zip(function.parameters, call.arguments, strict=False):
+                if self.tests or self._is_divergent(argument):
                     flow.divergent.add(id(p))
 
     def _Declare(self, d: s.Declare) -> None:
-        if d.value is not None and (self._is_divergent(d.value) or (self.parted and d.kind == "var")):
+        if d.value is not None and (self._is_divergent(d.value) or (self.tests and d.kind == "var")):
             self.flow.divergent.add(id(d))
 
     def _Assign(self, part: s.Assign) -> None:
-        root, indices = part.to, []
+        root, indices = part.to, list[s.Piece]()
         while isinstance(root, s.Indexed | s.Selected | s.Bracketed | s.Unary):
             if isinstance(root, s.Indexed):
                 indices.append(root.at)
             root = root.x if isinstance(root, s.Bracketed | s.Unary) else root.of
         parts = [*indices, *([part.value] if part.value is not None else [])]
-        if isinstance(root, s.Name) and (self.parted or any(map(self._is_divergent, parts))):
+        if isinstance(root, s.Name) and (self.tests or any(map(self._is_divergent, parts))):
             d = self.types.declared.get(id(root))
             if (d is not None and id(d) in self.types.inside) or isinstance(d, s.WgslParameter):
                 self.flow.divergent.add(id(d))
 
     def _Return(self, part: s.Return) -> None:
-        if self.parted:
-            self.leaving.append(("return", self.parted[-1]))
-        if part.value is not None and (self.parted or self._is_divergent(part.value)):
+        if self.tests:
+            self.leaving.append(("return", self.tests[-1]))
+        if part.value is not None and (self.tests or self._is_divergent(part.value)):
             self.flow.result = True
 
     def _Leave(self, part: s.Leave) -> None:
         tests = [
-            *self.parted,
+            *self.tests,
             *([part.test] if part.test is not None and self._is_divergent(part.test) else []),
         ]
         if tests:
@@ -143,33 +143,33 @@ class _Uniformity:
         self._inside(part.body)
 
     def _inside(self, part: s.Piece) -> None:
-        """A block's statements; what leaves it in a branch parts the threads behind the branch too."""
-        before = list(self.parted)
+        """A block's statements. A jump out of a divergent branch makes the rest of the block divergent."""
+        before = list(self.tests)
         for p in part.parts():
             known = len(self.leaving)
             self._statement(p)
-            self.parted += [test for _, test in self.leaving[known:]]
-        self.parted = before
+            self.tests += [test for _, test in self.leaving[known:]]
+        self.tests = before
 
     def _If(self, part: s.If) -> None:
         self._tested(part.test)
         here = [part.test] if self._is_divergent(part.test) else []
-        self.parted += here
+        self.tests += here
         for branch in (part.then, part.other):
             if branch is not None:
                 self._statement(branch)
         if here:
-            self.parted.pop()
+            self.tests.pop()
 
     def _Cases(self, part: s.Cases) -> None:
         self._tested(part.test)
         here = [part.test] if self._is_divergent(part.test) else []
-        self.parted += here
+        self.tests += here
         known = len(self.leaving)
         for case in part.cases:
             self._statement(case)
         if here:
-            self.parted.pop()
+            self.tests.pop()
         self.leaving[known:] = [x for x in self.leaving[known:] if x[0] != "break"]
 
     def _For(self, part: s.For) -> None:
@@ -184,18 +184,18 @@ class _Uniformity:
         self._looped(None, part.body, None)
 
     def _looped(self, test: s.Piece | None, body: s.Piece, step: s.Piece | None) -> None:
-        """A loop: what leaves it in a branch parts the threads of all its later turns."""
-        known, before = len(self.leaving), list(self.parted)
+        """A loop. A jump out of a divergent branch makes all its later iterations divergent."""
+        known, before = len(self.leaving), list(self.tests)
         for _ in range(2):
             if test is not None:
                 self._tested(test)
                 if self._is_divergent(test):
-                    self.parted.append(test)
+                    self.tests.append(test)
             self._inside(body)
             if step is not None:
                 self._statement(step)
-            self.parted = before + [t for _, t in self.leaving[known:]]
-        self.parted = before
+            self.tests = before + [t for _, t in self.leaving[known:]]
+        self.tests = before
         self.leaving[known:] = [x for x in self.leaving[known:] if x[0] == "return"]
 
     def _tested(self, test: s.Piece) -> None:

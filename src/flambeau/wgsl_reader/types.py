@@ -1,11 +1,11 @@
-"""A module's parts into the types of its expressions, and which declaration a name is of."""
+"""Infers the type of each expression of a module, and resolves each name to its declaration."""
 
 import re
 from functools import cache
 
 from . import syntax as s
 
-ABSTRACT = {"int": "i32", "float": "f32"}  # a literal's type, until something beside it says more
+ABSTRACT = {"int": "i32", "float": "f32"}  # a literal's type where no other operand determines it
 RANKS = ("int", "float")
 SHORT = re.compile(r"vec([234])([fiuh])$")
 SCALARS = {"f": "f32", "i": "i32", "u": "u32", "h": "f16"}
@@ -27,24 +27,25 @@ reverseBits round saturate sign sin sinh smoothstep sqrt step tan tanh transpose
 subgroupMin subgroupMax subgroupBroadcast subgroupBroadcastFirst subgroupShuffle subgroupShuffleXor
 subgroupShuffleUp subgroupShuffleDown subgroupExclusiveAdd subgroupInclusiveAdd subgroupAnd subgroupOr
 subgroupXor"""
-SAME = frozenset(ALIKE.split())  # functions whose result is of their arguments' type
+SAME = frozenset(ALIKE.split())  # functions whose result has their arguments' type
 COMPARES = {"==", "!=", "<", ">", "<=", ">="}
 
 
 @cache
 def arguments_of(type: str) -> tuple[str, ...]:
-    """What stands in a type's < >: `array<vec4<f32>,8>` has `vec4<f32>` and `8`."""
-    inner, found, depth, at = type[type.find("<") + 1 : -1] if "<" in type else "", [], 0, 0
+    """The arguments of a type: `array<vec4<f32>,8>` has `vec4<f32>` and `8`."""
+    inner = type[type.find("<") + 1 : -1] if "<" in type else ""
+    arguments, depth, at = list[str](), 0, 0
     for i, c in enumerate(inner):
         depth += {"<": 1, ">": -1}.get(c, 0)
         if c == "," and not depth:
-            found.append(inner[at:i])
+            arguments.append(inner[at:i])
             at = i + 1
-    return (*found, inner[at:]) if inner[at:] else tuple(found)
+    return (*arguments, inner[at:]) if inner[at:] else tuple(arguments)
 
 
 def element_of(type: str) -> str:
-    """A vector's or an array's element; of others the type itself."""
+    """The element type of a vector or array; another type itself."""
     if type.startswith("mat"):
         rows = type[5]
         return f"vec{rows}<{arguments_of(type)[0]}>" if "<" in type else ""
@@ -52,18 +53,18 @@ def element_of(type: str) -> str:
 
 
 def width_of(type: str) -> int:
-    """How many elements a vector has; 1 of a scalar."""
-    found = VECTOR.match(type)
-    return int(found[1]) if found else 1
+    """The elements of a vector; 1 for a scalar."""
+    vector = VECTOR.match(type)
+    return int(vector[1]) if vector else 1
 
 
 def of_width(scalar: str, width: int) -> str:
-    """A scalar's vector of so many."""
+    """The vector of `width` scalars, or the scalar itself for 1."""
     return scalar if width == 1 or not scalar else f"vec{width}<{scalar}>"
 
 
 def concrete(type: str) -> str:
-    """A type as a variable has it: a literal's becomes i32 or f32."""
+    """A type as a variable has it: that of a literal becomes i32 or f32."""
     width, element = width_of(type), element_of(type) if VECTOR.match(type) else type
     return of_width(ABSTRACT.get(element, element), width)
 
@@ -74,7 +75,7 @@ def is_float(type: str) -> bool:
 
 
 def combined(*types: str) -> str:
-    """The type of what these are put together to; "" where one is not known."""
+    """The type of an operation on operands of these types; "" if one is unknown."""
     if not all(types):
         return ""
     elements = [element_of(t) if VECTOR.match(t) else t for t in types]
@@ -84,20 +85,20 @@ def combined(*types: str) -> str:
 
 
 class Types:
-    """The types of all expressions of a module, by the part; "" of what is not known."""
+    """The types of all expressions of a module; "" for an unknown one."""
 
     def __init__(self, module: s.WgslModule):
         self.module = module
-        self.structs = {x.name: dict(x.members) for x in module.structs}
+        self.structs = {x.name: x.members for x in module.structs}
         self.functions = {f.name: f for f in module.functions}
         self._of: dict[int, str] = {}
-        self.declared: dict[int, s.Declare | s.WgslParameter] = {}  # of a Name, by its id
-        self.inside: dict[int, s.Routine] = {}  # the function that a declaration stands in
+        self.declared: dict[int, s.Declare | s.WgslParameter] = {}  # by the id of a Name
+        self.inside: dict[int, s.Routine] = {}  # by the id of a declaration: its function
         self._scopes: list[dict[str, tuple[s.Declare | s.WgslParameter, str]]] = [{}]
         for v in module.variables:
             self._declare(v)
         for f in module.functions:
-            self._scopes.append({p.name: (p, self.plain(p.type)) for p in f.given})
+            self._scopes.append({p.name: (p, self.plain(p.type)) for p in f.parameters})
             self._function = f
             self._visit(f.body)
             self._scopes.pop()
@@ -107,10 +108,10 @@ class Types:
         return self._of.get(id(part), "")
 
     def plain(self, type: str) -> str:
-        """A type without aliases, predeclared ones too."""
+        """A type without aliases, neither the module's nor predeclared ones."""
         type = self.module.aliases.get(type, type)
-        if found := SHORT.match(type):
-            return f"vec{found[1]}<{SCALARS[found[2]]}>"
+        if short := SHORT.match(type):
+            return f"vec{short[1]}<{SCALARS[short[2]]}>"
         if "<" not in type:
             return type
         return f"{type[: type.index('<')]}<{','.join(map(self.plain, arguments_of(type)))}>"
@@ -177,20 +178,20 @@ class Types:
         return "" if "mat" in a[:3] + b[:3] else combined(a, b)
 
     def _Indexed(self, x: s.Indexed) -> str:
-        return element_of(self._behind(self.of(x.of)))
+        return element_of(self._pointee(self.of(x.of)))
 
-    def _behind(self, type: str) -> str:
-        """What a pointer points to."""
+    def _pointee(self, type: str) -> str:
+        """The type that a pointer refers to; another type itself."""
         return arguments_of(type)[1] if type.startswith("ptr<") else type
 
     def _Selected(self, x: s.Selected) -> str:
-        type = self._behind(self.of(x.of))
+        type = self._pointee(self.of(x.of))
         if type in self.structs:
             return self.plain(self.structs[type].get(x.name, ""))
         return of_width(element_of(type), len(x.name)) if VECTOR.match(type) else ""
 
     def _WgslCall(self, x: s.WgslCall) -> str:
-        given = [self.of(g) for g in x.given]
+        arguments = [self.of(g) for g in x.arguments]
         if x.name in self.functions:
             return self.plain(self.functions[x.name].result)
         if x.name == "bitcast":
@@ -200,22 +201,22 @@ class Types:
         if x.name in TO_BOOL:
             return "bool"
         if x.name in TO_ELEMENT:
-            return element_of(given[0])
+            return element_of(arguments[0])
         if x.name in SAME:
-            return combined(*given[: 1 if x.name in ("extractBits", "ldexp", "subgroupShuffle") else 3])
+            return combined(*arguments[: 1 if x.name in ("extractBits", "ldexp", "subgroupShuffle") else 3])
         if x.name == "select":
-            return combined(*given[:2])
+            return combined(*arguments[:2])
         if x.name.startswith("atomic"):
-            inner = arguments_of(given[0])[1] if given and given[0].startswith("ptr<") else ""
+            inner = arguments_of(arguments[0])[1] if arguments and arguments[0].startswith("ptr<") else ""
             return arguments_of(inner)[0] if inner.startswith("atomic<") else ""
         if x.name == "workgroupUniformLoad":
-            return self._behind(given[0])
-        return self._made(x, given)
+            return self._pointee(arguments[0])
+        return self._constructed(x, arguments)
 
-    def _made(self, x: s.WgslCall, given: list[str]) -> str:
+    def _constructed(self, x: s.WgslCall, arguments: list[str]) -> str:
         """The type of `vec3(a, b, c)`, `Struct(...)`, `f32(a)`."""
-        whole = self.plain(f"{x.name}<{x.template}>" if x.template else x.name)
+        type = self.plain(f"{x.name}<{x.template}>" if x.template else x.name)
         if x.name in ("vec2", "vec3", "vec4") and not x.template:
-            return of_width(element_of(combined(*given)) if given else "", int(x.name[-1]))
-        known = whole in self.structs or "<" in whole or whole in ("f32", "f16", "i32", "u32", "bool")
-        return whole if known else ""
+            return of_width(element_of(combined(*arguments)) if arguments else "", int(x.name[-1]))
+        known = type in self.structs or "<" in type or type in ("f32", "f16", "i32", "u32", "bool")
+        return type if known else ""

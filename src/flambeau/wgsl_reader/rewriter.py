@@ -1,0 +1,38 @@
+"""Writes a module again with other text in the places of some of its pieces."""
+
+from . import syntax as s
+from .parser import parse
+from .types import Types
+
+
+class Rewriter:
+    """A subclass writes pieces of a class C by a method `_C(part)`; all others are copied.
+
+    The text between pieces is kept, so that no line is added or removed and a compiler's messages name the
+    lines of the original.
+    """
+
+    def __init__(self, text: str):
+        self.text, self.module = text, parse(text)
+        self.types = Types(self.module)
+
+    def emit(self, part: s.Piece) -> str:
+        """The new text of a piece."""
+        rule = getattr(self, f"_{type(part).__name__}", None)
+        return self.inner(part) if rule is None else rule(part)
+
+    def inner(self, part: s.Piece) -> str:
+        """A piece's own text with the new text of its parts."""
+        return self.joined(part, [(p, self.emit(p)) for p in part.parts()])
+
+    def joined(self, part: s.Piece, inside: list[tuple[s.Piece, str]]) -> str:
+        """A piece's own text with these texts in the places of some of its parts."""
+        out, at = list[str](), part.start
+        for p, text in sorted(inside, key=lambda pair: pair[0].start):
+            out += [self.text[at : p.start], text]
+            at = p.end
+        return "".join([*out, self.text[at : part.end]])
+
+    def raw(self, part: s.Piece) -> str:
+        """A piece's original text."""
+        return self.text[part.start : part.end]

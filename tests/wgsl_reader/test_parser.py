@@ -1,0 +1,112 @@
+"""Texts that are not WGSL, lazily parsed bodies, and what a module declares."""
+
+import pytest
+
+from flambeau.errors import KernelError
+from flambeau.wgsl_reader import syntax as s
+from flambeau.wgsl_reader.interface import BoundBuffer, interface_of
+from flambeau.wgsl_reader.parser import WgslFault, declarations, line_of_name, parse
+from flambeau.wgsl_reader.types import Types
+from flambeau.wgsl_reader.uniformity import non_uniform_barriers
+
+MODULE = """@group(0) @binding(0) var<uniform> p: vec4<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<u32>;
+
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_id) lid: vec3<u32>) {{
+  {body}
+}}"""
+WRONG = {  # a body: its error
+    "let a = $;": "line 5: '$' is no sign of WGSL that is known here",
+    "let a = ;": "line 5: ';' where a value is expected",
+    "out[0] = 1u": "line 6: '}' where ';' is expected",
+    "3 + 4;": "line 5: a statement that is not known here",
+    "if (true) { ": "line 6: a block that does not close",
+    "/* out[0] = 1u;": "line 5: a comment that does not end",
+    "let a = vec4<f32;": "line 5: a '<' that does not close",
+}
+
+
+@pytest.mark.parametrize("body", WRONG)
+def test_texts_that_are_no_wgsl(body):
+    with pytest.raises(WgslFault) as e:
+        parse(MODULE.format(body=body))
+    assert str(e.value) == WRONG[body]
+    assert (e.value.line, e.value.rule) == (int(WRONG[body][5]), WRONG[body][8:])
+
+
+def test_bodies_are_parsed_when_they_are_asked_for():
+    text = MODULE.format(body="let a = ;") + "\nfn whole() -> u32 { /* } */ return 1u; // }\n}\n"
+    module = declarations(text)
+    assert [(f.name, f.is_entry, f.workgroup) for f in module.functions] == [
+        ("main", True, (8,)),
+        ("whole", False, ()),
+    ]
+    (last,) = module.functions[1].body.body
+    assert isinstance(last, s.Return) and text[last.start : last.end] == "return 1u;"
+    with pytest.raises(WgslFault, match="^line 5: ';' where a value is expected$"):
+        _ = module.entry.body
+    with pytest.raises(KernelError, match="^2 entry points where one is expected$"):
+        parse("@compute @workgroup_size(1) fn a() {}\n@compute @workgroup_size(1) fn b() {}")
+
+
+INTERFACE = """enable f16;
+struct Params {{
+  size: u32, // Params of {0}
+  scale: f32,
+}}
+@group(0) @binding(0) var<uniform> p: Params;
+{1}
+/* @group(0) @binding(7) var<storage> old: array<f32>; */
+@compute @workgroup_size(8, 2u) fn main() {{
+}}"""
+READ = "@group(0) @binding({}) var<storage, read> x: array<vec4<f32>>;"
+WRITE = "@group(0) @binding({}) var<storage, read_write> faults: array<f16>;"
+
+
+def test_what_a_kernel_binds():
+    text = INTERFACE.format("ä", f"{WRITE.format(2)}\n{READ.format(1)}")
+    found = interface_of(text)
+    x, out = BoundBuffer(1, "x", "array<vec4<f32>>", False), BoundBuffer(2, "faults", "array<f16>", True)
+    assert found.buffers == (x, out) and found.reads == (x,) and found.writes == ()
+    assert found.params == (("size", "u32"), ("scale", "f32"))
+    assert declarations(text).entry.workgroup == (8, 2)
+    assert line_of_name(text, "Params") == 2 and line_of_name(text, "old") == 0
+
+
+@pytest.mark.parametrize(
+    "bound, told",
+    [
+        (
+            f"{READ.format(1)}\n{WRITE.format(3)}",
+            "line 8: faults is bound at 3: buffers are bound at 1, 2, ... in a row",
+        ),
+        (
+            f"{READ.format(2)}\n{WRITE.format(1)}",
+            "line 7: x is read: bind what is read before what is written",
+        ),
+        (READ.format(1), "line 1: nothing is written: bind a var<storage, read_write>"),
+        (
+            f"{WRITE.format(1)}\n@group(0) @binding(2) var<uniform> q: Params;",
+            "line 8: Params are bound at 0: write @binding(0)",
+        ),
+    ],
+)
+def test_buffers_that_are_bound_otherwise(bound, told):
+    with pytest.raises(WgslFault) as e:
+        interface_of(INTERFACE.format("", bound))
+    assert str(e.value) == told
+
+
+def test_types_and_barriers():
+    module = parse(
+        MODULE.format(
+            body="let é = vec2(1u, 2).x >> 1u;\nfor (var i = 0; i < 3; i++) {\nworkgroupBarrier();\n}\n"
+            "if (lid.x >= 1u) {\nworkgroupBarrier();\n}"
+        )
+    )
+    types = Types(module)
+    declared = [p for p in module.entry.body.walk() if isinstance(p, s.Declare)]
+    assert [(d.name, types.of(d)) for d in declared] == [("é", "u32"), ("i", "i32")]
+    (stray,) = non_uniform_barriers(module, types)
+    assert module.text[stray.test.start : stray.test.end] == "(lid.x >= 1u)"
+    assert module.text.count("\n", 0, stray.barrier.start) + 1 == 10
