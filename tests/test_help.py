@@ -184,7 +184,7 @@ def test_no_line_of_what_is_raised_is_cut_short():
     assert [(name, line) for name, _, line in raised_lines() if line[-1] != "."] == []
     lines = [(name, c) for name, _, line in raised_lines() for c in clauses_of(line)]
     assert len(lines) > 500
-    assert [x for x in lines if not re.fullmatch(r"\w+Error (where|for) \S.*\w[\"')]?", x[1])] == []
+    assert [x for x in lines if not re.fullmatch(r"\w+Error (if|where|for) \S.*\w[\"')]?", x[1])] == []
 
 
 CPU = {"device": "cpu"}
@@ -432,6 +432,8 @@ RECURRENT = {  # arguments that recurrent layers refuse
     "GRU": [*GATES, DROPPED],
     "LSTM": [*GATES, DROPPED],
 }
+D = fb.distributions
+DRAWS = D.Normal(S, S)
 OWN = {  # a function that raises by itself: a call for each case that its docstring names
     "adaptive_avg_pool1d": [lambda: F.adaptive_avg_pool1d(V, 2), lambda: F.adaptive_avg_pool1d(X, (1, 2))],
     "adaptive_avg_pool2d": [lambda: F.adaptive_avg_pool2d(X, 2), lambda: F.adaptive_avg_pool2d(B, (1, 2, 3))],
@@ -653,6 +655,20 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
         for name, calls in RECURRENT.items()
         if (make := getattr(fb.nn, name))
     },
+    "Independent": [lambda: D.Independent(DRAWS, 1)],
+    "LKJCholesky": [lambda: D.LKJCholesky(1)],
+    "MixtureSameFamily": [
+        lambda: D.MixtureSameFamily(DRAWS, DRAWS),
+        lambda: D.MixtureSameFamily(D.Categorical(V), D.Normal(S, fb.ones(2, **CPU))),
+    ],
+    "MultivariateNormal": [
+        lambda: D.MultivariateNormal(V),
+        lambda: D.MultivariateNormal(S, fb.eye(3, **CPU)),
+        lambda: D.MultivariateNormal(V, V),
+    ],
+    "ReshapeTransform": [lambda: D.ReshapeTransform((2, 3), (4,))],
+    "TransformedDistribution": [lambda: D.TransformedDistribution(DRAWS, D.SoftmaxTransform())],
+    "Wishart": [lambda: D.Wishart(S), lambda: D.Wishart(S, fb.eye(3, **CPU))],
     "ConstantLR": [lambda: RATES.ConstantLR(MOVED, 9.0)],
     "LambdaLR": [lambda: RATES.LambdaLR(MOVED, [])],
     "MultiplicativeLR": [lambda: RATES.MultiplicativeLR(MOVED, [])],

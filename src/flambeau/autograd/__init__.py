@@ -137,12 +137,12 @@ class Function:
     setup_context: Any = None
 
     @staticmethod
-    def forward(*args: Any) -> Any:
+    def forward(*args: Any, **kwargs: Any) -> Any:
         """What the operation computes."""
         raise NotImplementedError("Function.forward: is not written: define it as a staticmethod")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any, **kwargs: Any) -> Any:
         """The gradient by each argument, from the gradient by each output."""
         raise NotImplementedError("Function.backward: is not written: define it as a staticmethod")
 

@@ -20,7 +20,7 @@ from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
 OPS: dict[str, "Op"] = {}
-COMPOSED: dict[str, Callable] = {}
+COMPOSED: dict[str, Callable[..., Any]] = {}
 
 
 class Written(NamedTuple):

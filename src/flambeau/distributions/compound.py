@@ -1,7 +1,8 @@
-"""Distributions made of others: of events of more dims, mixtures, and maps of draws."""
+"""Distributions built on others: independent events, mixtures and transformed draws."""
 
-from math import log
-from typing import Any
+from collections.abc import Sequence
+from math import log, prod
+from typing import Any, Self
 
 from ..core.modes import no_grad
 from ..core.op import COMPOSED
@@ -18,6 +19,7 @@ from .transforms import (
     ExpTransform,
     SigmoidTransform,
     StickBreakingTransform,
+    Transform,
     sum_last,
 )
 
@@ -25,25 +27,24 @@ positive, unit = constraints.positive, constraints.unit_interval
 
 
 class _Wrapping(Distribution):
-    """What holds other distributions: they are expanded with it."""
+    """A distribution that holds others and expands them with itself."""
 
     def _reshape(self, batch_shape: tuple[int, ...]) -> None:
         raise NotImplementedError
 
-    def expand(self, batch_shape: Any):
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        new = self._copy()
         new.batch_shape = tuple(batch_shape)
         new._reshape(new.batch_shape)
         return new
 
 
 class Independent(_Wrapping):
-    """The last dims of a batch as one event.
+    """Counts the last dims of a batch as part of the event.
 
-    base_distribution: the distribution. reinterpreted_batch_ndims: how many dims of its batch become event;
-    ValueError where it has fewer.
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    base_distribution: the distribution. reinterpreted_batch_ndims: how many batch dims become event dims.
+    Raises ValueError if the batch has fewer.
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     def __init__(
@@ -51,55 +52,55 @@ class Independent(_Wrapping):
     ):
         base, n = base_distribution, reinterpreted_batch_ndims
         if n > len(base.batch_shape):
-            told = f"{n} dims of a batch of shape {list(base.batch_shape)}"
-            raise ValueError(f"Independent(...): {told}: give at most {len(base.batch_shape)}")
+            dims = f"{n} dims of a batch of shape {list(base.batch_shape)}"
+            raise ValueError(f"Independent(...): {dims}: give at most {len(base.batch_shape)}")
         self.base_dist, self.reinterpreted_batch_ndims = base, n
-        whole = (*base.batch_shape, *base.event_shape)
+        shape = (*base.batch_shape, *base.event_shape)
         cut = len(base.batch_shape) - n
-        self.batch_shape, self.event_shape = whole[:cut], whole[cut:]
+        self.batch_shape, self.event_shape = shape[:cut], shape[cut:]
         if validate_args is not None:
             self._validates = validate_args
 
-    def _reshape(self, batch_shape):
+    def _reshape(self, batch_shape: tuple[int, ...]) -> None:
         lead = self.event_shape[: self.reinterpreted_batch_ndims]
         self.base_dist = self.base_dist.expand((*batch_shape, *lead))
 
     @property
-    def has_rsample(self):
+    def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
     @dependent_property
-    def support(self):
+    def support(self) -> constraints.Constraint:
         n, base = self.reinterpreted_batch_ndims, self.base_dist.support
         return constraints.independent(base, n) if n else base
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.base_dist.mean
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.base_dist.mode
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = ()):
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         return sum_last(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return sum_last(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    def enumerate_support(self, expand: bool = True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims:
-            raise NotImplementedError("Independent.enumerate_support: lists no events of several values")
+            raise NotImplementedError("Independent.enumerate_support: an event has several values")
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
@@ -107,11 +108,11 @@ class Independent(_Wrapping):
 
 
 class MixtureSameFamily(_Wrapping):
-    """One of several components, which are the last dim of a batch.
+    """Draws from one of several components, which are the last dim of a batch.
 
-    mixture_distribution: a Categorical that says which. component_distribution: the components.
-    ValueError where the mixture is none, or has another number of weights.
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    mixture_distribution: a Categorical over the components. component_distribution: the components.
+    Raises ValueError if the mixture is not a Categorical or has another number of weights.
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     def __init__(
@@ -121,8 +122,8 @@ class MixtureSameFamily(_Wrapping):
         if not isinstance(mix, Categorical):
             raise ValueError(f"MixtureSameFamily({mix!r}, ...): the mixture must be a Categorical")
         *lead, n = parts.batch_shape or (0,)
-        if mix._num_events != n:
-            raise ValueError(f"MixtureSameFamily(...): {mix._num_events} weights for {n} components")
+        if mix.num_events != n:
+            raise ValueError(f"MixtureSameFamily(...): {mix.num_events} weights for {n} components")
         shape = broadcast(mix.batch_shape, tuple(lead))
         self.mixture_distribution, self.component_distribution = mix, parts
         self.batch_shape, self.event_shape = shape, parts.event_shape
@@ -130,112 +131,117 @@ class MixtureSameFamily(_Wrapping):
         if validate_args is not None:
             self._validates = validate_args
 
-    def _reshape(self, batch_shape):
-        n = self.mixture_distribution._num_events
+    def _reshape(self, batch_shape: tuple[int, ...]) -> None:
+        n = self.mixture_distribution.num_events
         self.mixture_distribution = self.mixture_distribution.expand(batch_shape)
         self.component_distribution = self.component_distribution.expand((*batch_shape, n))
 
     @dependent_property
-    def support(self):
+    def support(self) -> constraints.Constraint:
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
-    def _weights(self):
-        """Probabilities that broadcast with components' means. [..., n, 1...]"""
+    def _weights(self) -> Tensor:
+        """Probabilities in a shape that broadcasts with the components' means. [..., n, 1...]"""
         p = self.mixture_distribution.probs
         return p.reshape(*p.shape, *(1,) * len(self.event_shape))
 
-    def _mixed(self, x: Any):
+    def _average(self, x: Tensor) -> Tensor:
         return (self._weights() * x).sum(-1 - len(self.event_shape))
 
     @property
-    def mean(self):
-        return self._mixed(self.component_distribution.mean)
+    def mean(self) -> Tensor:
+        return self._average(self.component_distribution.mean)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         parts, dim = self.component_distribution, -1 - len(self.event_shape)
         between = (parts.mean - self.mean.unsqueeze(dim)).square()
-        return self._mixed(parts.variance) + self._mixed(between)
+        return self._average(parts.variance) + self._average(between)
 
-    def _padded(self, value: Any):
+    def _add_component_dim(self, value: Tensor) -> Tensor:
         return value.unsqueeze(value.ndim - len(self.event_shape))
 
-    def _draw(self, sample_shape: Any):
-        which = self.mixture_distribution.sample(sample_shape)
+    def _draw(self, sample_shape: Any) -> Tensor:
+        component = self.mixture_distribution.sample(sample_shape)
         drawn = self.component_distribution.sample(sample_shape)
         event = self.event_shape
-        places = which.reshape(*which.shape, 1, *(1,) * len(event)).expand(*which.shape, 1, *event)
+        ones = (1,) * len(event)
+        index = component.reshape(*component.shape, 1, *ones).expand(*component.shape, 1, *event)
         dim = drawn.ndim - len(event) - 1
-        return drawn.gather(dim, places).squeeze(dim)
+        return drawn.gather(dim, index).squeeze(dim)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        each = self.component_distribution.log_prob(self._padded(value))
+        each = self.component_distribution.log_prob(self._add_component_dim(value))
         return (each + self.mixture_distribution.logits).logsumexp(-1)
 
-    def cdf(self, value):
-        return (self.component_distribution.cdf(self._padded(value)) * self.mixture_distribution.probs).sum(
-            -1
-        )
+    def cdf(self, value: Tensor) -> Tensor:
+        each = self.component_distribution.cdf(self._add_component_dim(value))
+        return (each * self.mixture_distribution.probs).sum(-1)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily({self.mixture_distribution!r}, {self.component_distribution!r})"
 
 
 class TransformedDistribution(_Wrapping):
-    """What draws of a distribution are mapped to. base_distribution: its draws; transforms: the maps.
+    """Maps the draws of a distribution. base_distribution: the distribution; transforms: a map or a list.
 
-    ValueError where a map takes events of more dims than the draws have.
+    Raises ValueError if a map takes events of more dims than the draws have.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
-    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None):
-        self.transforms = list(transforms) if isinstance(transforms, list | tuple) else [transforms]
-        base, whole = base_distribution, ComposeTransform(self.transforms)
+    def __init__(
+        self,
+        base_distribution: Any,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
+    ):
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        base, composed = base_distribution, ComposeTransform(self.transforms)
         shape = (*base.batch_shape, *base.event_shape)
-        if len(shape) < whole.domain.event_dim:
-            told = f"{whole!r} maps events of {whole.domain.event_dim} dims"
-            raise ValueError(f"TransformedDistribution({base!r}, ...): {told}: give a base of that many")
-        forward = whole.forward_shape(shape)
-        base = base.expand(whole.inverse_shape(forward)[: len(shape) - len(base.event_shape)])
-        more = whole.domain.event_dim - len(base.event_shape)
+        if len(shape) < composed.domain.event_dim:
+            events = f"{composed!r} maps events of {composed.domain.event_dim} dims"
+            raise ValueError(f"TransformedDistribution({base!r}, ...): {events}: give a base of that many")
+        forward = composed.forward_shape(shape)
+        base = base.expand(composed.inverse_shape(forward)[: len(shape) - len(base.event_shape)])
+        more = composed.domain.event_dim - len(base.event_shape)
         self.base_dist = Independent(base, more) if more > 0 else base
-        event = whole.codomain.event_dim + max(len(base.event_shape) - whole.domain.event_dim, 0)
+        event = composed.codomain.event_dim + max(len(base.event_shape) - composed.domain.event_dim, 0)
         self.batch_shape, self.event_shape = forward[: len(forward) - event], forward[len(forward) - event :]
         if validate_args is not None:
             self._validates = validate_args
 
-    def _reshape(self, batch_shape):
-        whole = ComposeTransform(self.transforms)
-        shape = whole.inverse_shape((*batch_shape, *self.event_shape))
+    def _reshape(self, batch_shape: tuple[int, ...]) -> None:
+        composed = ComposeTransform(self.transforms)
+        shape = composed.inverse_shape((*batch_shape, *self.event_shape))
         self.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
 
     @property
-    def has_rsample(self):
+    def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
     @dependent_property
-    def support(self):
+    def support(self) -> constraints.Constraint:
         if not self.transforms:
             return self.base_dist.support
         own = self.transforms[-1].codomain
         more = len(self.event_shape) - own.event_dim
         return constraints.independent(own, more) if more > 0 else own
 
-    def _mapped(self, x: Any):
+    def _map(self, x: Tensor) -> Tensor:
         for t in self.transforms:
             x = t(x)
         return x
 
-    def sample(self, sample_shape: Any = ()):
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return self._mapped(self.base_dist.sample(sample_shape))
+            return self._map(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = ()):
-        return self._mapped(self.base_dist.rsample(sample_shape))
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._map(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         dims, y, total = len(self.event_shape), value, 0.0
         for t in reversed(self.transforms):
@@ -245,29 +251,27 @@ class TransformedDistribution(_Wrapping):
             y = x
         return total + sum_last(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
-    def _monotone(self, p: Any):
-        """Probabilities, the other way round where the maps fall."""
-        sign: Any = 1
-        for t in self.transforms:
-            sign = sign * t.sign
+    def _orient(self, p: Tensor) -> Tensor:
+        """p, or 1 - p where the maps decrease."""
+        sign: Any = prod(t.sign for t in self.transforms)
         return p if isinstance(sign, int) and sign == 1 else sign * (p - 0.5) + 0.5
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         for t in reversed(self.transforms):
             value = t.back(value)
-        return self._monotone(self.base_dist.cdf(value))
+        return self._orient(self.base_dist.cdf(value))
 
-    def icdf(self, value):
-        return self._mapped(self.base_dist.icdf(self._monotone(value)))
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._map(self.base_dist.icdf(self._orient(value)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist!r}, {self.transforms})"
 
 
 class LogNormal(TransformedDistribution):
-    """e to the power of a normal number. loc, scale: of that number.
+    """The exponential of a normal variable. loc, scale: the mean and standard deviation of the logarithm.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
@@ -277,36 +281,36 @@ class LogNormal(TransformedDistribution):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     @property
-    def loc(self):
+    def loc(self) -> Tensor:
         """The mean of the logarithm."""
         return self.base_dist.loc
 
     @property
-    def scale(self):
+    def scale(self) -> Tensor:
         """The standard deviation of the logarithm."""
         return self.base_dist.scale
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return (self.loc + self.scale.square() / 2).exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return (self.loc - self.scale.square()).exp()
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         s = self.scale.square()
         return s.expm1() * (2 * self.loc + s).exp()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares of a stick broken by normal numbers. loc, scale: of those. [..., n] -> [..., n + 1]
+    """Stick-breaking shares of normal variables. loc, scale: of these. [..., n] -> [..., n + 1]
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
@@ -318,42 +322,39 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args)
 
     @property
-    def loc(self):
-        """The means of the normal numbers."""
+    def loc(self) -> Tensor:
+        """The means of the normal variables."""
         return self.base_dist.base_dist.loc
 
     @property
-    def scale(self):
-        """The standard deviations of the normal numbers."""
+    def scale(self) -> Tensor:
+        """The standard deviations of the normal variables."""
         return self.base_dist.base_dist.scale
 
 
 class _LogitRelaxed(Distribution):
-    """Logits of RelaxedBernoulli's draws.
-
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
-    """
+    """Logits of RelaxedBernoulli's draws."""
 
     arg_constraints = {"probs": unit, "logits": constraints.real}
     support, has_rsample = constraints.real, True
 
-    def __init__(self, temperature: Any, given: dict[str, Any], validate_args: bool | None):
+    def __init__(self, temperature: Any, parameter: dict[str, Any], validate_args: bool | None):
         self.temperature = temperature
-        self._set(validate_args, **given)
+        self._set(validate_args, **parameter)
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         return self._probs if "probs" in self._params else self._logits.sigmoid()
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         return self._logits if "logits" in self._params else odds(self._probs)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = open_bits(self._shape(sample_shape), self.logits.device)
         return (u.log() - (-u).log1p() + self.logits) / self.temperature
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         d = self.logits - value * self.temperature
         slope = self.temperature.log() if isinstance(self.temperature, Tensor) else log(self.temperature)
@@ -361,9 +362,9 @@ class _LogitRelaxed(Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A number near 0 or 1 (Maddison et al., 2017). temperature: how near; probs or logits: of 1.
+    """A number near 0 or 1 (Maddison et al., 2017). temperature: lower is nearer; probs or logits: of 1.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"probs": unit, "logits": constraints.real}
@@ -372,31 +373,28 @@ class RelaxedBernoulli(TransformedDistribution):
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ):
-        given = one_of("RelaxedBernoulli", probs=probs, logits=logits)
-        base = _LogitRelaxed(temperature, given, validate_args)
+        parameter = one_of("RelaxedBernoulli", probs=probs, logits=logits)
+        base = _LogitRelaxed(temperature, parameter, validate_args)
         super().__init__(base, SigmoidTransform(), validate_args)
 
     @property
-    def temperature(self):
-        """How near to 0 and 1 draws are: the less the nearer."""
+    def temperature(self) -> Any:
+        """The temperature. Lower values bring draws nearer to 0 and 1."""
         return self.base_dist.temperature
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         """The probabilities of 1."""
         return self.base_dist.probs
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         """The log-odds of 1."""
         return self.base_dist.logits
 
 
 class _ExpRelaxed(OneHotCategorical):
-    """Logarithms of RelaxedOneHotCategorical's draws.
-
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
-    """
+    """Logarithms of RelaxedOneHotCategorical's draws."""
 
     support, has_rsample, has_enumerate_support = constraints.real_vector, True, False
 
@@ -404,23 +402,23 @@ class _ExpRelaxed(OneHotCategorical):
         super().__init__(probs, logits, validate_args)
         self.temperature = temperature
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = gumbel_bits(self._shape(sample_shape), self.logits.device)
         return ((self.logits + noise) / self.temperature).log_softmax(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        n, t = self._num_events, self.temperature
-        heat = t.log() if isinstance(t, Tensor) else log(t)
+        n, t = self.num_events, self.temperature
+        log_t = t.log() if isinstance(t, Tensor) else log(t)
         score = (self.logits - value * t).log_softmax(-1).sum(-1)
         factorial = sum(log(i) for i in range(1, n))
-        return score + factorial + (n - 1) * heat
+        return score + factorial + (n - 1) * log_t
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Shares near one class (Maddison et al., 2017). temperature: how near; probs or logits: of classes.
+    """Shares near one class (Maddison et al., 2017). temperature: lower is nearer; probs, logits: of classes.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -433,16 +431,16 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         super().__init__(base, ExpTransform(), validate_args)
 
     @property
-    def temperature(self):
-        """How near to one class draws are: the less the nearer."""
+    def temperature(self) -> Any:
+        """The temperature. Lower values bring draws nearer to one class."""
         return self.base_dist.temperature
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         """The probabilities of the classes."""
         return self.base_dist.probs
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
         return self.base_dist.logits

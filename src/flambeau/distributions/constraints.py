@@ -1,7 +1,6 @@
-"""Where parameters and values may lie: each constraint checks tensors, and says how many of the last dims it
-is about."""
+"""The sets that parameters and values must lie in, and how many of the last dimensions form one event."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.op import COMPOSED
@@ -42,19 +41,21 @@ __all__ = [
     "unit_interval",
 ]
 
+Rule = Callable[[Any], Any]
+
 
 class Constraint:
-    """A set that tensors may lie in. `check(value)` is True for each element (or vector, or matrix) inside.
+    """A set of values. `check(value)` is True for each element (or vector, or matrix) inside.
 
-    event_dim: how many of the last dims belong together. is_discrete: whether it has whole numbers alone.
+    event_dim: how many of the last dims form one event. is_discrete: whether the set has integers only.
     """
 
     is_discrete = False
     event_dim = 0
 
-    def __init__(self, name: str = "", rule: Callable[[Any], Any] | None = None, **facts: Any):
+    def __init__(self, name: str = "", rule: Rule | None = None, **attributes: Any):
         self.name, self.rule = name or type(self).__name__, rule
-        for key, value in facts.items():
+        for key, value in attributes.items():
             setattr(self, key, value)
 
     def check(self, value: Any) -> Any:
@@ -67,7 +68,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """Where values lie follows from parameters."""
+    """A set that depends on the parameters of a distribution."""
 
     def check(self, value: Any) -> Any:
         raise ValueError(f"check(...): {self.name} follows from parameters: ask the distribution's support")
@@ -77,25 +78,27 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint follows from parameters, and so can't be checked by itself."""
+    """Whether a constraint depends on parameters, so that it can't be checked by itself."""
     return isinstance(getattr(constraint, "base", constraint), _Dependent)
 
 
 class dependent_property(property):
-    """A property of a distribution that is a constraint made of its parameters."""
+    """A property of a distribution: a constraint that depends on its parameters."""
 
-    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int = 0):
+    def __init__(
+        self, fn: Callable[[Any], Constraint] | None = None, *, is_discrete: bool = False, event_dim: int = 0
+    ):
         super().__init__(fn)
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
-    def __call__(self, fn: Callable) -> "dependent_property":
+    def __call__(self, fn: Rule) -> "dependent_property":
         return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
 
 
 class independent(Constraint):
-    """A constraint whose last dims count as one event: all elements must be inside.
+    """A constraint of events with `count` more dims: all elements of an event must be inside.
 
-    base: the constraint of the elements. count: how many dims more.
+    base: the constraint of the elements. count: how many dims to add to the event.
     """
 
     def __init__(self, base: Constraint, count: int):
@@ -107,18 +110,18 @@ class independent(Constraint):
         return all_last(self.base.check(value), self.count)
 
 
-def all_last(found: Any, count: int) -> Any:
-    """all over the last dims."""
-    return found.reshape(*found.shape[: found.ndim - count], -1).all(-1) if count else found
+def all_last(inside: Any, count: int) -> Any:
+    """all over the last `count` dims."""
+    return inside.reshape(*inside.shape[: inside.ndim - count], -1).all(-1) if count else inside
 
 
 class cat(Constraint):
-    """Constraints of parts that lie one behind the other along a dim.
+    """Constraints of consecutive parts along a dim.
 
-    cseq: the constraints. lengths: how long each part is.
+    cseq: the constraints. lengths: the size of each part.
     """
 
-    def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None):
+    def __init__(self, cseq: Iterable[Constraint], dim: int = 0, lengths: Iterable[int] | None = None):
         super().__init__("cat")
         self.cseq, self.dim = list(cseq), dim
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
@@ -126,7 +129,8 @@ class cat(Constraint):
         self.event_dim = max(c.event_dim for c in self.cseq)
 
     def check(self, value: Any) -> Any:
-        parts, start = [], 0
+        parts: list[Tensor] = []
+        start = 0
         for constraint, n in zip(self.cseq, self.lengths, strict=True):
             parts.append(constraint.check(value.narrow(self.dim, start, n)))
             start += n
@@ -136,7 +140,7 @@ class cat(Constraint):
 class stack(Constraint):
     """Constraints of the slices along a dim. cseq: the constraints."""
 
-    def __init__(self, cseq: Any, dim: int = 0):
+    def __init__(self, cseq: Iterable[Constraint], dim: int = 0):
         super().__init__("stack")
         self.cseq, self.dim = list(cseq), dim
         self.is_discrete = any(c.is_discrete for c in self.cseq)
@@ -148,61 +152,60 @@ class stack(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The support of a mixture: a value must be in those of all components. base: that of the components."""
+    """The support of a mixture: a value must be in the support of every component. base: that support."""
 
     def __init__(self, base: Constraint):
         super().__init__(f"MixtureSameFamilyConstraint({base})")
         self.base, self.is_discrete, self.event_dim = base, base.is_discrete, base.event_dim
 
     def check(self, value: Any) -> Any:
-        found = self.base.check(value.unsqueeze(value.ndim - self.event_dim))
-        return found.all(-1)
+        return self.base.check(value.unsqueeze(value.ndim - self.event_dim)).all(-1)
 
 
-def _whole(x: Any) -> Any:
+def _is_integer(x: Any) -> Any:
     return x == x.floor() if x.dtype.is_float else x == x
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """Above lower_bound."""
+    """Values above lower_bound."""
     return Constraint(f"greater_than({lower_bound})", lambda x: x > lower_bound, lower_bound=lower_bound)
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    """From lower_bound on."""
+    """Values not below lower_bound."""
     return Constraint(f"greater_than_eq({lower_bound})", lambda x: x >= lower_bound, lower_bound=lower_bound)
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """Below upper_bound."""
+    """Values below upper_bound."""
     return Constraint(f"less_than({upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
 
 
-def _between(name: str, rule: Callable, low: Any, high: Any, **facts: Any) -> Constraint:
-    return Constraint(f"{name}({low}, {high})", rule, lower_bound=low, upper_bound=high, **facts)
+def _between(name: str, rule: Rule, low: Any, high: Any, **attributes: Any) -> Constraint:
+    return Constraint(f"{name}({low}, {high})", rule, lower_bound=low, upper_bound=high, **attributes)
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """From lower_bound to upper_bound, both inside."""
-    rule = lambda x: (x >= lower_bound) & (x <= upper_bound)  # noqa: E731
-    return _between("interval", rule, lower_bound, upper_bound)
+    """Values from lower_bound to upper_bound, both included."""
+    return _between("interval", lambda x: (x >= lower_bound) & (x <= upper_bound), lower_bound, upper_bound)
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """From lower_bound to upper_bound, which is outside."""
-    rule = lambda x: (x >= lower_bound) & (x < upper_bound)  # noqa: E731
-    return _between("half_open_interval", rule, lower_bound, upper_bound)
+    """Values from lower_bound up to but not including upper_bound."""
+    return _between(
+        "half_open_interval", lambda x: (x >= lower_bound) & (x < upper_bound), lower_bound, upper_bound
+    )
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Whole numbers from lower_bound to upper_bound, both inside."""
-    rule = lambda x: _whole(x) & (x >= lower_bound) & (x <= upper_bound)  # noqa: E731
+    """Integers from lower_bound to upper_bound, both included."""
+    rule: Rule = lambda x: _is_integer(x) & (x >= lower_bound) & (x <= upper_bound)  # noqa: E731
     return _between("integer_interval", rule, lower_bound, upper_bound, is_discrete=True)
 
 
 def multinomial(upper_bound: Any) -> Constraint:
-    """Counts, from 0 on, that add up to at most upper_bound."""
-    rule = lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound)  # noqa: E731
+    """Non-negative counts whose sum is at most upper_bound."""
+    rule: Rule = lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound)  # noqa: E731
     name = f"multinomial({upper_bound})"
     return Constraint(name, rule, is_discrete=True, event_dim=1, upper_bound=upper_bound)
 
@@ -245,8 +248,8 @@ real = Constraint("real", lambda x: x == x)
 real_vector = independent(real, 1)
 positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)
-nonnegative_integer = Constraint("nonnegative_integer", lambda x: _whole(x) & (x >= 0), is_discrete=True)
-positive_integer = Constraint("positive_integer", lambda x: _whole(x) & (x >= 1), is_discrete=True)
+nonnegative_integer = Constraint("nonnegative_integer", lambda x: _is_integer(x) & (x >= 0), is_discrete=True)
+positive_integer = Constraint("positive_integer", lambda x: _is_integer(x) & (x >= 1), is_discrete=True)
 unit_interval = interval(0.0, 1.0)
 simplex = Constraint("simplex", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-5), event_dim=1)
 square = Constraint("square", _is_square, event_dim=2)

@@ -1,4 +1,4 @@
-"""Distributions of real numbers whose draws are functions of uniform or normal ones."""
+"""Distributions of real numbers whose draws are functions of uniform or normal draws."""
 
 from math import inf, log, nan, pi, sqrt
 from typing import Any
@@ -6,18 +6,19 @@ from typing import Any
 from ..core.op import COMPOSED
 from ..ops.random import exponential_bits, normal_bits, open_bits
 from ..ops.rejection import first_accepted
+from ..tensor import Tensor
 from . import constraints
 from .constraints import dependent_property
 from .distribution import Distribution, ExponentialFamily
 
-EULER = 0.57721566490153286060  # minus the slope of gamma at 1
+EULER = 0.57721566490153286060  # the Euler-Mascheroni constant
 real, positive, unit = constraints.real, constraints.positive, constraints.unit_interval
 
 
 class Normal(ExponentialFamily):
     """Normal (Gaussian). loc: the mean; scale: the standard deviation.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -27,41 +28,43 @@ class Normal(ExponentialFamily):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.scale.square()
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.loc + normal_bits(self._shape(sample_shape), self.loc.device) * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         z = (value - self.loc) / self.scale
         return -0.5 * z * z - self.scale.log() - 0.5 * log(2 * pi)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return ((value - self.loc) / self.scale).ndtr()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * value.ndtri()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 0.5 + 0.5 * log(2 * pi) + self.scale.log()
 
 
 class Laplace(Distribution):
-    """Exponential to both sides. loc: the centre; scale: the mean distance from it.
+    """Exponential on both sides. loc: the centre; scale: the mean distance from it.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -71,43 +74,45 @@ class Laplace(Distribution):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         return sqrt(2) * self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = open_bits(self._shape(sample_shape), self.loc.device) - 0.5
         return self.loc - self.scale * u.sign() * (u.abs() * -2).log1p()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -(value - self.loc).abs() / self.scale - (2 * self.scale).log()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         d = value - self.loc
         return 0.5 - 0.5 * d.sign() * (-d.abs() / self.scale).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         u = value - 0.5
         return self.loc - self.scale * u.sign() * (u.abs() * -2).log1p()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()
 
 
 class Cauchy(Distribution):
     """The tangent of a uniform angle. loc: the median; scale: half the width at half the height.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -117,38 +122,38 @@ class Cauchy(Distribution):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc * nan
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.loc * 0 + inf
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.loc.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -log(pi) - self.scale.log() - ((value - self.loc) / self.scale).square().log1p()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return ((value - self.loc) / self.scale).atan() / pi + 0.5
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return (pi * (value - 0.5)).tan() * self.scale + self.loc
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return log(4 * pi) + self.scale.log()
 
 
 class Gumbel(Distribution):
-    """The largest of many. loc: the mode; scale: how wide it is.
+    """The limit of the largest of many draws. loc: the mode; scale: the width.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -158,44 +163,44 @@ class Gumbel(Distribution):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         return pi / sqrt(6) * self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.stddev.square()
 
-    def rsample(self, sample_shape: Any = ()):
-        waited = exponential_bits(self._shape(sample_shape), self.loc.device)
-        return self.loc - self.scale * waited.log()
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        time = exponential_bits(self._shape(sample_shape), self.loc.device)
+        return self.loc - self.scale * time.log()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         z = (self.loc - value) / self.scale
         return z - z.exp() - self.scale.log()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return (-((self.loc - value) / self.scale).exp()).exp()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc - self.scale * (-value.log()).log()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + (1 + EULER)
 
 
 class Uniform(Distribution):
-    """Even in [low, high). low, high: the ends; ValueError where low is not below high.
+    """Uniform in [low, high). low, high: the ends. Raises ValueError if low is not below high.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
@@ -207,44 +212,44 @@ class Uniform(Distribution):
             raise ValueError(f"{self!r}: low must be below high: give others, or validate_args=False")
 
     @dependent_property
-    def support(self):
+    def support(self) -> constraints.Constraint:
         return constraints.interval(self.low, self.high)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return (self.high + self.low) / 2
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.high * nan
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return (self.high - self.low).square() / 12
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = COMPOSED["rand"](self._shape(sample_shape), device=self.low.device)
         return self.low + u * (self.high - self.low)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         inside = (value >= self.low) & (value < self.high)
         return inside.where(-(self.high - self.low).log(), -inf)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return (self.high - self.low).log()
 
 
 class Exponential(ExponentialFamily):
-    """The wait for what comes `rate` times in a unit of time.
+    """The time until an event. rate: events per unit of time.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"rate": positive}
@@ -254,40 +259,42 @@ class Exponential(ExponentialFamily):
         self._set(validate_args, rate=rate)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return 1 / self.rate
 
-    stddev = mean
+    @property
+    def stddev(self) -> Tensor:
+        return 1 / self.rate
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.rate * 0
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return 1 / self.rate.square()
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return exponential_bits(self._shape(sample_shape), self.rate.device) / self.rate
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return -(-self.rate * value).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return -(-value).log1p() / self.rate
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
 
 class HalfNormal(Distribution):
-    """The size of a normal number around 0. scale: its standard deviation.
+    """The absolute value of a normal variable with mean 0. scale: its standard deviation.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"scale": positive}
@@ -297,40 +304,40 @@ class HalfNormal(Distribution):
         self._set(validate_args, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.scale * sqrt(2 / pi)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.scale * 0
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / pi)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return normal_bits(self._shape(sample_shape), self.scale.device).abs() * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         z = value / self.scale
-        found = 0.5 * log(2 / pi) - self.scale.log() - 0.5 * z * z
-        return (value >= 0).where(found, -inf)
+        density = 0.5 * log(2 / pi) - self.scale.log() - 0.5 * z * z
+        return (value >= 0).where(density, -inf)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return (value / (self.scale * sqrt(2))).erf()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.scale * ((value + 1) / 2).ndtri()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + 0.5 * log(pi / 2) + 0.5
 
 
 class HalfCauchy(Distribution):
-    """The size of a Cauchy number around 0. scale: its width.
+    """The absolute value of a Cauchy variable around 0. scale: its width.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"scale": positive}
@@ -340,39 +347,39 @@ class HalfCauchy(Distribution):
         self._set(validate_args, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.scale * 0 + inf
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.scale * 0
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.scale * 0 + inf
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.scale.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        found = log(2 / pi) - self.scale.log() - (value / self.scale).square().log1p()
-        return (value >= 0).where(found, -inf)
+        density = log(2 / pi) - self.scale.log() - (value / self.scale).square().log1p()
+        return (value >= 0).where(density, -inf)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return (value / self.scale).atan() * (2 / pi)
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return (value * (pi / 2)).tan() * self.scale
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + log(2 * pi)
 
 
 class Weibull(Distribution):
-    """A power of an exponential number. scale: its factor; concentration: one over the power.
+    """scale * e^(1 / concentration) with a standard exponential e.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"scale": positive, "concentration": positive}
@@ -382,44 +389,44 @@ class Weibull(Distribution):
         self._set(validate_args, scale=scale, concentration=concentration)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.scale * (1 + 1 / self.concentration).lgamma().exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         k = self.concentration
         return self.scale * ((k - 1) / k).clamp(min=0.0) ** (1 / k)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         k = self.concentration
         first = (1 + 1 / k).lgamma()
         return self.scale.square() * ((1 + 2 / k).lgamma().exp() - (2 * first).exp())
 
-    def rsample(self, sample_shape: Any = ()):
-        waited = exponential_bits(self._shape(sample_shape), self.scale.device)
-        return self.scale * waited ** (1 / self.concentration)
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        time = exponential_bits(self._shape(sample_shape), self.scale.device)
+        return self.scale * time ** (1 / self.concentration)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         k, z = self.concentration, (value / self.scale).log()
         return (k / self.scale).log() + (k - 1) * z - (k * z).exp()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return -(-((value / self.scale) ** self.concentration)).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.scale * (-(-value).log1p()) ** (1 / self.concentration)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         k = self.concentration
         return EULER * (1 - 1 / k) + (self.scale / k).log() + 1
 
 
 class Pareto(Distribution):
-    """A power of one over a uniform number. scale: the least value; alpha: one over the power.
+    """scale * u^(-1 / alpha) with a uniform u. scale: the least value; alpha: how fast the tail falls.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"scale": positive, "alpha": positive}
@@ -429,45 +436,45 @@ class Pareto(Distribution):
         self._set(validate_args, scale=scale, alpha=alpha)
 
     @dependent_property
-    def support(self):
+    def support(self) -> constraints.Constraint:
         return constraints.greater_than_eq(self.scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         a = self.alpha.clamp(min=2)
         return self.scale.square() * a / ((a - 1).square() * (a - 2))
 
-    def rsample(self, sample_shape: Any = ()):
-        waited = exponential_bits(self._shape(sample_shape), self.scale.device)
-        return self.scale * (waited / self.alpha).exp()
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        time = exponential_bits(self._shape(sample_shape), self.scale.device)
+        return self.scale * (time / self.alpha).exp()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return self.alpha.log() + self.alpha * self.scale.log() - (self.alpha + 1) * value.log()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return 1 - (self.scale / value) ** self.alpha
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.scale * (1 - value) ** (-1 / self.alpha)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
 
 
 class GeneralizedPareto(Distribution):
-    """What lies above a threshold. loc: the threshold; scale: how wide; concentration: how heavy the tail.
+    """Excesses over a threshold. loc: the threshold; scale: the width; concentration: the weight of the tail.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": real, "scale": positive, "concentration": real}
@@ -477,56 +484,56 @@ class GeneralizedPareto(Distribution):
         self._set(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     @dependent_property
-    def support(self):
+    def support(self) -> constraints.Constraint:
         end = self.loc - self.scale / self.concentration
         return constraints.interval(self.loc, (self.concentration < 0).where(end, inf))
 
-    def _parts(self):
-        """Where the tail is exponential, and a concentration to divide by."""
+    def _parts(self) -> tuple[Tensor, Tensor]:
+        """(where the tail is exponential, the concentration, or 1 there, to divide by)."""
         flat = self.concentration.abs() < 1e-6
         return flat, flat.where(1.0, self.concentration)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         k = self.concentration
         return (k < 1).where(self.loc + self.scale / (1 - k), inf)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         k = self.concentration
         return (k < 0.5).where(self.scale.square() / ((1 - k).square() * (1 - 2 * k)), inf)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.loc.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         z, (flat, k) = (value - self.loc) / self.scale, self._parts()
-        found = flat.where(-z, -(1 / k + 1) * (k * z).log1p())
-        return ((z >= 0) & (1 + k * z > 0) | flat & (z >= 0)).where(found - self.scale.log(), -inf)
+        density = flat.where(-z, -(1 / k + 1) * (k * z).log1p())
+        return ((z >= 0) & (1 + k * z > 0) | flat & (z >= 0)).where(density - self.scale.log(), -inf)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         z, (flat, k) = (value - self.loc) / self.scale, self._parts()
         rest = flat.where((-z).exp(), (1 + k * z).clamp(min=0.0) ** (-1 / k))
         return 1 - rest
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         flat, k = self._parts()
-        waited = -(-value).log1p()
-        return self.loc + self.scale * flat.where(waited, (k * waited).expm1() / k)
+        time = -(-value).log1p()
+        return self.loc + self.scale * flat.where(time, (k * time).expm1() / k)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + self.concentration + 1
 
 
 class Kumaraswamy(Distribution):
     """A beta-like number with a cdf in closed form. concentration1, concentration0: its two powers.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
@@ -541,34 +548,34 @@ class Kumaraswamy(Distribution):
         return (power.lgamma() + b.log() + b.lgamma() - (power + b).lgamma()).exp()
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self._moment(1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         return ((a < 1) | (b < 1)).where(nan, ((a - 1) / (a * b - 1)) ** (1 / a))
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self._moment(2) - self._moment(1).square()
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.concentration1.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
         return a.log() + b.log() + (a - 1) * value.log() + (b - 1) * (-(value**a)).log1p()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return -(self.concentration0 * (-(value**self.concentration1)).log1p()).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         rest = (-value).log1p() / self.concentration0
         return (-rest.expm1()) ** (1 / self.concentration1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         return (1 - 1 / b) + (1 - 1 / a) * ((b + 1).digamma() + EULER) - a.log() - b.log()
 
@@ -576,7 +583,7 @@ class Kumaraswamy(Distribution):
 class VonMises(Distribution):
     """An angle around a centre. loc: the centre, in radians; concentration: one over its spread.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"loc": real, "concentration": positive}
@@ -586,17 +593,19 @@ class VonMises(Distribution):
         self._set(validate_args, loc=loc, concentration=concentration)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """The circular variance, 1 - I1 / I0."""
         return 1 - self.concentration.i1e() / self.concentration.i0e()
 
-    def _draw(self, sample_shape: Any):
+    def _draw(self, sample_shape: Any) -> Tensor:
         """By rejection from a wrapped Cauchy (Best and Fisher, 1979), 24 tries of which 2 in 3 succeed."""
         shape, k = (24, *self._shape(sample_shape)), self.concentration
         tau = 1 + (1 + 4 * k * k).sqrt()
@@ -612,7 +621,7 @@ class VonMises(Distribution):
         angle = first_accepted((w - 0.5).sign() * f.clamp(-1, 1).acos(), accepted) + self.loc
         return (angle + pi).remainder(2 * pi) - pi
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         k = self.concentration
         return k * ((value - self.loc).cos() - 1) - log(2 * pi) - k.i0e().log()

@@ -1,7 +1,8 @@
-"""Distributions of whole numbers and of classes."""
+"""Distributions of integers and of classes."""
 
+from collections.abc import Sequence
 from math import inf, log, nan
-from typing import Any
+from typing import Any, Self
 
 from ..core import dtype as dt
 from ..core.op import COMPOSED
@@ -14,44 +15,45 @@ from .gamma import log_gamma_draw
 
 real, positive, unit = constraints.real, constraints.positive, constraints.unit_interval
 real_vector, simplex = constraints.real_vector, constraints.simplex
-EPS = 1.1920929e-7  # of float32: how near to 0 and 1 a probability may come
+EPS = 1.1920929e-7  # of float32: the least distance of a probability from 0 and 1
 
 
-def clamped(probs):
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Keep probabilities away from 0 and 1, whose log-odds are infinite."""
     return probs.clamp(EPS, 1 - EPS)
 
 
-def odds(probs):
-    """Logits of probabilities, which are kept from 0 and 1."""
-    p = clamped(probs)
+def odds(probs: Tensor) -> Tensor:
+    """The log-odds of probabilities. [...] -> [...]"""
+    p = clamp_probs(probs)
     return p.log() - (-p).log1p()
 
 
-class _Chances(Distribution):
-    """One parameter that is given as a probability or as log-odds."""
+class _ProbsOrLogits(Distribution):
+    """The parameter is either a probability or its log-odds."""
 
     arg_constraints = {"probs": unit, "logits": real}
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         """The probabilities."""
         return self._probs if "probs" in self._params else self._logits.sigmoid()
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         """The log-odds."""
         return self._logits if "logits" in self._params else odds(self._probs)
 
     @property
-    def param_shape(self):
+    def param_shape(self) -> tuple[int, ...]:
         """The shape of the parameters."""
         return self.probs.shape
 
 
-class Bernoulli(_Chances, ExponentialFamily):
+class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     """1 with a probability, else 0. probs or logits: of 1.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     support, has_enumerate_support = constraints.boolean, True
@@ -60,83 +62,80 @@ class Bernoulli(_Chances, ExponentialFamily):
         self._set(validate_args, **one_of("Bernoulli", probs=probs, logits=logits))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         p = self.probs
         return (p == 0.5).where(nan, (p >= 0.5).to(p.dtype))
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def _draw(self, sample_shape: Any):
+    def _draw(self, sample_shape: Any) -> Tensor:
         p = self.probs
         return (COMPOSED["rand"](self._shape(sample_shape), device=p.device) < p).to(p.dtype)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         x = self.logits
         return value * x - COMPOSED["softplus"](x)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return COMPOSED["softplus"](self.logits) - self.probs * self.logits
 
-    def enumerate_support(self, expand: bool = True):
-        return self._listed(
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._insert_batch(
             Tensor.arange(2, dtype=dt.int32, device=self.probs.device).to(self.probs.dtype), expand
         )
 
 
-class Geometric(_Chances):
-    """How many failures come before the first success. probs or logits: of a success.
+class Geometric(_ProbsOrLogits):
+    """The number of failures before the first success. probs or logits: of a success.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        given = one_of("Geometric", probs=probs, logits=logits)
-        self._set(validate_args, **given)
-        if "probs" in given and self._checks(self.probs) and not (self.probs > 0).all().item():
+        self._set(validate_args, **one_of("Geometric", probs=probs, logits=logits))
+        if "probs" in self._params and self._checks(self.probs) and not (self.probs > 0).all().item():
             raise ValueError(f"{self!r}: probs must be above 0: give others, or validate_args=False")
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return 1 / self.probs - 1
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.probs * 0
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return (1 / self.probs - 1) / self.probs
 
-    def _draw(self, sample_shape: Any):
-        waited = exponential_bits(self._shape(sample_shape), self.probs.device)
-        return (waited / -(-clamped(self.probs)).log1p()).floor()
+    def _draw(self, sample_shape: Any) -> Tensor:
+        time = exponential_bits(self._shape(sample_shape), self.probs.device)
+        return (time / -(-clamp_probs(self.probs)).log1p()).floor()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         p = self.probs
-        never = ((p == 1) & (value == 0)).where(0.0, p)
-        return value * (-never).log1p() + self.probs.log()
+        p = ((p == 1) & (value == 0)).where(0.0, p)  # 0 * log(0) counts as 0
+        return value * (-p).log1p() + self.probs.log()
 
-    def entropy(self):
-        return (
-            COMPOSED["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
-            / self.probs
-        )
+    def entropy(self) -> Tensor:
+        loss = COMPOSED["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
+        return loss / self.probs
 
 
 class Poisson(ExponentialFamily):
-    """How many events come in a unit of time. rate: their mean.
+    """The number of events in a unit of time. rate: the mean.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"rate": constraints.nonnegative}
@@ -146,33 +145,35 @@ class Poisson(ExponentialFamily):
         self._set(validate_args, rate=rate)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.rate
 
-    variance = mean
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.rate.floor()
 
-    def _draw(self, sample_shape: Any):
+    def _draw(self, sample_shape: Any) -> Tensor:
         return COMPOSED["poisson"](self.rate.expand(*self._shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
 
 
-class _Counts(_Chances):
-    """A number of tries beside the probability."""
+class _Counts(_ProbsOrLogits):
+    """A number of trials and a probability."""
 
-    arg_constraints = {**_Chances.arg_constraints, "total_count": constraints.nonnegative_integer}
+    arg_constraints = {**_ProbsOrLogits.arg_constraints, "total_count": constraints.nonnegative_integer}
 
 
 class Binomial(_Counts):
-    """How many of total_count tries succeed. probs or logits: of a success.
+    """The number of successes in total_count trials. probs or logits: of a success.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     has_enumerate_support = True
@@ -180,36 +181,36 @@ class Binomial(_Counts):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ):
-        given = one_of("Binomial", probs=probs, logits=logits)
-        self._set(validate_args, total_count=total_count, **given)
+        self._set(validate_args, total_count=total_count, **one_of("Binomial", probs=probs, logits=logits))
 
     @dependent_property(is_discrete=True)
-    def support(self):
+    def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.total_count * self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def _draw(self, sample_shape: Any):
+    def _draw(self, sample_shape: Any) -> Tensor:
         shape = self._shape(sample_shape)
         return COMPOSED["binomial"](self.total_count.expand(*shape), self.probs.expand(*shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, x = self.total_count, self.logits
         ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         return ways + value * x - n * COMPOSED["softplus"](x)
 
-    def _count(self, call: str) -> int:
+    def _single_count(self, call: str) -> int:
+        """The number of trials, the same in the batch: it determines the shape of the list of values."""
         counts = set(self.total_count.reshape(-1).tolist())
         if len(counts) > 1:
             raise NotImplementedError(
@@ -217,22 +218,22 @@ class Binomial(_Counts):
             )
         return int(counts.pop())
 
-    def entropy(self):
-        self._count("entropy")
+    def entropy(self) -> Tensor:
+        self._single_count("entropy")
         logs = self.log_prob(self.enumerate_support(False))
         return -(logs.exp() * logs).sum(0)
 
-    def enumerate_support(self, expand: bool = True):
-        n = self._count("enumerate_support")
-        return self._listed(
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = self._single_count("enumerate_support")
+        return self._insert_batch(
             Tensor.arange(n + 1, dtype=dt.int32, device=self.probs.device).to(self.probs.dtype), expand
         )
 
 
 class NegativeBinomial(_Counts):
-    """How many successes come before total_count failures. probs or logits: of a success.
+    """The number of successes before total_count failures. probs or logits: of a success.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {
@@ -245,26 +246,26 @@ class NegativeBinomial(_Counts):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ):
-        given = one_of("NegativeBinomial", probs=probs, logits=logits)
-        self._set(validate_args, total_count=total_count, **given)
+        parameter = one_of("NegativeBinomial", probs=probs, logits=logits)
+        self._set(validate_args, total_count=total_count, **parameter)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.total_count * self.logits.exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
-    def _draw(self, sample_shape: Any):
+    def _draw(self, sample_shape: Any) -> Tensor:
         n = self.total_count.expand(*self._shape(sample_shape))
         return COMPOSED["poisson"]((log_gamma_draw(n) + self.logits).exp())
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, x = self.total_count, self.logits
         chances = n * COMPOSED["logsigmoid"](-x) + value * COMPOSED["logsigmoid"](x)
@@ -273,152 +274,151 @@ class NegativeBinomial(_Counts):
 
 
 class _Classes(Distribution):
-    """Probabilities of classes along the last dim, which are normalised."""
+    """Probabilities of classes along the last dim, normalised."""
 
     arg_constraints = {"probs": simplex, "logits": real_vector}
 
-    def _classes(self, call: str, validate_args: bool | None, probs: Any, logits: Any) -> None:
-        given = one_of(call, probs=probs, logits=logits)
-        ((name, value),) = tensors_of(given).items()
+    def _set_classes(self, call: str, validate_args: bool | None, probs: Any, logits: Any) -> None:
+        ((name, value),) = tensors_of(one_of(call, probs=probs, logits=logits)).items()
         if value.ndim < 1:
             raise ValueError(f"{call}(...): {name} needs at least 1 dim: give one for each class")
         total = value.sum(-1, True) if name == "probs" else value.logsumexp(-1, True)
-        given = {name: value / total if name == "probs" else value - total}
-        self._set(validate_args, **given)
+        self._set(validate_args, **{name: value / total if name == "probs" else value - total})
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         """The probabilities, which add up to 1."""
         return self._probs if "probs" in self._params else self._logits.softmax(-1)
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
-        return self._logits if "logits" in self._params else clamped(self._probs).log()
+        return self._logits if "logits" in self._params else clamp_probs(self._probs).log()
 
     @property
-    def param_shape(self):
+    def param_shape(self) -> tuple[int, ...]:
         """The shape of the parameters."""
         return self.probs.shape
 
     @property
-    def _num_events(self) -> int:
+    def num_events(self) -> int:
+        """The number of classes."""
         return self.probs.shape[-1]
 
-    def _entropy(self):
+    def _entropy(self) -> Tensor:
         x = self.logits.clamp(min=-3.4e38)
         return -(self.probs * x).sum(-1)
 
-    def _drawn(self, sample_shape: Any):
-        """Indices, by the largest of log-probability and Gumbel noise."""
+    def _draw_indices(self, sample_shape: Any) -> Tensor:
+        """Indices of classes: the largest of log-probability plus Gumbel noise."""
         n = lead(sample_shape)
-        shape = (*n, *self.batch_shape, self._num_events)
+        shape = (*n, *self.batch_shape, self.num_events)
         logs = self._logits if "logits" in self._params else self._probs.log()
         return (logs + gumbel_bits(shape, logs.device)).argmax(-1)
 
 
 class Categorical(_Classes):
-    """A class, as its index. probs or logits: of each class. [..., n]
+    """The index of a class. probs or logits: of each class. [..., n]
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self._classes("Categorical", validate_args, probs, logits)
+        self._set_classes("Categorical", validate_args, probs, logits)
 
     @dependent_property(is_discrete=True)
-    def support(self):
-        return constraints.integer_interval(0, self._num_events - 1)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self.num_events - 1)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.probs.sum(-1) * nan
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.probs.sum(-1) * nan
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.probs.argmax(-1)
 
-    def _draw(self, sample_shape: Any):
-        return self._drawn(sample_shape)
+    def _draw(self, sample_shape: Any) -> Tensor:
+        return self._draw_indices(sample_shape)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         value, logs = COMPOSED["broadcast_tensors"](value.int().unsqueeze(-1), self.logits)
         return logs.gather(-1, value[..., :1]).squeeze(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self._entropy()
 
-    def enumerate_support(self, expand: bool = True):
-        return self._listed(Tensor.arange(self._num_events, device=self.probs.device), expand)
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._insert_batch(Tensor.arange(self.num_events, device=self.probs.device), expand)
 
 
 class OneHotCategorical(_Classes):
-    """A class, as a vector with a 1 in its place. probs or logits: of each class. [..., n]
+    """The one-hot vector of a class. probs or logits: of each class. [..., n]
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     support, has_enumerate_support = constraints.one_hot, True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self._classes("OneHotCategorical", validate_args, probs, logits)
+        self._set_classes("OneHotCategorical", validate_args, probs, logits)
         self.event_shape = self.probs.shape[-1:]
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.probs
 
     @property
-    def mode(self):
-        return self._hot(self.probs.argmax(-1))
+    def mode(self) -> Tensor:
+        return self._one_hot(self.probs.argmax(-1))
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def _hot(self, places):
-        return COMPOSED["one_hot"](places, self._num_events).to(self.probs.dtype)
+    def _one_hot(self, index: Tensor) -> Tensor:
+        return COMPOSED["one_hot"](index, self.num_events).to(self.probs.dtype)
 
-    def _draw(self, sample_shape: Any):
-        return self._hot(self._drawn(sample_shape))
+    def _draw(self, sample_shape: Any) -> Tensor:
+        return self._one_hot(self._draw_indices(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return (self.logits * value).sum(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self._entropy()
 
-    def enumerate_support(self, expand: bool = True):
-        return self._listed(COMPOSED["eye"](self._num_events, device=self.probs.device), expand)
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._insert_batch(COMPOSED["eye"](self.num_events, device=self.probs.device), expand)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose draws have the gradient of the probabilities (Bengio et al., 2013).
+    """OneHotCategorical with the probabilities' gradient in its draws (Bengio et al., 2013).
 
     probs or logits: of each class. [..., n]
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         p = self.probs
         return self._draw(sample_shape).detach() + (p - p.detach())
 
 
 class Multinomial(Distribution):
-    """How often each class comes in total_count draws. probs or logits: of each class. [..., n]
+    """The count of each class in total_count draws. probs or logits: of each class. [..., n]
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"probs": simplex, "logits": real_vector}
@@ -426,8 +426,8 @@ class Multinomial(Distribution):
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ):
-        if not isinstance(total_count, int):
-            raise NotImplementedError("Multinomial(...): total_count must be one number for all of the batch")
+        if not isinstance(total_count, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # torch takes tensors elsewhere
+            raise NotImplementedError("Multinomial(...): total_count must be one integer for the batch")
         self.total_count = total_count
         self._categorical = Categorical(probs, logits, validate_args)
         self._validates = self._categorical._validates
@@ -435,23 +435,22 @@ class Multinomial(Distribution):
         self.batch_shape, self.event_shape = self._categorical.batch_shape, self.probs.shape[-1:]
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         """The probabilities, which add up to 1."""
         return self._categorical.probs
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
         return self._categorical.logits
 
     @property
-    def param_shape(self):
+    def param_shape(self) -> tuple[int, ...]:
         """The shape of the parameters."""
         return self.probs.shape
 
-    def expand(self, batch_shape: Any):
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        new = self._copy()
         new._categorical = self._categorical.expand(batch_shape)
         new.batch_shape = new._categorical.batch_shape
         return new
@@ -460,29 +459,29 @@ class Multinomial(Distribution):
         return f"Multinomial(total_count: {self.total_count}, {self._categorical!r})"
 
     @dependent_property(is_discrete=True, event_dim=1)
-    def support(self):
+    def support(self) -> constraints.Constraint:
         return constraints.multinomial(self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def _draw(self, sample_shape: Any):
+    def _draw(self, sample_shape: Any) -> Tensor:
         n = lead(sample_shape)
-        places = self._categorical.sample((self.total_count, *n))
-        return COMPOSED["one_hot"](places, self.event_shape[0]).sum(0).to(self.probs.dtype)
+        index = self._categorical.sample((self.total_count, *n))
+        return COMPOSED["one_hot"](index, self.event_shape[0]).sum(0).to(self.probs.dtype)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
         logs = ((value == 0) & (self.logits == -inf)).where(0.0, self.logits)
         return ways + (logs * value).sum(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         n = float(self.total_count)
         one = Binomial(self.total_count, probs=self.probs)
         counts = one.enumerate_support(False)[1:]
@@ -491,11 +490,11 @@ class Multinomial(Distribution):
         return n * self._categorical.entropy() - total + weights
 
 
-class ContinuousBernoulli(_Chances):
-    """A number from 0 to 1 whose density is that of Bernoulli, normalised. probs or logits: its parameter.
+class ContinuousBernoulli(_ProbsOrLogits):
+    """A number from 0 to 1 with the density p^x (1 - p)^(1 - x), normalised. probs or logits: its parameter.
 
-    lims: the probabilities between which its formulas are taken from a series, since they divide by nothing.
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    lims: between these probabilities a Taylor series replaces the formulas, which divide by 0 at 1/2.
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     support, has_rsample = unit, True
@@ -508,16 +507,16 @@ class ContinuousBernoulli(_Chances):
         validate_args: bool | None = None,
     ):
         self.lims = lims
-        given = one_of("ContinuousBernoulli", probs=probs, logits=logits)
-        self._set(validate_args, **given)
+        self._set(validate_args, **one_of("ContinuousBernoulli", probs=probs, logits=logits))
 
-    def _parts(self):
-        """(whether a probability is away from 1/2, it, and one to compute with where it is not)."""
-        p = clamped(self.probs)
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(whether p is outside lims, p, p where it is and lims[0] elsewhere)."""
+        p = clamp_probs(self.probs)
         apart = (p <= self.lims[0]) | (p > self.lims[1])
         return apart, p, apart.where(p, self.lims[0])
 
-    def _log_norm(self):
+    def log_norm(self) -> Tensor:
+        """The logarithm of the factor that normalises the density."""
         apart, p, q = self._parts()
         low, high = (q <= 0.5).where(q, 0.0), (q >= 0.5).where(q, 1.0)
         under = (q <= 0.5).where((-2 * low).log1p(), (2 * high - 1).log())
@@ -526,38 +525,38 @@ class ContinuousBernoulli(_Chances):
         return apart.where(norm, log(2.0) + (4 / 3 + 104 / 45 * x) * x)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         apart, p, q = self._parts()
         x = p - 0.5
-        found = q / (2 * q - 1) + 1 / ((-q).log1p() - q.log())
-        return apart.where(found, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
+        exact = q / (2 * q - 1) + 1 / ((-q).log1p() - q.log())
+        return apart.where(exact, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         apart, p, q = self._parts()
         x = (p - 0.5).square()
-        found = q * (q - 1) / (1 - 2 * q).square() + 1 / ((-q).log1p() - q.log()).square()
-        return apart.where(found, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        exact = q * (q - 1) / (1 - 2 * q).square() + 1 / ((-q).log1p() - q.log()).square()
+        return apart.where(exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.probs.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         x = self.logits
-        return value * x - COMPOSED["softplus"](x) + self._log_norm()
+        return value * x - COMPOSED["softplus"](x) + self.log_norm()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         apart, _, q = self._parts()
-        found = (q**value * (1 - q) ** (1 - value) + q - 1) / (2 * q - 1)
-        inside = apart.where(found, value)
+        exact = (q**value * (1 - q) ** (1 - value) + q - 1) / (2 * q - 1)
+        inside = apart.where(exact, value)
         return (value <= 0).where(0.0, (value >= 1).where(1.0, inside))
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         apart, _, q = self._parts()
-        found = ((-q + value * (2 * q - 1)).log1p() - (-q).log1p()) / (q.log() - (-q).log1p())
-        return apart.where(found, value)
+        exact = ((-q + value * (2 * q - 1)).log1p() - (-q).log1p()) / (q.log() - (-q).log1p())
+        return apart.where(exact, value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         low, high = (-self.probs).log1p(), self.probs.log()
-        return self.mean * (low - high) - self._log_norm() - low
+        return self.mean * (low - high) - self.log_norm() - low

@@ -1,6 +1,7 @@
-"""What all distributions share: shapes, checks, expansion, and the density of draws."""
+"""The base class of distributions: shapes, checks and expansion."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ..core.modes import no_grad
 from ..core.node import describe
@@ -11,71 +12,70 @@ from ..tensor import Tensor, tensor
 from . import constraints
 
 
-def tensors_of(given: dict[str, Any]) -> dict[str, Tensor]:
-    """Parameters as float tensors, on the device of those that are tensors already."""
-    known = [v for v in given.values() if isinstance(v, Tensor)]
-    device = known[0].device if known else None
-    made = {}
-    for name, value in given.items():
+def tensors_of(parameters: dict[str, Any]) -> dict[str, Tensor]:
+    """Convert parameters to float tensors, on the device of the first one that is a tensor already."""
+    device = next((v.device for v in parameters.values() if isinstance(v, Tensor)), None)
+    tensors: dict[str, Tensor] = {}
+    for name, value in parameters.items():
         t = value if isinstance(value, Tensor) else tensor(value, device=device)
-        made[name] = t if t.dtype.is_float else t.float()
-    return made
+        tensors[name] = t if t.dtype.is_float else t.float()
+    return tensors
 
 
 def lead(sample_shape: Any) -> tuple[int, ...]:
-    """The dims before those of a batch; an integer is one dim. TypeError where one is no integer."""
+    """The sample dimensions as a tuple; an integer is one dimension. Raises TypeError for other values."""
     sizes = integers(sample_shape, "sample_shape")
     return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
 
 class Distribution:
-    """Random numbers of one kind: `batch_shape` independent ones, each of `event_shape`.
+    """The base class of distributions: `batch_shape` independent random values, each of `event_shape`.
 
-    Parameters are numbers or tensors, which broadcast. They and the values given to log_prob are checked by
-    reading them, as PyTorch does, but while a call is recorded or a page can't wait: validate_args=False (or
-    `set_default_validate_args(False)`) leaves that out.
+    Parameters are numbers or tensors, which broadcast. Parameters and the values passed to log_prob are read
+    and checked, as PyTorch does, except while a call is recorded and in a page that can't wait. Turn the
+    checks off with validate_args=False or `set_default_validate_args(False)`.
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support: Any = None
-    has_rsample = False
+    has_rsample: Any = False  # a bool, or a property where it follows from a base distribution
     has_enumerate_support = False
     _validates = True
     _params: tuple[str, ...] = ()
     batch_shape: tuple[int, ...] = ()
     event_shape: tuple[int, ...] = ()
 
-    if TYPE_CHECKING:  # parameters are attributes, set by name
+    if TYPE_CHECKING:  # _set stores parameters as attributes, by name
 
         def __getattr__(self, name: str) -> Any: ...
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions that are not told so check their parameters and values."""
+        """Whether distributions without `validate_args` check their parameters and values."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args({value!r}): give True or False")
         Distribution._validates = value
 
-    def _set(self, validate_args: bool | None, **given: Any) -> None:
-        """Take parameters: those of one batch shape, which is that of all of them broadcast."""
+    def _set(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Store and check parameters, expanded to the batch shape that they broadcast to."""
         if validate_args is not None:
             self._validates = validate_args
-        made, self._params = tensors_of(given), tuple(given)
-        lead = {n: t.shape[: t.ndim - self._event_dim(n)] for n, t in made.items()}
+        tensors, self._params = tensors_of(parameters), tuple(parameters)
+        lead = {n: t.shape[: t.ndim - self._event_dim(n)] for n, t in tensors.items()}
         self.batch_shape = broadcast(*lead.values())
-        for name, t in made.items():
+        for name, t in tensors.items():
             setattr(self, self._slot(name), t.expand(*self.batch_shape, *t.shape[len(lead[name]) :]))
-        self._check_parameters(made)
+        self._check_parameters(tensors)
 
     def _slot(self, name: str) -> str:
-        """Where a parameter is kept: one that may be given in two ways is computed where it was not."""
+        """The attribute that holds a parameter: `_name` if `name` is a property."""
         return f"_{name}" if isinstance(getattr(type(self), name, None), property) else name
 
     def _event_dim(self, name: str) -> int:
         return self.arg_constraints[name].event_dim
 
-    def _check_parameters(self, given: dict[str, Tensor]) -> None:
-        for name, value in given.items():
+    def _check_parameters(self, parameters: dict[str, Tensor]) -> None:
+        for name, value in parameters.items():
             rule = self.arg_constraints[name]
             if (
                 not constraints.is_dependent(rule)
@@ -89,45 +89,50 @@ class Distribution:
         return self._validates and thread.recorder is None and value.device.can_wait
 
     def _validate_sample(self, value: Any) -> None:
-        """ValueError for values that do not fit the shape, or lie outside of the support."""
+        """Raise ValueError for values that do not broadcast with the shape or lie outside the support."""
         if not self._validates:
             return
-        call, whole = (
-            f"{type(self).__name__}.log_prob({describe(value)})",
-            self.batch_shape + self.event_shape,
-        )
+        call = f"{type(self).__name__}.log_prob({describe(value)})"
+        shape = self.batch_shape + self.event_shape
         if not isinstance(value, Tensor):
             raise ValueError(f"{call}: takes a tensor")
-        for n, m in zip(reversed(value.shape), reversed(whole)):
+        for n, m in zip(reversed(value.shape), reversed(shape)):
             if 1 not in (n, m) and n != m:
                 raise ValueError(
-                    f"{call}: does not broadcast with the shape {list(whole)} of batch and event"
+                    f"{call}: does not broadcast with the shape {list(shape)} of batch and event"
                 )
         rule = self.support
         if rule is not None and self._checks(value) and not rule.check(value).all().item():
             raise ValueError(f"{call}: values are not in {rule}: give others, or validate_args=False")
 
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for more of a batch; nothing is copied."""
+    def first_parameter(self) -> Tensor:
+        """The first stored parameter, expanded to the batch shape."""
+        return getattr(self, self._slot(self._params[0]))
+
+    def _copy(self) -> Self:
         new = object.__new__(type(self))
         vars(new).update(vars(self))
-        shape = tuple(batch_shape)
+        return new
+
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        """The same distribution with a larger batch shape; nothing is copied."""
+        new, shape = self._copy(), tuple(batch_shape)
         for name in self._params:
             value = getattr(self, self._slot(name))
             event = value.shape[len(self.batch_shape) :]
             setattr(new, self._slot(name), value.expand(*shape, *event))
         new.batch_shape = shape
-        new._expanded()
+        new._finish_expand()
         return new
 
-    def _expanded(self) -> None:
-        """What else an expanded copy needs: distributions made of others."""
+    def _finish_expand(self) -> None:
+        """Bring the attributes that follow from parameters up to date in an expanded copy."""
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
         return (*lead(sample_shape), *self.batch_shape, *self.event_shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws, through which no gradient flows. -> [*sample_shape, *batch_shape, *event_shape]"""
+        """Draws without a gradient. -> [*sample_shape, *batch_shape, *event_shape]"""
         with no_grad():
             return (self.rsample if self.has_rsample else self._draw)(sample_shape)
 
@@ -136,10 +141,10 @@ class Distribution:
         return self.sample((n,))
 
     def _draw(self, sample_shape: Any) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__}.sample: is not written: define _draw or rsample")
+        raise NotImplementedError(f"{type(self).__name__}.sample: not implemented: define _draw or rsample")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws that are differentiable by the parameters; NotImplementedError where there is no such way."""
+        """Draws with gradients of the parameters. Raises NotImplementedError if the distribution has none."""
         raise NotImplementedError(f"{type(self).__name__}.rsample: has no gradient: use sample and log_prob")
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -151,11 +156,11 @@ class Distribution:
         return self.log_prob(value).exp()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of values up to these."""
+        """The probability of a value at most this large. [...] -> [...]"""
         raise NotImplementedError(f"{type(self).__name__}.cdf: has no closed form here")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The values whose cdf is this."""
+        """The inverse of cdf: values from probabilities. [...] -> [...]"""
         raise NotImplementedError(f"{type(self).__name__}.icdf: has no closed form here")
 
     def entropy(self) -> Tensor:
@@ -167,11 +172,11 @@ class Distribution:
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of a discrete distribution, along a first dim; expand: for each of the batch."""
+        """All values of a discrete distribution, along a new dim 0. expand: repeat them over the batch."""
         raise NotImplementedError(f"{type(self).__name__}.enumerate_support: has no finite list of values")
 
-    def _listed(self, values: Tensor, expand: bool) -> Tensor:
-        """Values of shape [n, *event] with the batch between, of size 1 or expanded."""
+    def _insert_batch(self, values: Tensor, expand: bool) -> Tensor:
+        """Insert the batch dimensions, of size 1 or expanded. [n, *event] -> [n, *batch, *event]"""
         event = values.shape[1:]
         ones = values.reshape(values.shape[0], *(1,) * len(self.batch_shape), *event)
         return ones.expand(values.shape[0], *self.batch_shape, *event) if expand else ones
@@ -197,17 +202,17 @@ class Distribution:
         return self.variance.sqrt()
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{n}: {describe(getattr(self, self._slot(n)))}" for n in self._params)
-        return f"{type(self).__name__}({told})"
+        parameters = ", ".join(f"{n}: {describe(getattr(self, self._slot(n)))}" for n in self._params)
+        return f"{type(self).__name__}({parameters})"
 
 
 class ExponentialFamily(Distribution):
-    """Those whose density is exp(<parameters, statistics> - normaliser): the name alone, as torch has it."""
+    """The base class, as in torch, of those whose density is exp(<parameters, statistics> - normaliser)."""
 
 
-def one_of(name: str, **given: Any) -> dict[str, Any]:
-    """The one parameter of several that was given."""
-    found = {k: v for k, v in given.items() if v is not None}
-    if len(found) != 1:
-        raise ValueError(f"{name}(...): takes one of {' and '.join(given)}, not {len(found)}: give one")
-    return found
+def one_of(name: str, **parameters: Any) -> dict[str, Any]:
+    """The one parameter of several that is not None. Raises ValueError for none and for several."""
+    chosen = {k: v for k, v in parameters.items() if v is not None}
+    if len(chosen) != 1:
+        raise ValueError(f"{name}(...): takes one of {' and '.join(parameters)}, not {len(chosen)}: give one")
+    return chosen

@@ -1,4 +1,4 @@
-"""Gamma numbers, what is made of them, and how they move with their shape."""
+"""Gamma and related distributions, and the gradient of gamma draws with respect to their shape."""
 
 from math import inf, log, nan, pi
 from typing import Any
@@ -7,6 +7,7 @@ from ..autograd import Function
 from ..core.op import COMPOSED
 from ..ops.random import normal_bits, open_bits
 from ..ops.rejection import gamma_above_one
+from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 
@@ -15,27 +16,27 @@ TINY = 1.1754944e-38  # the least normal float32
 
 
 class _StandardGamma(Function):
-    """Gamma numbers of shapes from 1 on, with implicit gradients (Figurnov et al., 2018)."""
+    """Gamma draws of shapes >= 1, with implicit gradients (Figurnov et al., 2018)."""
 
     @staticmethod
-    def forward(ctx, a):
+    def forward(ctx: Any, a: Tensor) -> Tensor:
         x = gamma_above_one(a)
         ctx.save_for_backward(a, x)
         return x
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Tensor) -> Tensor:
         return g * gamma_slope(*ctx.saved_tensors)
 
 
-def gamma_slope(a, x):
-    """How a gamma number x moves as its shape a does, at the same cdf: -(dF / da) / density; a from 1 on."""
-    few, many = _slope_of_small(a, x.clamp(max=0.8)), _slope_of_large(a.clamp(min=8.0), x)
-    return (x < 0.8).where(few, (a > 8).where(many, _slope_between(a.clamp(max=8.0), x)))
+def gamma_slope(a: Tensor, x: Tensor) -> Tensor:
+    """dx / da of a gamma draw x of shape a >= 1 at a constant cdf: -(dF / da) / density. [...] -> [...]"""
+    small, large = _slope_of_small(a, x.clamp(max=0.8)), _slope_of_large(a.clamp(min=8.0), x)
+    return (x < 0.8).where(small, (a > 8).where(large, _slope_between(a.clamp(max=8.0), x)))
 
 
-def _slope_of_small(a, x):
-    """By the series of the cdf around 0."""
+def _slope_of_small(a: Tensor, x: Tensor) -> Tensor:
+    """For x < 0.8: the power series of the cdf around 0."""
     term, sum1, sum2 = 1.0, 1 / a, 1 / (a * a)
     for i in range(1, 6):
         term = term * (-x / i)
@@ -43,8 +44,8 @@ def _slope_of_small(a, x):
     return x * x.exp() * (sum2 - (x.log() - a.digamma()) * sum1)
 
 
-def _slope_of_large(a, x):
-    """By saddle points (Rice); near the mean, where they divide by nothing, by a series."""
+def _slope_of_large(a: Tensor, x: Tensor) -> Tensor:
+    """For a > 8: Rice's saddle-point expansion; near the mean, where it divides by 0, a Taylor series."""
     near = (x - a).abs() <= 0.1 * a
     z = x / a  # in ratios, since powers of a overflow
     series = (1 + 24 * a * (1 + 12 * a)) / (288 * a * a)
@@ -59,7 +60,7 @@ def _slope_of_large(a, x):
     return near.where(series * bracket, -stirling * apart * inner / rise)
 
 
-# a rational function of log(x / a) and log(a), fitted to the slope: the coefficients of PyTorch (BSD)
+# coefficients of a rational function of log(x / a) and log(a), fitted to log(dx / da): PyTorch's (BSD)
 FITTED = (
     (0.16009398, -0.094634809, 0.025146376, -0.0030648343, 1, 0.32668115, 0.10406089, 0.0014179084),
     (0.53487893, 0.1298071, 0.065735949, -0.0015649758, 0.16639465, 0.020070113, -0.0035938915,
@@ -69,17 +70,18 @@ FITTED = (
 )  # fmt: skip
 
 
-def _slope_between(a, x):
+def _slope_between(a: Tensor, x: Tensor) -> Tensor:
+    """For the rest: the fitted rational function."""
     u, v = (x / a).log(), a.log()
     c = [p + u * (q + u * r) for p, q, r in zip(*FITTED, strict=True)]
     top = c[0] + v * (c[1] + v * (c[2] + v * c[3]))
     return (top / (c[4] + v * (c[5] + v * (c[6] + v * c[7])))).exp()
 
 
-def log_gamma_draw(a):
-    """Logarithms of gamma numbers of any shape; those of small shapes would underflow. [...] -> [...]
+def log_gamma_draw(a: Tensor) -> Tensor:
+    """Logarithms of gamma draws, since draws of small shapes underflow. [...] -> [...]
 
-    A number of shape a + 1, times u^(1/a), has shape a.
+    A draw of shape a + 1, times u^(1/a) with a uniform u, has shape a.
     """
     small = a < 1
     u = open_bits(a.shape, a.device)
@@ -88,9 +90,9 @@ def log_gamma_draw(a):
 
 
 class Gamma(ExponentialFamily):
-    """The wait for several events. concentration: how many; rate: how many in a unit of time.
+    """The time until several events. concentration: how many events; rate: events per unit of time.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"concentration": positive, "rate": positive}
@@ -100,56 +102,56 @@ class Gamma(ExponentialFamily):
         self._set(validate_args, concentration=concentration, rate=rate)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.concentration / self.rate
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.concentration / self.rate.square()
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         return log_gamma_draw(self.concentration.expand(*shape)).exp().clamp(min=TINY) / self.rate
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.concentration, self.rate
         return a * b.log() + (a - 1).xlogy(value) - b * value - a.lgamma()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return self.concentration.igamma(self.rate * value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
 
 class Chi2(Gamma):
-    """The sum of squares of normal numbers. df: how many.
+    """The sum of squares of standard normal variables. df: how many.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"df": positive}
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         self._set(validate_args, df=df)
-        self._halve()
+        self._derive_parameters()
 
-    def _halve(self):
+    def _derive_parameters(self) -> None:
         self.concentration, self.rate = self.df * 0.5, self.df * 0 + 0.5
 
-    _expanded = _halve
+    _finish_expand = _derive_parameters
 
 
 class InverseGamma(Distribution):
-    """One over a gamma number. concentration, rate: of that number.
+    """The reciprocal of a gamma variable. concentration, rate: of that variable.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"concentration": positive, "rate": positive}
@@ -159,40 +161,40 @@ class InverseGamma(Distribution):
         self._set(validate_args, concentration=concentration, rate=rate)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         a = self.concentration
         return (a > 1).where(self.rate / (a - 1), inf)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         a = self.concentration
         return (a > 2).where(self.rate.square() / ((a - 1).square() * (a - 2)), inf)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         return self.rate * (-log_gamma_draw(self.concentration.expand(*shape))).exp()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.concentration, self.rate
         return a * b.log() - (a + 1) * value.log() - b / value - a.lgamma()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return self.concentration.igammac(self.rate / value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a = self.concentration
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to 1. concentration: one for each share, ValueError for a 0-d one. [..., n]
+    """Shares that add up to 1. concentration: one for each share. Raises ValueError if it is 0-d. [..., n]
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"concentration": constraints.independent(positive, 1)}
@@ -205,31 +207,31 @@ class Dirichlet(ExponentialFamily):
         self.event_shape = self.concentration.shape[-1:]
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         rest = (self.concentration - 1).clamp(min=0.0)
-        most = COMPOSED["one_hot"](self.concentration.argmax(-1), self.event_shape[0]).to(rest.dtype)
-        none = (self.concentration < 1).all(-1, True)
-        return none.where(most, rest / rest.sum(-1, True))
+        largest = COMPOSED["one_hot"](self.concentration.argmax(-1), self.event_shape[0]).to(rest.dtype)
+        is_flat = (self.concentration < 1).all(-1, True)
+        return is_flat.where(largest, rest / rest.sum(-1, True))
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         a = self.concentration.expand(*self._shape(sample_shape))
         return log_gamma_draw(a).softmax(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a = self.concentration
         return (a - 1).xlogy(value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a, n = self.concentration, self.event_shape[0]
         total = a.sum(-1)
         rest = (n - total) * total.digamma() + ((a - 1) * a.digamma()).sum(-1)
@@ -237,9 +239,9 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """The share of one gamma number of two. concentration1, concentration0: their shapes.
+    """The share of the first of two gamma variables. concentration1, concentration0: their shapes.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
@@ -249,41 +251,41 @@ class Beta(ExponentialFamily):
         self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         a, b = (self.concentration1 - 1).clamp(min=0.0), (self.concentration0 - 1).clamp(min=0.0)
         is_flat = (self.concentration1 < 1) & (self.concentration0 < 1)
         return is_flat.where((self.concentration1 >= self.concentration0).to(a.dtype), a / (a + b))
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         logs = [log_gamma_draw(a.expand(*shape)) for a in (self.concentration1, self.concentration0)]
         return (logs[0] - logs[1]).sigmoid()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
         logs = (a - 1).xlogy(value) + (b - 1).xlog1py(-value)
         return logs + (a + b).lgamma() - a.lgamma() - b.lgamma()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         rest = (a - 1) * a.digamma() + (b - 1) * b.digamma() - (a + b - 2) * (a + b).digamma()
         return a.lgamma() + b.lgamma() - (a + b).lgamma() - rest
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squares over their degrees of freedom, df1 and df2.
+    """The ratio of two chi-square variables, each divided by its degrees of freedom, df1 and df2.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"df1": positive, "df2": positive}
@@ -293,37 +295,37 @@ class FisherSnedecor(Distribution):
         self._set(validate_args, df1=df1, df2=df2)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return (self.df2 > 2).where(self.df2 / (self.df2 - 2), nan)
 
     @property
-    def mode(self):
-        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return (self.df1 > 2).where(found, nan)
+    def mode(self) -> Tensor:
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return (self.df1 > 2).where(mode, nan)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         a, b = self.df1, self.df2
-        found = 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4))
-        return (b > 4).where(found, nan)
+        variance = 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4))
+        return (b > 4).where(variance, nan)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
-        tops = [log_gamma_draw((d * 0.5).expand(*shape)) for d in (self.df1, self.df2)]
-        return (tops[0] - tops[1]).exp() * (self.df2 / self.df1)
+        logs = [log_gamma_draw((d * 0.5).expand(*shape)) for d in (self.df1, self.df2)]
+        return (logs[0] - logs[1]).exp() * (self.df2 / self.df1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
-        whole = (a + b).lgamma() - a.lgamma() - b.lgamma()
-        return whole + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
+        norm = (a + b).lgamma() - a.lgamma() - b.lgamma()
+        return norm + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
 
 
 class StudentT(Distribution):
-    """A normal number over the root of a chi-square per degree of freedom (df), times scale, plus loc.
+    """loc + scale * z / sqrt(c / df), with a normal z and a chi-square c of df degrees of freedom.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"df": positive, "loc": real, "scale": positive}
@@ -333,26 +335,26 @@ class StudentT(Distribution):
         self._set(validate_args, df=df, loc=loc, scale=scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return (self.df > 1).where(self.loc, nan)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         d = self.df
         wide = (d > 2).where(self.scale.square() * d / (d - 2), inf)
         return (d > 1).where(wide, nan)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         half = (self.df * 0.5).expand(*shape)
         spread = (0.5 * (half.log() - log_gamma_draw(half))).exp()
         return self.loc + self.scale * normal_bits(shape, self.df.device) * spread
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         d, z = self.df, (value - self.loc) / self.scale
         norm = (
@@ -360,7 +362,7 @@ class StudentT(Distribution):
         )
         return -0.5 * (d + 1) * (z * z / d).log1p() - norm
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         d = self.df
         beta = 0.5 * log(pi) + (0.5 * d).lgamma() - (0.5 * (1 + d)).lgamma()
         slopes = 0.5 * (d + 1) * ((0.5 * (1 + d)).digamma() - (0.5 * d).digamma())

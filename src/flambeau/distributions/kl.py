@@ -1,8 +1,9 @@
-"""Kullback-Leibler divergences: a table of formulas by the classes of both distributions."""
+"""Kullback-Leibler divergences: a table of formulas by the classes of the two distributions."""
 
 from collections.abc import Callable
+from inspect import isclass
 from math import inf, log, pi
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.op import COMPOSED
 from ..tensor import Tensor
@@ -23,20 +24,21 @@ from .multivariate import LowRankMultivariateNormal, MultivariateNormal, log_det
 from .transforms import sum_last
 
 __all__ = ["kl_divergence", "register_kl"]
-FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+Formula = TypeVar("Formula", bound=Callable[[Any, Any], Tensor])
+FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 softplus = COMPOSED["softplus"]
 
 
-def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
-    """Declare what the divergence of distributions of two classes (and of classes made of them) is.
+def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
+    """Declare the formula for the divergence between two classes of distributions and their subclasses.
 
-    type_p: the class of the first; type_q: of the second. TypeError where one is no class of distributions.
+    type_p: the class of the first; type_q: of the second. Raises TypeError if one is not such a class.
     """
-    for given in (type_p, type_q):
-        if not (isinstance(given, type) and issubclass(given, Distribution)):
-            raise TypeError(f"register_kl({given!r}): takes classes of distributions")
+    for cls in (type_p, type_q):
+        if not (isclass(cls) and issubclass(cls, Distribution)):
+            raise TypeError(f"register_kl({cls!r}): takes classes of distributions")
 
-    def declare(formula: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def declare(formula: Formula) -> Formula:
         FORMULAS[type_p, type_q] = formula
         return formula
 
@@ -44,9 +46,9 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """How much is lost by taking q for p: the mean of log p - log q under p, by a closed formula.
+    """The Kullback-Leibler divergence, the mean of log p - log q under p, by a closed formula.
 
-    p, q: distributions. NotImplementedError where there is no formula. [*batch_shape]
+    p, q: distributions. Raises NotImplementedError if no formula is registered. -> [*batch_shape]
     """
     for a in type(p).__mro__:
         for b in type(q).__mro__:
@@ -56,10 +58,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     raise NotImplementedError(f"kl_divergence({type(p).__name__}, {type(q).__name__}): {rule}")
 
 
-def _never(p: Any, q: Any) -> Any:
-    """p has values that q has not."""
-    one = next(getattr(p, p._slot(n)) for n in p._params)
-    return one * 0 + inf
+def _infinite(p: Distribution, q: Distribution) -> Tensor:
+    """p has values outside the support of q."""
+    return p.first_parameter() * 0 + inf
 
 
 for _a, _others in (
@@ -74,14 +75,14 @@ for _a, _others in (
     (Poisson, (Bernoulli, Binomial)),
 ):
     for _b in _others:
-        FORMULAS[_a, _b] = _never
+        FORMULAS[_a, _b] = _infinite
 
 
-# --- of one class ---
+# --- of the same class ---
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _(p, q):
+def _(p: Bernoulli, q: Bernoulli) -> Tensor:
     a, b = p.logits, q.logits
     t1 = (p.probs == 0).where(0.0, p.probs * (softplus(-b) - softplus(-a)))
     t2 = (p.probs == 1).where(0.0, (1 - p.probs) * (softplus(b) - softplus(a)))
@@ -89,48 +90,48 @@ def _(p, q):
 
 
 @register_kl(Binomial, Binomial)
-def _(p, q):
-    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return (p.total_count > q.total_count).where(inf, found)
+def _(p: Binomial, q: Binomial) -> Tensor:
+    divergence = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return (p.total_count > q.total_count).where(inf, divergence)
 
 
 @register_kl(Categorical, Categorical)
-def _(p, q):
+def _(p: Categorical, q: Categorical) -> Tensor:
     each = p.probs * (p.logits - q.logits)
     each = (q.probs == 0).where(inf, each)
     return (p.probs == 0).where(0.0, each).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _(p, q):
+def _(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return FORMULAS[Categorical, Categorical](p, q)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _(p, q):
+def _(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     first = p.mean * (p.logits - q.logits)
-    return first + p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    return first + p.log_norm() + (-p.probs).log1p() - q.log_norm() - (-q.probs).log1p()
 
 
 @register_kl(Geometric, Geometric)
-def _(p, q):
+def _(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
 @register_kl(Poisson, Poisson)
-def _(p, q):
+def _(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
 @register_kl(Beta, Beta)
-def _(p, q):
+def _(p: Beta, q: Beta) -> Tensor:
     a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
     sums = c.lgamma() + d.lgamma() + (a + b).lgamma() - a.lgamma() - b.lgamma() - (c + d).lgamma()
     return sums + (a - c) * a.digamma() + (b - d) * b.digamma() + (c + d - a - b) * (a + b).digamma()
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _(p, q):
+def _(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     total = a.sum(-1)
     first = total.lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma()).sum(-1)
@@ -138,26 +139,26 @@ def _(p, q):
 
 
 @register_kl(Gamma, Gamma)
-def _(p, q):
+def _(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
     first = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
     return first + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
 
 
 @register_kl(Exponential, Exponential)
-def _(p, q):
+def _(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
 
 @register_kl(Cauchy, Cauchy)
-def _(p, q):
-    whole = (p.scale + q.scale).square() + (p.loc - q.loc).square()
-    return whole.log() - (4 * p.scale * q.scale).log()
+def _(p: Cauchy, q: Cauchy) -> Tensor:
+    sums = (p.scale + q.scale).square() + (p.loc - q.loc).square()
+    return sums.log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(Gumbel, Gumbel)
-def _(p, q):
+def _(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, at = p.scale / q.scale, q.loc / q.scale
     centre = p.loc / q.scale
     return (
@@ -166,99 +167,101 @@ def _(p, q):
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _(p, q):
+def _(p: HalfNormal, q: HalfNormal) -> Tensor:
     ratio = (p.scale / q.scale).square()
     return 0.5 * (ratio - 1 - ratio.log())
 
 
 @register_kl(Normal, Normal)
-def _(p, q):
+def _(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).square()
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
 
 
 @register_kl(Laplace, Laplace)
-def _(p, q):
+def _(p: Laplace, q: Laplace) -> Tensor:
     ratio, d = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + d / q.scale + ratio * (-d / p.scale).exp() - 1
 
 
 @register_kl(Pareto, Pareto)
-def _(p, q):
+def _(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
-    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
-    return (p.scale < q.scale).where(inf, found)
+    divergence = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return (p.scale < q.scale).where(inf, divergence)
 
 
 @register_kl(Uniform, Uniform)
-def _(p, q):
-    found = ((q.high - q.low) / (p.high - p.low)).log()
-    return ((q.low > p.low) | (q.high < p.high)).where(inf, found)
+def _(p: Uniform, q: Uniform) -> Tensor:
+    divergence = ((q.high - q.low) / (p.high - p.low)).log()
+    return ((q.low > p.low) | (q.high < p.high)).where(inf, divergence)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _(p, q):
-    """[..., n]: traces and distances through the factor of q."""
+def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    """Traces and distances through the Cholesky factor of q. [..., n, n] -> [...]"""
     n = p.event_shape[0]
     shape = (*(p.loc - q.loc).shape[:-1], n, n)
     ratio = triangular(q.scale_tril.expand(*shape), p.scale_tril.expand(*shape), upper=False)
-    away = squared_distance(q.scale_tril, q.loc - p.loc)
-    return log_det(q.scale_tril) - log_det(p.scale_tril) + 0.5 * (ratio.square().sum((-2, -1)) + away - n)
+    distance = squared_distance(q.scale_tril, q.loc - p.loc)
+    return log_det(q.scale_tril) - log_det(p.scale_tril) + 0.5 * (ratio.square().sum((-2, -1)) + distance - n)
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def _(p, q):
+def _(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     return FORMULAS[MultivariateNormal, MultivariateNormal](p, q)
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def _(p, q):
+def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     return FORMULAS[MultivariateNormal, MultivariateNormal](p, q)
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def _(p, q):
+def _(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     return FORMULAS[MultivariateNormal, MultivariateNormal](p, q)
 
 
 @register_kl(Independent, Independent)
-def _(p, q):
+def _(p: Independent, q: Independent) -> Tensor:
     n = p.reinterpreted_batch_ndims
     if n != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("kl_divergence(Independent, Independent): their events have different dims")
+        raise NotImplementedError("kl_divergence(Independent, Independent): reinterpreted_batch_ndims differ")
     return sum_last(kl_divergence(p.base_dist, q.base_dist), n)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _(p, q):
+def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError("kl_divergence(TransformedDistribution, ...): they are mapped differently")
+        raise NotImplementedError(
+            "kl_divergence(TransformedDistribution, ...): transforms or event shapes differ"
+        )
     return kl_divergence(p.base_dist, q.base_dist)
 
 
-# --- of two classes: what q's log_prob is under p ---
+# --- of two classes: minus p's entropy minus the mean of q's log_prob under p ---
 
 
 @register_kl(Bernoulli, Poisson)
-def _(p, q):
+def _(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
 @register_kl(Beta, ContinuousBernoulli)
-def _(p, q):
-    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_norm()
+def _(p: Beta, q: ContinuousBernoulli) -> Tensor:
+    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q.log_norm()
 
 
 @register_kl(ContinuousBernoulli, Exponential)
 @register_kl(Beta, Exponential)
 @register_kl(Gamma, Exponential)
 @register_kl(Pareto, Exponential)
-def _(p, q):
+def _(p: ContinuousBernoulli | Beta | Gamma | Pareto, q: Exponential) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
 @register_kl(Uniform, Exponential)
-def _(p, q):
+def _(p: Uniform, q: Exponential) -> Tensor:
     return (p.low < 0).where(inf, FORMULAS[Pareto, Exponential](p, q))
 
 
@@ -270,66 +273,68 @@ def _(p, q):
 @register_kl(Laplace, Normal)
 @register_kl(Pareto, Normal)
 @register_kl(Uniform, Normal)
-def _(p, q):
+def _(
+    p: Beta | ContinuousBernoulli | Exponential | Gamma | Gumbel | Laplace | Pareto | Uniform, q: Normal
+) -> Tensor:
     spread = q.scale.square()
-    found = (
+    divergence = (
         0.5 * (2 * pi * spread).log() + 0.5 * (p.variance + (p.mean - q.loc).square()) / spread - p.entropy()
     )
-    return (p.alpha <= 2).where(inf, found) if isinstance(p, Pareto) else found
+    return (p.alpha <= 2).where(inf, divergence) if isinstance(p, Pareto) else divergence
 
 
 @register_kl(Beta, Uniform)
-def _(p, q):
-    found = -p.entropy() + (q.high - q.low).log()
-    return ((q.low > 0) | (q.high < 1)).where(inf, found)
+def _(p: Beta, q: Uniform) -> Tensor:
+    divergence = -p.entropy() + (q.high - q.low).log()
+    return ((q.low > 0) | (q.high < 1)).where(inf, divergence)
 
 
 @register_kl(ContinuousBernoulli, Uniform)
-def _(p, q):
-    found = -p.entropy() + (q.high - q.low).log()
-    return ((q.low > 0) | (q.high < 1)).where(inf, found)
+def _(p: ContinuousBernoulli, q: Uniform) -> Tensor:
+    divergence = -p.entropy() + (q.high - q.low).log()
+    return ((q.low > 0) | (q.high < 1)).where(inf, divergence)
 
 
-def _gamma_terms(q):
+def _gamma_terms(q: Gamma) -> Tensor:
     return q.concentration.lgamma() - q.concentration * q.rate.log()
 
 
 @register_kl(Beta, Gamma)
-def _(p, q):
+def _(p: Beta, q: Gamma) -> Tensor:
     a, b = p.concentration1, p.concentration0
     logs = a.digamma() - (a + b).digamma()
     return -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
 
 
 @register_kl(Exponential, Gamma)
-def _(p, q):
+def _(p: Exponential, q: Gamma) -> Tensor:
     logs = -EULER - p.rate.log()
     return -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
 
 
 @register_kl(Pareto, Gamma)
-def _(p, q):
+def _(p: Pareto, q: Gamma) -> Tensor:
     logs = p.scale.log() + 1 / p.alpha
-    found = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
-    return (p.alpha <= 1).where(inf, found)
+    divergence = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
+    return (p.alpha <= 1).where(inf, divergence)
 
 
 @register_kl(Uniform, Gamma)
-def _(p, q):
+def _(p: Uniform, q: Gamma) -> Tensor:
     width = p.high - p.low
     logs = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / width - 1
-    found = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
-    return (p.low < 0).where(inf, found)
+    divergence = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
+    return (p.low < 0).where(inf, divergence)
 
 
 @register_kl(Exponential, Gumbel)
-def _(p, q):
+def _(p: Exponential, q: Gumbel) -> Tensor:
     grows, at = p.rate * q.scale, q.loc / q.scale
     return grows.log() - 1 + at.exp() * grows / (grows + 1) - at + 1 / grows
 
 
 @register_kl(Gamma, Gumbel)
-def _(p, q):
+def _(p: Gamma, q: Gumbel) -> Tensor:
     b, at = p.rate * q.scale, q.loc / q.scale
     a = p.concentration
     first = (a - 1) * a.digamma() - a.lgamma() - a
@@ -337,31 +342,31 @@ def _(p, q):
 
 
 @register_kl(Normal, Gumbel)
-def _(p, q):
+def _(p: Normal, q: Gumbel) -> Tensor:
     centre, spread, at = p.loc / q.scale, (p.scale / q.scale).square(), q.loc / q.scale
     return -0.5 * (1 + spread.log() + log(2 * pi)) + (at - centre + 0.5 * spread).exp() - at + centre
 
 
 @register_kl(Uniform, Gumbel)
-def _(p, q):
+def _(p: Uniform, q: Gumbel) -> Tensor:
     rise = q.scale / (p.high - p.low)
     high, low = (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
     return rise.log() + 0.5 * (high + low) - rise * ((-high).exp() - (-low).exp())
 
 
 @register_kl(Normal, Laplace)
-def _(p, q):
+def _(p: Normal, q: Laplace) -> Tensor:
     d = p.loc - q.loc
     ratio = d / p.scale
-    away = (2 / pi) ** 0.5 * p.scale * (-0.5 * ratio.square()).exp() + d * (ratio * 0.5**0.5).erf()
-    return -p.entropy() + (2 * q.scale).log() + away / q.scale
+    distance = (2 / pi) ** 0.5 * p.scale * (-0.5 * ratio.square()).exp() + d * (ratio * 0.5**0.5).erf()
+    return -p.entropy() + (2 * q.scale).log() + distance / q.scale
 
 
 @register_kl(Uniform, Beta)
-def _(p, q):
+def _(p: Uniform, q: Beta) -> Tensor:
     width = p.high - p.low
 
-    def mean_log(high, low):
+    def mean_log(high: Tensor, low: Tensor) -> Tensor:
         return (high.xlogy(high) - low.xlogy(low)) / width - 1
 
     a, b = q.concentration1, q.concentration0
@@ -371,14 +376,14 @@ def _(p, q):
 
 
 @register_kl(Uniform, ContinuousBernoulli)
-def _(p, q):
-    found = -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_norm()
-    return ((p.high > 1) | (p.low < 0)).where(inf, found)
+def _(p: Uniform, q: ContinuousBernoulli) -> Tensor:
+    divergence = -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q.log_norm()
+    return ((p.high > 1) | (p.low < 0)).where(inf, divergence)
 
 
 @register_kl(Uniform, Pareto)
-def _(p, q):
+def _(p: Uniform, q: Pareto) -> Tensor:
     width = p.high - p.low
     logs = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / width - 1
-    found = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * logs
-    return (p.low < q.scale).where(inf, found)
+    divergence = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * logs
+    return (p.low < q.scale).where(inf, divergence)

@@ -1,5 +1,6 @@
 """Distributions of vectors and matrices."""
 
+from collections.abc import Callable
 from math import log, pi
 from typing import Any
 
@@ -16,34 +17,69 @@ cholesky, triangular = COMPOSED["linalg_cholesky"], COMPOSED["linalg_solve_trian
 real_vector = constraints.real_vector
 
 
-def log_det(factor: Any) -> Any:
+def log_det(factor: Tensor) -> Tensor:
     """The logarithm of the determinant of a lower triangular matrix. [..., n, n] -> [...]"""
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def inverse_of(factor: Any) -> Any:
+def inverse_of(factor: Tensor) -> Tensor:
     """The inverse of a lower triangular matrix."""
     one = COMPOSED["eye"](factor.shape[-1], device=factor.device)
     return triangular(factor, one.expand(*factor.shape), upper=False)
 
 
-def factor_of_precision(precision: Any) -> Any:
+def factor_of_precision(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse of a positive definite matrix."""
     return cholesky(COMPOSED["linalg_inv"](precision))
 
 
-def squared_distance(factor: Any, d: Any) -> Any:
+def squared_distance(factor: Tensor, d: Tensor) -> Tensor:
     """d^T (L L^T)^-1 d. [..., n, n], [..., n] -> [...]"""
     shape = broadcast(factor.shape[:-1], d.shape)
     columns = d.expand(*shape).unsqueeze(-1)
     return triangular(factor.expand(*shape, shape[-1]), columns, upper=False).squeeze(-1).square().sum(-1)
 
 
-class MultivariateNormal(Distribution):
-    """Normal vectors. loc: the mean. covariance_matrix, precision_matrix or scale_tril (a lower factor of the
-    covariance): one of them, ValueError for none or several, or where a vector or a matrix has fewer dims.
+# from each parameter of a covariance to its Cholesky factor
+FACTORS: dict[str, Callable[[Tensor], Tensor]] = {
+    "covariance_matrix": cholesky,
+    "precision_matrix": factor_of_precision,
+    "scale_tril": lambda factor: factor,
+}
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+
+class _CovarianceFactor(Distribution):
+    """Holds the Cholesky factor of a covariance. [..., n, n]"""
+
+    _factor: Tensor
+
+    def _finish_expand(self) -> None:
+        self._factor = self._factor.expand(*self.batch_shape, *self._factor.shape[-2:])
+
+    @property
+    def scale_tril(self) -> Tensor:
+        """The Cholesky factor of the covariance."""
+        return self._factor
+
+    @property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance."""
+        return self._factor @ self._factor.mT
+
+    @property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        inverse = inverse_of(self._factor)
+        return inverse.mT @ inverse
+
+
+class MultivariateNormal(_CovarianceFactor):
+    """Normal vectors. loc: the mean. Pass one of covariance_matrix, precision_matrix and scale_tril (the
+    lower Cholesky factor of the covariance).
+
+    Raises ValueError for none or several of these, for a 0-d loc and for a matrix below 2-d.
+
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {
@@ -62,69 +98,50 @@ class MultivariateNormal(Distribution):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ):
-        given = one_of(
+        matrix = one_of(
             "MultivariateNormal",
             covariance_matrix=covariance_matrix,
             precision_matrix=precision_matrix,
             scale_tril=scale_tril,
         )
-        made = tensors_of({"loc": loc, **given})
-        (name,) = given
-        if made["loc"].ndim < 1 or made[name].ndim < 2:
+        parameters = tensors_of({"loc": loc, **matrix})
+        (name,) = matrix
+        if parameters["loc"].ndim < 1 or parameters[name].ndim < 2:
             raise ValueError(f"MultivariateNormal(...): loc is a vector, and {name} a matrix")
-        self._set(validate_args, **made)
+        self._set(validate_args, **parameters)
         self.event_shape = self.loc.shape[-1:]
-        matrix = getattr(self, f"_{name}")
-        makers = {"covariance_matrix": cholesky, "precision_matrix": factor_of_precision}
-        self._factor = makers[name](matrix) if name in makers else matrix
-
-    def _expanded(self):
-        self._factor = self._factor.expand(*self.batch_shape, *self._factor.shape[-2:])
+        self._factor = FACTORS[name](getattr(self, f"_{name}"))
 
     @property
-    def scale_tril(self):
-        """The Cholesky factor of the covariance."""
-        return self._factor
-
-    @property
-    def covariance_matrix(self):
-        """The covariance."""
-        return self._factor @ self._factor.mT
-
-    @property
-    def precision_matrix(self):
-        """The inverse of the covariance."""
-        inverse = inverse_of(self._factor)
-        return inverse.mT @ inverse
-
-    @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self._factor.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = normal_bits(self._shape(sample_shape), self.loc.device)
         return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         m = squared_distance(self._factor, value - self.loc)
         return -0.5 * (self.event_shape[0] * log(2 * pi) + m) - log_det(self._factor)
 
-    def entropy(self):
-        found = 0.5 * self.event_shape[0] * (1 + log(2 * pi)) + log_det(self._factor)
-        return found.expand(*self.batch_shape)
+    def entropy(self) -> Tensor:
+        entropy = 0.5 * self.event_shape[0] * (1 + log(2 * pi)) + log_det(self._factor)
+        return entropy.expand(*self.batch_shape)
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors of covariance cov_factor cov_factor^T + diag(cov_diag). loc: the mean.
+    """Normal vectors with the covariance cov_factor cov_factor^T + diag(cov_diag). loc: the mean.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {
@@ -139,70 +156,72 @@ class LowRankMultivariateNormal(Distribution):
         self.event_shape = self.loc.shape[-1:]
 
     @property
-    def _inner(self):
-        """The Cholesky factor of I + W^T D^-1 W, which is as small as the rank."""
+    def _inner(self) -> Tensor:
+        """The Cholesky factor of I + W^T D^-1 W. [..., rank, rank]"""
         w = self.cov_factor
         one = COMPOSED["eye"](w.shape[-1], device=w.device)
         return cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1)) + one)
 
     @property
-    def scale_tril(self):
+    def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
         return cholesky(self.covariance_matrix)
 
     @property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> Tensor:
         """The covariance."""
         return self.cov_factor @ self.cov_factor.mT + COMPOSED["diag_embed"](self.cov_diag)
 
     @property
-    def precision_matrix(self):
+    def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         part = triangular(self._inner, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False)
         return COMPOSED["diag_embed"](1 / self.cov_diag) - part.mT @ part
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.cov_factor.square().sum(-1) + self.cov_diag
 
-    def rsample(self, sample_shape: Any = ()):
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, device = self._shape(sample_shape), self.loc.device
         wide = normal_bits((*shape[:-1], self.cov_factor.shape[-1]), device)
         own = normal_bits(shape, device) * self.cov_diag.sqrt()
         return self.loc + (self.cov_factor @ wide.unsqueeze(-1)).squeeze(-1) + own
 
-    def log_det_covariance(self):
+    def log_det_covariance(self) -> Tensor:
         """The logarithm of the covariance's determinant."""
         return 2 * log_det(self._inner) + self.cov_diag.log().sum(-1)
 
-    def distance(self, d: Any):
+    def distance(self, d: Tensor) -> Tensor:
         """d^T covariance^-1 d, by Woodbury's formula."""
         scaled = d / self.cov_diag
         part = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
         return (d * scaled).sum(-1) - squared_distance(self._inner, part)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         m = self.distance(value - self.loc)
         return -0.5 * (self.event_shape[0] * log(2 * pi) + self.log_det_covariance() + m)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 0.5 * (self.event_shape[0] * (1 + log(2 * pi)) + self.log_det_covariance())
 
 
-class Wishart(ExponentialFamily):
-    """Sums of squares of normal vectors, as matrices. df: how many vectors; one of covariance_matrix,
-    precision_matrix and scale_tril (a lower factor of the covariance): theirs.
+class Wishart(_CovarianceFactor, ExponentialFamily):
+    """The sum of x x^T over df normal vectors x. Pass one of covariance_matrix, precision_matrix and
+    scale_tril (the lower Cholesky factor of the covariance) of these vectors.
 
-    ValueError for none or several of these, or a df up to the size less 1.
+    Raises ValueError for none or several of these, or if df is not above the size less 1.
 
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {
@@ -221,53 +240,47 @@ class Wishart(ExponentialFamily):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ):
-        given = one_of(
+        matrix = one_of(
             "Wishart",
             covariance_matrix=covariance_matrix,
             precision_matrix=precision_matrix,
             scale_tril=scale_tril,
         )
-        self._set(validate_args, df=df, **given)
-        (name,) = given
-        matrix = getattr(self, f"_{name}")
-        self.event_shape = matrix.shape[-2:]
+        self._set(validate_args, df=df, **matrix)
+        (name,) = matrix
+        value = getattr(self, f"_{name}")
+        self.event_shape = value.shape[-2:]
         if self._checks(self.df) and not (self.df > self.event_shape[-1] - 1).all().item():
             raise ValueError(f"{self!r}: df must be above {self.event_shape[-1] - 1}, the size less 1")
-        makers = {"covariance_matrix": cholesky, "precision_matrix": factor_of_precision}
-        self._factor = makers[name](matrix) if name in makers else matrix
+        self._factor = FACTORS[name](value)
 
-    _expanded = MultivariateNormal._expanded
-    scale_tril = MultivariateNormal.scale_tril
-    covariance_matrix = MultivariateNormal.covariance_matrix
-    precision_matrix = MultivariateNormal.precision_matrix
-
-    def _df(self):
+    def _df(self) -> Tensor:
         return self.df.unsqueeze(-1).unsqueeze(-1)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self._df() * self.covariance_matrix
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         n, p = self._df(), self.event_shape[-1]
         return (n < p + 1).where(float("nan"), (n - p - 1) * self.covariance_matrix)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         v = self.covariance_matrix
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         return self._df() * (v.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def rsample(self, sample_shape: Any = ()):
-        """By Bartlett's decomposition: roots of chi-squares on a diagonal, normal numbers below."""
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Bartlett's decomposition: square roots of chi-squares on the diagonal, normal draws below."""
         shape, p, device = self._shape(sample_shape), self.event_shape[-1], self.df.device
         halves = 0.5 * (self.df.unsqueeze(-1) - Tensor.arange(p, dtype=dt.int32, device=device).float())
         roots = (0.5 * (log_gamma_draw(halves.expand(*shape[:-1])) + log(2.0))).exp()
         factor = self._factor @ (normal_bits(shape, device).tril(-1) + COMPOSED["diag_embed"](roots))
         return factor @ factor.mT
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, p = self.df, self.event_shape[-1]
         shape = broadcast(self._factor.shape, value.shape)
@@ -276,13 +289,10 @@ class Wishart(ExponentialFamily):
         norm = n * (p * log(2) / 2 + log_det(self._factor)) + (n / 2).mvlgamma(p)
         return (n - p - 1) * log_det(cholesky(value)) - trace / 2 - norm
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         n, p = self.df, self.event_shape[-1]
-        slopes = (
-            (n.unsqueeze(-1) * 0.5 - Tensor.arange(p, dtype=dt.int32, device=n.device).float() * 0.5)
-            .digamma()
-            .sum(-1)
-        )
+        halves = 0.5 * (n.unsqueeze(-1) - Tensor.arange(p, dtype=dt.int32, device=n.device).float())
+        slopes = halves.digamma().sum(-1)
         size = (p + 1) * (log_det(self._factor) + p * log(2) / 2)
         return size + (n / 2).mvlgamma(p) - (n - p - 1) / 2 * slopes + n * p / 2
 
@@ -290,9 +300,9 @@ class Wishart(ExponentialFamily):
 class LKJCholesky(Distribution):
     """Cholesky factors of random correlation matrices (Lewandowski et al., 2009).
 
-    dim: how many rows. concentration: 1 for even ones, above it nearer to the identity.
-    ValueError for a dim below 2.
-    validate_args: check parameters and values by reading them: ValueError outside of their sets
+    dim: the number of rows. concentration: 1 for a uniform density; higher values prefer the identity.
+    Raises ValueError if dim is below 2.
+    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
     """
 
     arg_constraints = {"concentration": constraints.positive}
@@ -305,8 +315,8 @@ class LKJCholesky(Distribution):
         self._set(validate_args, concentration=concentration)
         self.event_shape = (dim, dim)
 
-    def _draw(self, sample_shape: Any):
-        """The onion: rows of a random length, in a random direction."""
+    def _draw(self, sample_shape: Any) -> Tensor:
+        """The onion method: each row has a random length and a random direction."""
         n = lead(sample_shape)
         p, device = self.dim, self.concentration.device
         step = Tensor.arange(p - 1, dtype=dt.int32, device=device).float()
@@ -319,7 +329,7 @@ class LKJCholesky(Distribution):
         rest = (1 - lower.square().sum(-1)).clamp(min=1.1754944e-38).sqrt()
         return lower + COMPOSED["diag_embed"](rest)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         p, c = self.dim, self.concentration
         diagonal = value.diagonal(dim1=-2, dim2=-1).narrow(-1, 1, p - 1)

@@ -1,4 +1,4 @@
-"""biject_to and transform_to: a constraint into a map from the real numbers onto it."""
+"""biject_to and transform_to: the map from the real numbers onto the set of a constraint."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,59 +6,55 @@ from typing import Any
 from . import transforms
 from .constraints import Constraint
 
-# names (up to a bracket) of constraints: their map; torch has two tables, of which one holds one-to-one maps
-BIJECTIONS: dict[str, Callable[[Any], Any]] = {}
-MAPS: dict[str, Callable[[Any], Any]] = {}
+Factory = Callable[[Any], transforms.Transform]
 
 
 class ConstraintRegistry:
-    """The map onto a constraint; more by `register`. constraint: one of distributions.constraints."""
+    """Finds the map onto a constraint; `register` adds maps. constraint: one of distributions.constraints."""
 
-    def __init__(self, name: str, table: dict[str, Callable[[Any], Any]]):
-        self.name, self._table = name, table
+    def __init__(self, name: str):
+        self.name = name
+        self.table: dict[str, Factory] = {}  # by the constraint's name without its bounds
 
-    def register(self, constraint: Constraint, factory: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Declare the map onto constraints of this kind. factory: from the constraint to the map."""
-        self._table[kind_of(constraint)] = factory
+    def register(self, constraint: Constraint, factory: Factory) -> Factory:
+        """Declare the map onto constraints of this kind. factory: from a constraint to its map."""
+        self.table[kind_of(constraint)] = factory
         return factory
 
-    def __call__(self, constraint: Constraint) -> Any:
-        factory = self._table.get(kind_of(constraint))
+    def __call__(self, constraint: Constraint) -> transforms.Transform:
+        factory = self.table.get(kind_of(constraint))
         if factory is None:
             raise NotImplementedError(f"{self.name}({constraint!r}): no map is registered: use register")
         return factory(constraint)
 
 
 def kind_of(constraint: Any) -> str:
+    """The name of a constraint, without its bounds."""
     return repr(constraint).partition("(")[0]
 
 
-def _shifted(c: Any) -> Any:
-    return transforms.ComposeTransform(
-        [transforms.ExpTransform(), transforms.AffineTransform(c.lower_bound, 1)]
-    )
+def _affine_after(first: transforms.Transform, loc: Any, scale: Any) -> transforms.Transform:
+    return transforms.ComposeTransform([first, transforms.AffineTransform(loc, scale)])
 
 
-def _below(c: Any) -> Any:
-    return transforms.ComposeTransform(
-        [transforms.ExpTransform(), transforms.AffineTransform(c.upper_bound, -1)]
-    )
+def _above(c: Any) -> transforms.Transform:
+    return _affine_after(transforms.ExpTransform(), c.lower_bound, 1)
 
 
-def _between(c: Any) -> Any:
-    scale = c.upper_bound - c.lower_bound
-    return transforms.ComposeTransform(
-        [transforms.SigmoidTransform(), transforms.AffineTransform(c.lower_bound, scale)]
-    )
+def _below(c: Any) -> transforms.Transform:
+    return _affine_after(transforms.ExpTransform(), c.upper_bound, -1)
 
 
-biject_to = ConstraintRegistry("biject_to", BIJECTIONS)
-transform_to = ConstraintRegistry("transform_to", MAPS)
-for _registry in (biject_to, transform_to):
-    for _kind, _factory in {
+def _between(c: Any) -> transforms.Transform:
+    return _affine_after(transforms.SigmoidTransform(), c.lower_bound, c.upper_bound - c.lower_bound)
+
+
+def _factories(of: ConstraintRegistry) -> dict[str, Factory]:
+    """The maps that both tables have. of: the registry that finds the maps of nested constraints."""
+    return {
         "real": lambda c: transforms.identity_transform,
-        "greater_than": _shifted,
-        "greater_than_eq": _shifted,
+        "greater_than": _above,
+        "greater_than_eq": _above,
         "less_than": _below,
         "interval": _between,
         "half_open_interval": _between,
@@ -67,15 +63,13 @@ for _registry in (biject_to, transform_to):
         "positive_semidefinite": lambda c: transforms.PositiveDefiniteTransform(),
         "corr_cholesky": lambda c: transforms.CorrCholeskyTransform(),
         "simplex": lambda c: transforms.StickBreakingTransform(),
-    }.items():
-        _registry._table[_kind] = _factory
-    _registry._table["independent"] = lambda c, of=_registry: transforms.IndependentTransform(
-        of(c.base), c.count
-    )
-    _registry._table["cat"] = lambda c, of=_registry: transforms.CatTransform(
-        [of(part) for part in c.cseq], c.dim, c.lengths
-    )
-    _registry._table["stack"] = lambda c, of=_registry: transforms.StackTransform(
-        [of(part) for part in c.cseq], c.dim
-    )
-MAPS["simplex"] = lambda c: transforms.SoftmaxTransform()
+        "independent": lambda c: transforms.IndependentTransform(of(c.base), c.count),
+        "cat": lambda c: transforms.CatTransform([of(part) for part in c.cseq], c.dim, c.lengths),
+        "stack": lambda c: transforms.StackTransform([of(part) for part in c.cseq], c.dim),
+    }
+
+
+biject_to, transform_to = ConstraintRegistry("biject_to"), ConstraintRegistry("transform_to")
+for _registry in (biject_to, transform_to):
+    _registry.table.update(_factories(_registry))
+transform_to.table["simplex"] = lambda c: transforms.SoftmaxTransform()

@@ -1,7 +1,9 @@
-"""Maps of random numbers: their inverses, and how they change densities."""
+"""Maps of random values, with inverses and the logarithms of their Jacobians' determinants."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from math import log, prod
+from operator import add
 from typing import Any
 
 from ..core import dtype as dt
@@ -34,17 +36,16 @@ __all__ = [
 ]
 
 
-def sum_last(x: Any, dims: int) -> Any:
-    """The sum over the last dims."""
+def sum_last(x: Tensor, dims: int) -> Tensor:
+    """The sum over the last `dims` dimensions."""
     return x.reshape(*x.shape[: x.ndim - dims], -1).sum(-1) if dims else x
 
 
 class Transform:
-    """A map of tensors. `t(x)` maps, `t.inv(y)` maps back, and log_abs_det_jacobian says how volumes change.
+    """A map of tensors. `t(x)` maps, `t.inv(y)` inverts, and log_abs_det_jacobian is how volumes change.
 
-    domain, codomain: where it maps from and to. bijective: whether it has an inverse. cache_size: 1 keeps the
-    last pair, so that the inverse of what was just mapped is what it was mapped from; ValueError for other
-    numbers than 0 and 1.
+    domain, codomain: the sets it maps between. bijective: whether it has an inverse. cache_size: 1 keeps the
+    last pair (x, y), so that the inverse of y is x itself. Raises ValueError for numbers other than 0 and 1.
     """
 
     bijective = False
@@ -54,10 +55,11 @@ class Transform:
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
             raise ValueError(f"{type(self).__name__}(cache_size={cache_size}): keeps 0 or 1 pairs")
-        self._cache_size, self._kept = cache_size, (None, None)
+        self._cache_size = cache_size
+        self._kept: tuple[Tensor | None, Tensor | None] = (None, None)  # the last x and y
 
     def with_cache(self, cache_size: int = 1) -> "Transform":
-        """The same map that keeps so many pairs."""
+        """The same map with this cache size."""
         if cache_size == self._cache_size:
             return self
         new = object.__new__(type(self))
@@ -66,12 +68,12 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """1 where the map rises, -1 where it falls; NotImplementedError where it does neither."""
-        raise NotImplementedError(f"{type(self).__name__}.sign: neither rises nor falls")
+        """1 if the map increases, -1 if it decreases. Raises NotImplementedError if it does neither."""
+        raise NotImplementedError(f"{type(self).__name__}.sign: neither increases nor decreases")
 
     @property
     def event_dim(self) -> int:
-        """How many of the last dims are mapped together, of one side and the other alike."""
+        """The dims of an event. Raises ValueError if those of domain and codomain differ."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError(
@@ -80,46 +82,49 @@ class Transform:
 
     @property
     def inv(self) -> "Transform":
-        """The map back."""
+        """The inverse map."""
         return _Inverse(self)
 
-    def __call__(self, x: Any) -> Any:
-        if not self._cache_size:
-            return self._call(x)
-        if self._kept[0] is not x:
-            self._kept = (x, self._call(x))
-        return self._kept[1]
+    def __call__(self, x: Tensor) -> Tensor:
+        kept, y = self._kept
+        if y is None or kept is not x:
+            y = self._call(x)
+            if self._cache_size:
+                self._kept = (x, y)
+        return y
 
-    def back(self, y: Any) -> Any:
-        """What is mapped to y."""
-        if not self._cache_size:
-            return self._inverse(y)
-        if self._kept[1] is not y:
-            self._kept = (self._inverse(y), y)
-        return self._kept[0]
+    def back(self, y: Tensor) -> Tensor:
+        """The x that is mapped to y."""
+        x, kept = self._kept
+        if x is None or kept is not y:
+            x = self._inverse(y)
+            if self._cache_size:
+                self._kept = (x, y)
+        return x
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: has no map")
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: has no inverse")
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of how much volumes grow at x, which is mapped to y. [..., *event] -> [...]"""
-        raise NotImplementedError(f"{type(self).__name__}: changes volumes by no number")
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """log |det dy/dx| at x, which is mapped to y. [..., *event] -> [...]"""
+        raise NotImplementedError(f"{type(self).__name__}: has no Jacobian determinant")
 
-    def forward_shape(self, shape: Any) -> tuple[int, ...]:
-        """The shape of what a tensor of this shape is mapped to."""
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of y for an x of this shape."""
         return tuple(shape)
 
-    def inverse_shape(self, shape: Any) -> tuple[int, ...]:
-        """The shape of what is mapped to a tensor of this shape."""
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of x for a y of this shape."""
         return tuple(shape)
 
     def __eq__(self, other: Any) -> bool:
-        return self is other or (type(self) is type(other) and self._facts() == other._facts())
+        return self is other or (type(self) is type(other) and self._identity() == other._identity())
 
-    def _facts(self) -> Any:
+    def _identity(self) -> Any:
+        """What two maps of one class must share to be equal."""
         return ()
 
     __hash__ = object.__hash__
@@ -129,7 +134,7 @@ class Transform:
 
 
 class _Inverse(Transform):
-    """A map read backwards."""
+    """The inverse of a map."""
 
     def __init__(self, of: Transform):
         super().__init__()
@@ -137,42 +142,42 @@ class _Inverse(Transform):
         self.domain, self.codomain = of.codomain, of.domain
 
     @property
-    def sign(self):
+    def sign(self) -> Any:
         return self._of.sign
 
     @property
-    def inv(self):
+    def inv(self) -> Transform:
         return self._of
 
-    def with_cache(self, cache_size: int = 1):
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return _Inverse(self._of.with_cache(cache_size))
 
-    def __call__(self, x):
+    def __call__(self, x: Tensor):
         return self._of.back(x)
 
-    def back(self, y):
+    def back(self, y: Tensor) -> Tensor:
         return self._of(y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._of.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return self._of.inverse_shape(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return self._of.forward_shape(shape)
 
-    def _facts(self):
-        return (type(self._of), self._of._facts())
+    def _identity(self) -> Any:
+        return (type(self._of), self._of._identity())
 
     def __repr__(self) -> str:
         return f"{self._of!r}.inv"
 
 
 class ComposeTransform(Transform):
-    """Maps one after the other. parts: the maps, first to last.
+    """The composition of maps. parts: the maps, first to last.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
@@ -181,7 +186,7 @@ class ComposeTransform(Transform):
         self.bijective = all(p.bijective for p in self.parts)
 
     def _sides(self) -> tuple[int, int]:
-        """How many dims the first map reads, and the last one makes, for all maps together."""
+        """The event dims of domain and codomain, so that every map in between has enough of them."""
         first = 0
         for p in reversed(self.parts):
             first = max(first + p.domain.event_dim - p.codomain.event_dim, p.domain.event_dim)
@@ -191,59 +196,54 @@ class ComposeTransform(Transform):
         return first, last
 
     @property
-    def domain(self):
+    def domain(self) -> constraints.Constraint:
         own = self.parts[0].domain if self.parts else constraints.real
         more = self._sides()[0] - own.event_dim
         return constraints.independent(own, more) if more > 0 else own
 
     @property
-    def codomain(self):
+    def codomain(self) -> constraints.Constraint:
         own = self.parts[-1].codomain if self.parts else constraints.real
         more = self._sides()[1] - own.event_dim
         return constraints.independent(own, more) if more > 0 else own
 
     @property
-    def sign(self):
-        found: Any = 1
-        for p in self.parts:
-            found = found * p.sign
-        return found
+    def sign(self) -> Any:
+        return prod(p.sign for p in self.parts)
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         for p in self.parts:
             x = p(x)
         return x
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         for p in reversed(self.parts):
             y = p.back(y)
         return y
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if not self.parts:
             return x * 0
-        found, dims = [], self.domain.event_dim
+        terms: list[Tensor] = []
+        dims = self.domain.event_dim
         for p in self.parts:
-            made = p(x)
-            found.append(sum_last(p.log_abs_det_jacobian(x, made), dims - p.domain.event_dim))
-            dims, x = dims + p.codomain.event_dim - p.domain.event_dim, made
-        total = found[0]
-        for part in found[1:]:
-            total = total + part
-        return total
+            mapped = p(x)
+            terms.append(sum_last(p.log_abs_det_jacobian(x, mapped), dims - p.domain.event_dim))
+            dims, x = dims + p.codomain.event_dim - p.domain.event_dim, mapped
+        return reduce(add, terms)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         for p in self.parts:
             shape = p.forward_shape(shape)
         return tuple(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         for p in reversed(self.parts):
             shape = p.inverse_shape(shape)
         return tuple(shape)
 
-    def _facts(self):
-        return [(type(p), p._facts()) for p in self.parts]
+    def _identity(self) -> Any:
+        return [(type(p), p._identity()) for p in self.parts]
 
     def __repr__(self) -> str:
         return f"ComposeTransform({self.parts})"
@@ -253,10 +253,10 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A map whose last dims more count as one event.
+    """A map of events with more dims: the Jacobian is summed over them.
 
-    base_transform: the map. reinterpreted_batch_ndims: how many dims more.
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    base_transform: the map. reinterpreted_batch_ndims: how many dims to add to the event.
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
@@ -267,22 +267,22 @@ class IndependentTransform(Transform):
         self.codomain = constraints.independent(base_transform.codomain, reinterpreted_batch_ndims)
 
     @property
-    def sign(self):
+    def sign(self) -> Any:
         return self.base_transform.sign
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return self.base_transform(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.base_transform.back(y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
@@ -290,17 +290,17 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dims in another shape. in_shape, out_shape: of an event.
+    """Reshapes events. in_shape, out_shape: the shapes of an event before and after.
 
-    ValueError where their sizes differ.
+    Raises ValueError if their sizes differ.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     sign = 1  # type: ignore[override]
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0):
         super().__init__(cache_size)
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
         if prod(self.in_shape) != prod(self.out_shape):
@@ -308,49 +308,49 @@ class ReshapeTransform(Transform):
         self.domain = constraints.independent(constraints.real, len(self.in_shape))
         self.codomain = constraints.independent(constraints.real, len(self.out_shape))
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(*y.shape[: y.ndim - len(self.out_shape)], *self.in_shape)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return Tensor.zeros(x.shape[: x.ndim - len(self.in_shape)], device=x.device)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (*shape[: len(shape) - len(self.in_shape)], *self.out_shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (*shape[: len(shape) - len(self.out_shape)], *self.in_shape)
 
-    def _facts(self):
+    def _identity(self) -> Any:
         return self.in_shape, self.out_shape
 
 
 class ExpTransform(Transform):
     """e to the power x.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     sign = 1  # type: ignore[override]
     codomain = constraints.positive
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x
 
 
 class PowerTransform(Transform):
     """x to the power `exponent`.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective, domain, codomain = True, constraints.positive, constraints.positive
@@ -360,112 +360,112 @@ class PowerTransform(Transform):
         self.exponent = exponent
 
     @property
-    def sign(self):
+    def sign(self) -> Any:
         return self.exponent.sign() if isinstance(self.exponent, Tensor) else (self.exponent > 0) * 2 - 1
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x**self.exponent
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y ** (1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return broadcast(tuple(shape), getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
 
-    def _facts(self):
-        return (_known(self.exponent),)
+    def _identity(self) -> Any:
+        return (_identity_of(self.exponent),)
 
 
-def _known(value: Any) -> Any:
-    """A number, or which tensor: two that are equal are still two."""
+def _identity_of(value: Any) -> Any:
+    """A number itself; of a tensor its identity, since comparing values would read them."""
     return id(value) if isinstance(value, Tensor) else value
 
 
 class SigmoidTransform(Transform):
     """1 / (1 + exp(-x)).
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     sign = 1  # type: ignore[override]
     codomain = constraints.unit_interval
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.sigmoid().clamp(1.1754944e-38, 1 - 5.9604645e-08)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         y = y.clamp(1.1754944e-38, 1 - 5.9604645e-08)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -COMPOSED["softplus"](-x) - COMPOSED["softplus"](x)
 
 
 class SoftplusTransform(Transform):
     """log(1 + exp(x)).
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     sign = 1  # type: ignore[override]
     codomain = constraints.positive
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return COMPOSED["softplus"](x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-(-y).expm1()).log() + y
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -COMPOSED["softplus"](-x)
 
 
 class TanhTransform(Transform):
     """The hyperbolic tangent.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     sign = 1  # type: ignore[override]
     codomain = constraints.interval(-1.0, 1.0)
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.atanh()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return 2 * (log(2.0) - x - COMPOSED["softplus"](-2 * x))
 
 
 class AbsTransform(Transform):
-    """The size of x: not one to one, so without a change of volumes.
+    """The absolute value of x. It is not one-to-one, so it has no Jacobian.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     codomain = constraints.positive
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
 class AffineTransform(Transform):
-    """loc + scale * x. loc: what is added; scale: what is multiplied with; event_dim: dims of an event.
+    """loc + scale * x. loc: the shift; scale: the factor; event_dim: the dims of an event.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
@@ -479,126 +479,126 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @property
-    def domain(self):
+    def domain(self) -> constraints.Constraint:
         more = self._event_dim
         return constraints.independent(constraints.real, more) if more else constraints.real
 
     codomain = domain
 
     @property
-    def sign(self):
+    def sign(self) -> Any:
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         scale = self.scale if isinstance(self.scale, Tensor) else Tensor.full((), self.scale, device=x.device)
         return sum_last(scale.abs().log().expand(*broadcast(x.shape, scale.shape)), self._event_dim)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return broadcast(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape
 
-    def _facts(self):
-        return _known(self.loc), _known(self.scale), self._event_dim
+    def _identity(self) -> Any:
+        return _identity_of(self.loc), _identity_of(self.scale), self._event_dim
 
 
 class SoftmaxTransform(Transform):
-    """exp(x), normalised: from real vectors to shares, and back by logarithms; not one to one.
+    """exp(x), normalised: maps real vectors to the simplex. The inverse is log(y). It is not one-to-one.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.softmax(-1)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
 
 class StickBreakingTransform(Transform):
-    """From n real numbers to n + 1 shares of a stick that is broken piece by piece.
+    """Stick breaking: maps n real numbers to n + 1 shares that add up to 1.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective, domain, codomain = True, constraints.real_vector, constraints.simplex
 
-    def _left(self, n: int, device: Any) -> Any:
-        """The logarithm of how many pieces are still to come: a share of 1 over them is 0."""
+    def _log_pieces_left(self, n: int, device: Any) -> Tensor:
+        """log(n), ..., log(1): the pieces after each. Subtracting them maps x = 0 to equal shares."""
         return Tensor.arange(n, 0, -1, dtype=dt.int32, device=device).float().log()
 
-    def _call(self, x):
-        z = (x - self._left(x.shape[-1], x.device)).sigmoid().clamp(max=1 - 5.9604645e-08)
+    def _call(self, x: Tensor) -> Tensor:
+        z = (x - self._log_pieces_left(x.shape[-1], x.device)).sigmoid().clamp(max=1 - 5.9604645e-08)
         rest = (1 - z).cumprod(-1)
         one = Tensor.ones(*x.shape[:-1], 1, device=x.device)
         return COMPOSED["cat"]([z, one], -1) * COMPOSED["cat"]([one, rest], -1)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         first = y.narrow(-1, 0, y.shape[-1] - 1)
         rest = (1 - first.cumsum(-1)).clamp(min=1.1754944e-38)
-        return first.log() - rest.log() + self._left(first.shape[-1], y.device)
+        return first.log() - rest.log() + self._log_pieces_left(first.shape[-1], y.device)
 
-    def log_abs_det_jacobian(self, x, y):
-        x = x - self._left(x.shape[-1], x.device)
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        x = x - self._log_pieces_left(x.shape[-1], x.device)
         return (-x + COMPOSED["logsigmoid"](x) + y.narrow(-1, 0, y.shape[-1] - 1).log()).sum(-1)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (*shape[:-1], shape[-1] + 1)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (*shape[:-1], shape[-1] - 1)
 
 
 class LowerCholeskyTransform(Transform):
-    """From square matrices to lower ones with a positive diagonal: its exponentials, and what is below.
+    """Maps square matrices to lower triangular ones with the diagonal's exponential as diagonal.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + COMPOSED["diag_embed"](x.diagonal(dim1=-2, dim2=-1).exp())
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + COMPOSED["diag_embed"](y.diagonal(dim1=-2, dim2=-1).log())
 
 
 class PositiveDefiniteTransform(Transform):
-    """From square matrices to positive definite ones: L L^T of LowerCholeskyTransform's L.
+    """Maps square matrices to positive definite ones: L L^T, with L of LowerCholeskyTransform.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         factor = LowerCholeskyTransform()(x)
         return factor @ factor.mT
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().back(COMPOSED["linalg_cholesky"](y))
 
 
 def triangle(n: int) -> list[int]:
-    """The places below the diagonal of an n by n matrix, row by row."""
+    """The flat indices of the elements below the diagonal of an n by n matrix, row by row."""
     return [i * n + j for i in range(n) for j in range(i)]
 
 
 class CorrCholeskyTransform(Transform):
-    """From n (n - 1) / 2 real numbers to Cholesky factors of n by n correlation matrices.
+    """Maps n (n - 1) / 2 real numbers to Cholesky factors of n by n correlation matrices.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective, domain, codomain = True, constraints.real_vector, constraints.corr_cholesky
@@ -606,53 +606,53 @@ class CorrCholeskyTransform(Transform):
     def _side(self, count: int) -> int:
         n = round((0.25 + 2 * count) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != count:
-            raise ValueError(f"CorrCholeskyTransform: {count} numbers are no triangle below a diagonal")
+            raise ValueError(f"CorrCholeskyTransform: {count} numbers are not n (n - 1) / 2 for any n")
         return n
 
-    def _placed(self, x: Any, n: int) -> Any:
+    def _fill_lower(self, x: Tensor, n: int) -> Tensor:
         places = {p: i for i, p in enumerate(triangle(n))}
         zero = Tensor.zeros(*x.shape[:-1], 1, device=x.device)
         order = tensor([places.get(p, len(places)) for p in range(n * n)], device=x.device)
         return COMPOSED["cat"]([x, zero], -1)[..., order].reshape(*x.shape[:-1], n, n)
 
-    def _call(self, x):
-        r = self._placed(x.tanh().clamp(-1 + 1.2e-7, 1 - 1.2e-7), self._side(x.shape[-1]))
+    def _call(self, x: Tensor) -> Tensor:
+        r = self._fill_lower(x.tanh().clamp(-1 + 1.2e-7, 1 - 1.2e-7), self._side(x.shape[-1]))
         rest = (1 - r.square()).sqrt().cumprod(-1)
         one = Tensor.ones(*rest.shape[:-1], 1, device=x.device)
         r = r + COMPOSED["eye"](r.shape[-1], device=x.device)
         return r * COMPOSED["cat"]([one, rest.narrow(-1, 0, rest.shape[-1] - 1)], -1)
 
-    def _rows(self, y: Any) -> Any:
+    def _rows(self, y: Tensor) -> Tensor:
         """The numbers below the diagonal. [..., n, n] -> [..., n (n - 1) / 2]"""
         n = y.shape[-1]
         return y.reshape(*y.shape[:-2], n * n)[..., tensor(triangle(n), device=y.device)]
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         left = 1 - y.square().cumsum(-1)
         one = Tensor.ones(*left.shape[:-1], 1, device=y.device)
         left = COMPOSED["cat"]([one, left.narrow(-1, 0, left.shape[-1] - 1)], -1)
         t = self._rows(y) / self._rows(left).clamp(min=1.2e-7).sqrt()
         return 0.5 * (t.log1p() - (-t).log1p())
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         left = self._rows(COMPOSED["roll"](1 - y.square().cumsum(-1), 1, -1))
         first = {i * (i - 1) // 2 for i in range(1, y.shape[-1])}
         inner = tensor([float(i not in first) for i in range(x.shape[-1])], device=x.device)
         rest = (inner > 0).where(left, 1.0).log().sum(-1) * 0.5
         return rest - 2 * (x + COMPOSED["softplus"](-2 * x) - log(2.0)).sum(-1)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         n = self._side(shape[-1])
         return (*shape[:-1], n, n)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (*shape[:-2], shape[-1] * (shape[-1] - 1) // 2)
 
 
 class CumulativeDistributionTransform(Transform):
-    """The cdf of a distribution. distribution: one of single numbers, with cdf and icdf.
+    """The cdf of a distribution. distribution: a scalar distribution with cdf and icdf.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     bijective = True
@@ -664,23 +664,31 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self):
+    def domain(self) -> constraints.Constraint:
         return self.distribution.support
 
-    def _call(self, x):
+    def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)
 
 
-class _Parts(Transform):
-    """Maps of parts along a dim. tseq: the maps.
+def _apply_map(t: Transform, x: Tensor) -> Tensor:
+    return t(x)
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+
+def _invert_map(t: Transform, y: Tensor) -> Tensor:
+    return t.back(y)
+
+
+class _Parts(Transform):
+    """Applies a map to each part along a dim. tseq: the maps.
+
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int):
@@ -688,54 +696,60 @@ class _Parts(Transform):
         self.transforms, self.dim = list(tseq), dim
         self.bijective = all(t.bijective for t in self.transforms)
 
-    def _split(self, x: Any) -> list[Any]:
+    def _split(self, x: Tensor) -> Sequence[Tensor]:
         raise NotImplementedError
 
-    def _join(self, parts: list[Any]) -> Any:
+    def _join(self, parts: Sequence[Tensor]) -> Tensor:
         raise NotImplementedError
 
-    def _each(self, f: Callable[..., Any], *tensors: Any) -> Any:
+    def _map_parts(self, f: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
         columns = zip(self.transforms, *map(self._split, tensors), strict=True)
         return self._join([f(t, *parts) for t, *parts in columns])
 
-    def _call(self, x):
-        return self._each(lambda t, x: t(x), x)
+    def _call(self, x: Tensor) -> Tensor:
+        return self._map_parts(_apply_map, x)
 
-    def _inverse(self, y):
-        return self._each(lambda t, y: t.back(y), y)
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self._map_parts(_invert_map, y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         most = max(t.domain.event_dim for t in self.transforms)
 
-        def one(t, x, y):
+        def one(t: Transform, x: Tensor, y: Tensor) -> Tensor:
             return sum_last(t.log_abs_det_jacobian(x, y), most - t.domain.event_dim)
 
-        return self._each(one, x, y)
+        return self._map_parts(one, x, y)
 
 
 class CatTransform(_Parts):
-    """Maps of parts that lie one behind the other. tseq: the maps; lengths: how long each part is.
+    """Applies a map to each of consecutive parts. tseq: the maps; lengths: the size of each part.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Any = None, cache_size: int = 0):
+    def __init__(
+        self,
+        tseq: Sequence[Transform],
+        dim: int = 0,
+        lengths: Iterable[int] | None = None,
+        cache_size: int = 0,
+    ):
         super().__init__(tseq, dim, cache_size)
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.transforms)
         self.domain = constraints.cat([t.domain for t in self.transforms], dim, self.lengths)
         self.codomain = constraints.cat([t.codomain for t in self.transforms], dim, self.lengths)
 
-    def _split(self, x):
+    def _split(self, x: Tensor) -> Sequence[Tensor]:
         return x.split(self.lengths, self.dim)
 
-    def _join(self, parts):
+    def _join(self, parts: Sequence[Tensor]) -> Tensor:
         return COMPOSED["cat"](parts, self.dim)
 
 
 class StackTransform(_Parts):
-    """Maps of the slices along a dim. tseq: the maps.
+    """Applies a map to each slice along a dim. tseq: the maps.
 
-    cache_size: 1 keeps the last pair for the way back; ValueError for other numbers than 0 and 1
+    cache_size: 1 keeps the last pair (x, y) for the inverse. Raises ValueError if it is not 0 or 1.
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
@@ -743,8 +757,8 @@ class StackTransform(_Parts):
         self.domain = constraints.stack([t.domain for t in self.transforms], dim)
         self.codomain = constraints.stack([t.codomain for t in self.transforms], dim)
 
-    def _split(self, x):
+    def _split(self, x: Tensor) -> Sequence[Tensor]:
         return x.unbind(self.dim)
 
-    def _join(self, parts):
+    def _join(self, parts: Sequence[Tensor]) -> Tensor:
         return COMPOSED["stack"](parts, self.dim)
