@@ -16,13 +16,13 @@ def custom_op(
     name: str,
     inputs: Sequence[str],
     *,
-    reference: Callable,
+    reference: Callable[..., Any],
     expression: str | None = None,
     kernel: str | None = None,
-    launch: Callable | None = None,
-    grad: Callable | None = None,
-    shape: Callable = broadcast,
-    dtype: Callable | dt.DType = dt.promote,
+    launch: Callable[..., Any] | None = None,
+    grad: Callable[..., Any] | None = None,
+    shape: Callable[..., Any] = broadcast,
+    dtype: Callable[..., Any] | dt.DType = dt.promote,
     cost: int = 4,
     doc: str = "",
 ) -> Op:
@@ -64,10 +64,10 @@ class NoGradient:
         raise TypeError(f"custom_op({self.name!r}): it has no gradient: give it grad=, or detach its inputs")
 
 
-def _checked(name: str, grad: Callable) -> Callable:
+def _checked(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
     """The gradient rule, which must give as many gradients as there are inputs."""
 
-    def rule(g, y, *inputs, **attrs):
+    def rule(g, y, *inputs: Any, **attrs):
         made = grad(g, y, *inputs, **attrs)
         if isinstance(made, list | tuple) and len(made) == len(inputs):
             return made
@@ -84,7 +84,7 @@ def _macro(inputs: Sequence[str], expression: str) -> str:
     return f"{{% macro value(T, {', '.join(inputs)}) %}}({expression.strip()}){{% endmacro %}}\n"
 
 
-def _named(launch: Callable, template: str) -> Callable:
+def _named(launch: Callable[..., Any], template: str) -> Callable[..., Any]:
     """The launch rule with the op's own template where it names none."""
     from dataclasses import replace
 

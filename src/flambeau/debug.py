@@ -2,7 +2,7 @@
 a device into the kernels that it ran; a function into how far autocast takes its values from float32."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -16,8 +16,7 @@ from .core.autocast import autocast, heard, in_full
 from .core.dtype import float16
 from .core.faults import ADVICE
 from .core.modes import no_grad
-from .core.node import Node, describe, reached, toposort
-from .core.node import watched as watched_nodes
+from .core.node import Node, describe, reached, toposort, watch_serials
 from .device import get_device
 from .errors import IndexFault, ValueFault
 from .ops.index.indices import watched
@@ -43,7 +42,7 @@ class made_at:
         self._rules: dict[int, str] = {}
 
     def __enter__(self) -> "made_at":
-        self._thread, self._watching = get_ident(), watched_nodes(self._note)
+        self._thread, self._watching = get_ident(), watch_serials(self._note)
         self._watching.__enter__()
         return self
 
@@ -136,7 +135,7 @@ def kernels(device: Any = None) -> list[dict[str, Any]]:
 
     device: the default one without; "cpu" has no kernels.
     """
-    rows: dict[tuple, dict[str, Any]] = {}
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for compiled in list(get_device(device).plans.values()):
         for k in compiled.plan.kernels:
             if (k.name, k.grid, k.shader) not in rows:
@@ -223,7 +222,9 @@ def _compared(low: Tensor, wide: Tensor) -> Tensor:
     return stack([error, largest, infinite, zero])
 
 
-def _values(fn: Callable, args: tuple, kw: dict, precision: Any, model: Any) -> list[tuple[str, str, Tensor]]:
+def _values(
+    fn: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], precision: Any, model: Any
+) -> list[tuple[str, str, Tensor]]:
     """(layer, operation, result) of every operation with a float result, and those of gradients."""
     values: list[tuple[str, str, Tensor]] = []
     inside: list[str] = []
@@ -247,7 +248,7 @@ def _values(fn: Callable, args: tuple, kw: dict, precision: Any, model: Any) -> 
 
 
 @contextmanager
-def _named(model: Any, inside: list[str]) -> Iterator[None]:
+def _named(model: Any, inside: list[str]) -> Generator[None]:
     """Keep the names of the layers that run, the innermost last."""
 
     def leave(*_: Any) -> None:

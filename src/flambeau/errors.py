@@ -1,16 +1,17 @@
 """The exceptions Flambeau raises; those of wrong arguments are Python's and PyTorch's kind at once."""
 
 import builtins
+from collections.abc import Iterable
 
 
 class FlambeauError(RuntimeError):
-    """Something that is not a wrong argument went wrong; the text says what and what to do."""
+    """An error that no argument caused. The text says what happened and what to do."""
 
 
 class DeviceError(FlambeauError):
-    """No adapter, a lost device, or memory that ran out.
+    """No adapter, a lost device, or too little memory.
 
-    message: the text of the error. fix: what to do about it, where there is one thing; it ends the text.
+    message: the text of the error. fix: what to do about it; it ends the text.
     """
 
     def __init__(self, message: str, fix: str = ""):
@@ -19,9 +20,9 @@ class DeviceError(FlambeauError):
 
 
 class OutOfMemory(DeviceError):
-    """What is to be computed needs more memory than a device or a budget has; smaller batches still run.
+    """A computation needs more memory than the device or the budget has. Smaller batches still run.
 
-    message: the text of the error. reason: what the driver said, if it did.
+    message: the text of the error. reason: the driver's message, if there is one.
     """
 
     def __init__(self, message: str, reason: str = ""):
@@ -38,42 +39,46 @@ class KernelError(FlambeauError):
 
 
 class ValueError(builtins.ValueError, RuntimeError):
-    """A shape or a value that does not fit: ValueError as in NumPy, RuntimeError as in PyTorch."""
+    """A shape or a value that does not fit; a ValueError as in NumPy and a RuntimeError as in PyTorch."""
 
 
 class TypeError(builtins.TypeError, NotImplementedError):
-    """A dtype that an op does not take: TypeError as in NumPy, NotImplementedError as in PyTorch."""
+    """A dtype that an op does not take; a TypeError as in NumPy and a NotImplementedError as in PyTorch."""
 
 
 class IndexError(builtins.IndexError, RuntimeError):
-    """A dim or an index out of range: IndexError as in NumPy, RuntimeError in some functions of PyTorch."""
+    """A dim or an index out of range; an IndexError as in NumPy, a RuntimeError in parts of PyTorch."""
 
 
 class NoElements(ValueError, IndexError):
-    """A reduction of nothing: ValueError as in NumPy, IndexError and RuntimeError as in PyTorch."""
+    """A reduction of no elements; a ValueError as in NumPy, an IndexError and RuntimeError as in PyTorch."""
 
 
 class IndexFault(IndexError):
-    """An index that came from a device was outside its dim; found when something is read from that device."""
+    """An index computed on a device was out of range. The next read from that device raises it."""
 
 
 class ValueFault(ValueError):
-    """A value that came from a device was out of its range; found when something is read from that device."""
+    """A value computed on a device was out of range. The next read from that device raises it."""
 
 
-# Python's class: ours, which `except` finds under PyTorch's class too
-WRONG_CALL = {builtins.ValueError: ValueError, builtins.TypeError: TypeError, builtins.IndexError: IndexError}
+# Python's class -> ours, which `except` catches under PyTorch's class as well
+WRONG_CALL: dict[type[Exception], type[Exception]] = {
+    builtins.ValueError: ValueError,
+    builtins.TypeError: TypeError,
+    builtins.IndexError: IndexError,
+}
 
 
-def nearest(name: str, known) -> str:
-    """Turn an unknown name into `did you mean 'x'?`, or nothing when no known name is near."""
+def nearest(name: str, known: Iterable[object]) -> str:
+    """`did you mean 'x'?` for an unknown name, or "" if no known name is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(str(name), [str(k) for k in known], n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
-def suggest(name: str, known) -> str:
-    """`nearest` as the end of a sentence, behind a colon."""
+def suggest(name: str, known: Iterable[object]) -> str:
+    """`nearest` as the end of a sentence, after a colon."""
     hint = nearest(name, known)
     return f": {hint}" if hint else ""

@@ -224,7 +224,7 @@ class Reading(Sequence[Any]):
 
     def __init__(self, tensors: tuple[Tensor, ...]):
         self._tensors, self._fetch = tensors, readback.Readback(list(tensors))
-        self._lists: list | None = None
+        self._lists: list[Any] | None = None
         self._lock = Lock()  # several threads may ask
 
     def _with(self, raw: list[Any]) -> list[Any]:

@@ -45,7 +45,9 @@ class HostScalar:
 
     def __init__(self, value: float):
         self._value = value
-        self._formulas: dict[tuple, HostScalar] = {}  # what is made of it: the same each time it is asked for
+        self._formulas: dict[
+            tuple[Any, ...], HostScalar
+        ] = {}  # what is made of it: the same each time it is asked for
 
     @property
     def held(self) -> float:
@@ -96,7 +98,7 @@ class HostScalar:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return HostScalar, (self.held,)
 
     def __repr__(self) -> str:
@@ -106,7 +108,7 @@ class HostScalar:
 class HostFormula(HostScalar):
     """A HostScalar that is a formula of others."""
 
-    def __init__(self, formula: Callable[..., float], numbers: tuple):
+    def __init__(self, formula: Callable[..., float], numbers: tuple[Any, ...]):
         super().__init__(0.0)
         self._formula, self._numbers = formula, numbers
 
@@ -538,7 +540,7 @@ class Tensor(Protocols, Exchange, Table):
         return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
 
 
-class Plans(list):
+class Plans(list[Any]):
     """Kernels in order; printing shows them as a table."""
 
     def __init__(self, plan, text: str):

@@ -104,7 +104,7 @@ def test_views_and_casts():
         (
             lambda x: fb.exp(x, out=3),
             TypeError,
-            "exp(f32[2, 3], out=3): out=3 is no tensor: give one of the result's shape",
+            "exp(f32[2, 3], out=3): out=3 is not a tensor: pass one of the result's shape",
         ),
         (
             lambda x: fb.max(x, 1, out=fb.zeros(2, device="cpu")),

@@ -106,7 +106,7 @@ class Gradients:
         same = {k: g.detach().clone() for k, g in self._found.items()}
         return Gradients(same, self.loss.detach(), self.found_inf)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         rule = "belongs to the tensors of this process: save {name: grads[p] for name, p in ...}"
         raise TypeError(f"pickle({self!r}): {rule} of model.named_parameters()")
 
@@ -323,7 +323,7 @@ def _check_numbers(node: Node, made_of: tuple[Node, ...], parts: Any) -> None:
             raise FlambeauError(f"backward(...): the gradient of {name}({inputs}) by its input {i} has NaN")
 
 
-def slopes(op: ops.Op, g: Any, y: Any, inputs: list, attrs: dict[str, Any]) -> list:
+def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any]) -> list[Any]:
     """The gradients by an op's inputs. Of complex numbers a gradient is the slope by the real part and, times
     i, that by the imaginary part, as PyTorch has it: g times the conjugate of the derivative."""
     if not g.dtype.is_complex or not op.holomorphic or op.kind in ("movement", "gather"):

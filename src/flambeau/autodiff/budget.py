@@ -14,7 +14,7 @@ from .checkpoint import Tape, made_by, recompute
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 PARTS = (2, 4, 8, 16, 32)  # checkpoints that a forward pass is cut into, where less does not do
-_chosen: dict[tuple, int | str] = {}  # structure, room -> what made a step fit
+_chosen: dict[tuple[Any, ...], int | str] = {}  # structure, room -> what made a step fit
 
 
 class memory_budget:

@@ -12,7 +12,7 @@ MAX_COST = 64  # what computing an element again may cost ("balanced"); exp is 4
 SMALL = 8  # a value this many times smaller than what is made of it costs nothing to keep
 
 
-def checkpoint(function: Callable, *args: Any, **kw: Any) -> Any:
+def checkpoint(function: Callable[..., Any], *args: Any, **kw: Any) -> Any:
     """Call a function; its gradient computes what happened inside again instead of keeping it.
 
     Only the arguments and results are kept. The recorded graph is what runs a second time, not the Python

@@ -162,7 +162,7 @@ class Function:
         return made if isinstance(out, tuple) else made[0]
 
 
-def _result(cls: type[Function], ctx: Context, args: tuple, outs: tuple, i: int) -> Any:
+def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...], i: int) -> Any:
     """Output i as a node whose gradient calls backward, with nothing for the other outputs."""
     out = outs[i]
     if not isinstance(out, Tensor) or id(out) in ctx._constant:
@@ -182,7 +182,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple, outs: tuple, i: int)
     return Tensor(stand_for(_op_of(cls, gradient), out.node, tuple(t.node for t in tensors), {}))
 
 
-def _op_of(cls: type, gradient: Callable) -> Op:
+def _op_of(cls: type, gradient: Callable[..., Any]) -> Op:
     return Op("composite", xp=lambda xp, x: x, grad=gradient, doc=cls.__doc__ or "", name=cls.__name__)
 
 

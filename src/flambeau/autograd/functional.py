@@ -42,7 +42,7 @@ def _directions(call: str, like: Any, v: Any) -> Any:
     return tree_map(lambda t: Tensor.full(t.shape, 1, dtype=t.dtype, device=t.device), like)
 
 
-def _strategy(call: str, name: str) -> Callable:
+def _strategy(call: str, name: str) -> Callable[..., Any]:
     if name not in STRATEGIES:
         known = " or ".join(map(repr, STRATEGIES))
         raise ValueError(f"{call}(strategy={name!r}): unknown strategy: use {known}")

@@ -67,7 +67,7 @@ def gradcheck(
     return not wrong
 
 
-def _slopes(call: Callable, at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
+def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
     """For each output its columns: how it changes with each element of input j, as nested lists."""
     x = at[j]
     places = Tensor.arange(x.numel(), dtype=dt.int32, device=x.device).reshape(*x.shape)

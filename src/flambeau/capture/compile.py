@@ -1,7 +1,7 @@
 """A call of a model into its compiled kernels, without running them."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,14 +35,14 @@ def compile_call(call: Callable[[], Any]) -> int:
         for t, old in recorder.assigned.values():
             t.node = old
             unassigned(t)
-    by_device: dict[Any, list] = {}
+    by_device: dict[Any, list[Any]] = {}
     for n in dict.fromkeys(nodes):
         if n.buffer is None:
             by_device.setdefault(n.device or get_device(), []).append(n)
     return sum(_compiled(device, roots) for device, roots in by_device.items())
 
 
-def _compiled(device: Device, roots: list) -> int:
+def _compiled(device: Device, roots: list[Any]) -> int:
     if device.kind == "cpu":
         return 0
     order = toposort(roots)
@@ -75,7 +75,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def shown() -> Generator[None]:
     """A bar on the terminal while pipelines are compiled."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield

@@ -58,17 +58,19 @@ class Watch:
     anything, and of an object that code does nothing with but to take attributes.
     """
 
-    def __init__(self, function: Any, args: tuple, kw: dict[str, Any], objects: list):
+    def __init__(self, function: Any, args: tuple[Any, ...], kw: dict[str, Any], objects: list[Any]):
         self.tensors: list[Tensor] = []
         self.generators: list[Generator] = []
         self.codes: set[CodeType] = set()  # that may run, as far as it is known
         self.trouble = ""  # why no recording can serve
         self.snapshot = Snapshot()
-        self._kinds: list[tuple] = []  # of the tensors
+        self._kinds: list[tuple[Any, ...]] = []  # of the tensors
         self._marks_seen = -1  # the count of requires_grad_ when these were looked at
         self._visited: dict[int, Any] = {id(o): o for o in objects if type(o) in VALUES}
         # what was visited, and must keep its identity
-        self._followed: dict[int, tuple[str, Any, dict, set[str]]] = {}  # things of which names are followed
+        self._followed: dict[
+            int, tuple[str, Any, dict[str, Any], set[str]]
+        ] = {}  # things of which names are followed
         self._attributes, self._all_attributes = set(CALLED), False
         self._classes: dict[type, set[str]] = {}
         self._constructed: set[type] = set()  # classes that code has: it may make objects of them
@@ -76,7 +78,9 @@ class Watch:
         self._dict_keys: dict[
             tuple[str, int], tuple[Any, dict[str, None]]
         ] = {}  # of dicts, looked at together
-        self._missing: dict[int, tuple[dict, set[str]]] = {}  # of modules: names that are builtins there
+        self._missing: dict[
+            int, tuple[dict[str, Any], set[str]]
+        ] = {}  # of modules: names that are builtins there
         self._numbers: list[tuple[HostScalar, Any]] = []
         self._queue: list[tuple[str, Any]] = [("", function)]
         self._visit_arguments(function, args, kw, list(objects))
@@ -197,7 +201,7 @@ class Watch:
         if not is_library(type(t).__module__):
             self._add_classes(type(t))
 
-    def _items(self, name: str, d: Any, keys: list, follow: bool = True) -> None:
+    def _items(self, name: str, d: Any, keys: list[Any], follow: bool = True) -> None:
         """Some of the values that a dict holds."""
         if keys:
             self._dict_keys.setdefault((name, id(d)), (d, {}))[1].update(dict.fromkeys(keys))
@@ -272,7 +276,7 @@ class Watch:
         functions = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
         self._queue += [(name, f) for f in functions if f is not None]
 
-    def _visit_arguments(self, f: Any, args: tuple, kw: dict[str, Any], objects: list) -> None:
+    def _visit_arguments(self, f: Any, args: tuple[Any, ...], kw: dict[str, Any], objects: list[Any]) -> None:
         """The objects among the arguments: as the parameters they become are used, all of those elsewhere."""
         bound, f = isinstance(f, MethodType), getattr(f, "__func__", f)
         if isinstance(f, FunctionType):
@@ -438,7 +442,7 @@ def _named(owner: str, key: Any) -> str:
     return f"{owner}.{told}" if owner else told
 
 
-def _slot(slot: Any, value: Any) -> tuple:
+def _slot(slot: Any, value: Any) -> tuple[Any, ...]:
     """What a slot of an object holds; the slot itself where there is nothing."""
     try:
         return (slot.__get__(value),)
@@ -475,7 +479,7 @@ def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> f
     return frozenset(names)
 
 
-def _kind(t: Tensor) -> tuple:
+def _kind(t: Tensor) -> tuple[Any, ...]:
     return t.node.param is None, t.node.dtype, t.node.shape, tuple(hooks.of(t.node))
 
 

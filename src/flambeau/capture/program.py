@@ -40,10 +40,10 @@ class State(NamedTuple):
 
     tensor: Tensor
     place: Any
-    kind: tuple  # shape, dtype, and whether it is a parameter
+    kind: tuple[Any, ...]  # shape, dtype, and whether it is a parameter
 
 
-def kind_of(n: Node) -> tuple:
+def kind_of(n: Node) -> tuple[Any, ...]:
     return n.shape, n.dtype, n.param is None
 
 
@@ -110,7 +110,7 @@ class Program:
         inputs: list[Node],
         roots: list[Node],
         asked: set[Node],
-        parts: tuple[list[Tensor], Callable],
+        parts: tuple[list[Tensor], Callable[..., Any]],
     ):
         self.device, self.watch, self.pool = pool.device, watch, pool
         outputs, self.rebuild = parts
@@ -155,7 +155,7 @@ class Program:
         if getattr(self, "uniform", 0):
             self.device.pool.end(self.uniform)
 
-    def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple, Any]]:
+    def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple[Any, ...], Any]]:
         """Where the commands leave each result, whether it is what fills that placeholder (an argument does
         before, and so does a result that is there twice), shape and dtype."""
         seen: set[Any] = set(self.inputs)
@@ -234,7 +234,9 @@ class Program:
             self.words[at] = self.uniform
         draws = list({s: None for n in order for s in n.scalars if hasattr(s, "source")})
         self.draws = Draws(draws, self.drawn)
-        patches: dict[tuple, list[int]] = {}  # a number's words: one learning rate is in many kernels
+        patches: dict[
+            tuple[Any, ...], list[int]
+        ] = {}  # a number's words: one learning rate is in many kernels
         for p in compiled.patches:
             source = order[p.node].scalars[0]
             if hasattr(source, "value") or hasattr(source, "words"):
@@ -448,7 +450,7 @@ def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
     if isinstance(result, Tensor):
         return [result], itemgetter(0)
     flat: list[Tensor] = []
-    makers: list[Callable] = []
+    makers: list[Callable[..., Any]] = []
     for leaf in leaves(result):
         mine, maker = _part(leaf)
         flat += mine
@@ -462,7 +464,7 @@ def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
     return flat, rebuild
 
 
-def _part(leaf: Any) -> tuple[list[Tensor], Callable]:
+def _part(leaf: Any) -> tuple[list[Tensor], Callable[..., Any]]:
     if isinstance(leaf, Tensor):
         return [leaf], next
     if isinstance(leaf, Gradients):

@@ -31,7 +31,7 @@ class Look(NamedTuple):
     """What gives several values of a thing."""
 
     name: str
-    get: Callable[[Any], Iterable]
+    get: Callable[[Any], Iterable[Any]]
     thing: Any
 
 
@@ -46,7 +46,7 @@ class Snapshot:
         self.named: list[tuple[str, Any]] = []  # dicts by strings, of which the order counts
         self.ordered: list[Look] = []  # what is iterated
         self.contents: list[Look] = []  # what is made anew each time, and compared by what is equal
-        self.absents: list[tuple[str, Callable, frozenset[str]]] = []
+        self.absents: list[tuple[str, Callable[..., Any], frozenset[str]]] = []
         self.sized: list[Any] = []
 
     # --- what to look at ---
@@ -55,7 +55,7 @@ class Snapshot:
         """Attributes that an object holds itself."""
         self.places += [Location(name, thing, key, getattr) for key in keys]
 
-    def items(self, name: str, d: Any, keys: Iterable) -> None:
+    def items(self, name: str, d: Any, keys: Iterable[Any]) -> None:
         """Some of what a dict holds."""
         self.places += [Location(name, d, key, getitem) for key in keys]
 
@@ -77,12 +77,12 @@ class Snapshot:
         """The class of an object."""
         self.places.append(Location(name, thing, "__class__", _kind))
 
-    def order(self, name: str, things: Any, get: Callable = iter) -> None:
+    def order(self, name: str, things: Any, get: Callable[..., Any] = iter) -> None:
         """What a container gives when it is iterated."""
         self.ordered.append(Look(name, get, things))
         self.sized.append(things)
 
-    def given(self, name: str, get: Callable[[Any], tuple], thing: Any) -> None:
+    def given(self, name: str, get: Callable[[Any], tuple[Any, ...]], thing: Any) -> None:
         """A tuple of values that a function gives of a thing."""
         self.ordered.append(Look(name, get, thing))
 

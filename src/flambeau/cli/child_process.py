@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -22,7 +23,7 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
 
     FlambeauError where the child fails in another way: what it printed says why.
     """
-    lost: list[list] = []
+    lost: list[list[Any]] = []
     while len(lost) < MOST:
         culprit, code = _child(arguments, lost, seconds)
         if code == 0:
@@ -38,7 +39,9 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
     raise FlambeauError(f"tune: {MOST} candidates crashed: see 'flambeau doctor'")
 
 
-def _child(arguments: Sequence[str], lost: list[list], seconds: float) -> tuple[list | None, int | None]:
+def _child(
+    arguments: Sequence[str], lost: list[list[Any]], seconds: float
+) -> tuple[list[Any] | None, int | None]:
     """(the candidate that was being tried when it ended, its exit code, None where it hung)."""
     env = {**os.environ, LEFT_OUT: json.dumps(lost), "PYTHONUNBUFFERED": "1"}
     env["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)

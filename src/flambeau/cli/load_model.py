@@ -24,7 +24,7 @@ def named(text: str, call: str) -> tuple[str, str]:
     return name.strip(), what
 
 
-def model_of(name: str, weights: Path | None, call: str) -> Callable:
+def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
     """The model or function that a command line names, with its weights."""
     if name.endswith(".safetensors"):
         name, weights, model = "flambeau mnist's network", weights or Path(name), network()

@@ -98,7 +98,7 @@ def preparing(model: nn.Module, device: Any, augment: bool) -> Any:
     moved = Compose([RandomAffine(DEGREES, (SHIFT, SHIFT), ZOOM, interpolation="bilinear"), *plain])
     still = Compose(plain)
 
-    def prepare(batch: Any) -> tuple:
+    def prepare(batch: Any) -> tuple[Any, ...]:
         pixels, labels = batch
         transform = moved if augment and model.training else still
         return transform(fb.tensor(pixels[:, None], device=device)), labels
@@ -265,7 +265,7 @@ def mnist(**options: Any):
     sys.exit(code)
 
 
-def load(data: str | None) -> tuple:
+def load(data: str | None) -> tuple[Any, ...]:
     """The training and the test digits; a line says how far a download is."""
     with ProgressLine() as progress:
 

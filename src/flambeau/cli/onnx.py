@@ -188,7 +188,14 @@ def _drawn(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the outputs (.npy)."
 )
 @click.option("--repeat", default=1, show_default=True, help="Number of runs; the fastest is reported.")
-def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path | None, repeat: int):
+def run(
+    file: Path,
+    sizes: tuple[Any, ...],
+    device: str | None,
+    inputs: tuple[Any, ...],
+    out: Path | None,
+    repeat: int,
+):
     """Run FILE and print its outputs and the time; inputs are NumPy arrays, or random.
 
     \b

@@ -18,7 +18,7 @@ BLUE, RED, ORANGE = "#2f6fde", "#d6322c", "#e08a1e"
 
 
 def draw_mnist(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     losses: Sequence[float],
     accuracies: Sequence[float],
     images: np.ndarray,
@@ -95,7 +95,7 @@ def draw_losses(axes: Any, losses: np.ndarray, accuracies: np.ndarray) -> None:
     )
 
 
-def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list:
+def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
     """Accuracies on an axis of their own at the right, each at the end of its equal part of the steps."""
     at = np.arange(1, len(accuracies) + 1) * steps / len(accuracies)
     marker = "o" if len(accuracies) <= 40 else ""

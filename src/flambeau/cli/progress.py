@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -66,7 +66,7 @@ class ProgressLine:
 
 
 @contextmanager
-def steps(total: int, stream: Any = None) -> Iterator[Callable[[str], None]]:
+def steps(total: int, stream: Any = None) -> Generator[Callable[[str], None]]:
     """Gives what takes the name of each step as it begins: a bar on a terminal, that goes again; nothing
     elsewhere."""
     stream = stream or sys.stdout

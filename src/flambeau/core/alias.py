@@ -1,6 +1,6 @@
-"""Which tensors show elements of one another: a view knows whose they are, and by what moves.
+"""Views: which tensor's elements a view shows, and by which movement ops.
 
-A view keeps nobody alive. Writes (runtime/writes.py) look at this, and nothing else does.
+All references are weak. Only writes (runtime/writes.py) use this.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from weakref import ref
 
 from .shape import Shape, contiguous_strides
 
-# The functions whose results are views, as PyTorch's are: what others return is a tensor of its own.
+# The functions whose results are views, as in PyTorch. All others return new tensors.
 NAMES = (
     "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to chunk detach "
     "diagonal dsplit expand expand_as flatten hsplit imag meshgrid moveaxis movedim narrow permute "
@@ -18,7 +18,7 @@ NAMES = (
     "view_as_complex view_as_real vsplit __getitem__"
 )
 VIEWS = frozenset(NAMES.split())
-GIVEN = frozenset(  # those that may give what they are given
+GIVEN = frozenset(  # functions that may return their input
     [
         "alpha_dropout",
         "dropout",
@@ -29,18 +29,26 @@ GIVEN = frozenset(  # those that may give what they are given
         "contiguous",
     ]
 )
-SWEPT = 32  # views of one tensor, from which on those that are gone are looked for
+SWEPT = 32  # number of views of a tensor from which dead references are removed
+
+Attrs = dict[str, Any]
+Strides = tuple[int, ...]
+# (shape, strides, new shape, attributes of the op) -> new strides; None if the op has to copy
+StrideRule = Callable[[Shape, Strides, Shape, Attrs], Strides | None]
 
 
 class ComposedMove(NamedTuple):
-    """A view made of several movement ops, as one: those of a diagonal may copy, where it does not."""
+    """Several movement ops as one: a diagonal never copies, although its parts may."""
 
     name: str
     shape: Callable[..., Shape]
 
 
+Move = tuple[Any, Any, Attrs]  # (the move before it or None, op, attributes)
+
+
 class Alias:
-    """The tensor that views are of, while it is there, its shape, and the views, while they are there."""
+    """A tensor that has views (weakly referenced), its shape, and its views (weakly referenced)."""
 
     __slots__ = ("base", "shape", "views")
 
@@ -48,10 +56,10 @@ class Alias:
         self.base, self.shape, self.views = ref(base), base.node.shape, [ref(view)]
 
 
-def link(base: Any, view: Any, op: Any, attrs: dict[str, Any]) -> None:
-    """Remember that a tensor shows the elements of another (which may be a view itself) by a movement op.
+def link(base: Any, view: Any, op: Any, attrs: Attrs) -> None:
+    """Record that `view` shows elements of `base` (which may be a view itself) by a movement op.
 
-    A tensor's `link` is None, or its Alias and, of a view, the last of its moves: those before it, op, attrs.
+    A tensor's `link` is None or (Alias, last move); the move is None for the base.
     """
     if base.link is None:
         base.link = alias, moves = Alias(base, view), None
@@ -65,70 +73,80 @@ def link(base: Any, view: Any, op: Any, attrs: dict[str, Any]) -> None:
     view.link = alias, (moves, op, attrs)
 
 
-def moves_of(view: Any) -> list[tuple]:
-    """The moves from the base to a view, each as (those before it, op, attrs)."""
-    found, move = [], view.link[1]
+def moves_of(view: Any) -> list[Move]:
+    """The moves from the base to a view, in order."""
+    moves: list[Move] = []
+    move: Move | None = view.link[1]
     while move is not None:
-        found.append(move)
+        moves.append(move)
         move = move[0]
-    return found[::-1]
+    return moves[::-1]
 
 
-def origin(view: Any) -> tuple[Any, Shape, list[tuple], tuple[int, ...]]:
-    """Whose elements a view shows: the last of its moves that copies, as a reshape of what does not lie in
-    order does (None where it is the base); the shape made by it, the moves behind it, and the strides of the
-    view in elements of that."""
-    owner, shape, path = None, view.link[0].shape, []
-    whole, strides = shape, contiguous_strides(shape)
+def origin(view: Any) -> tuple[Move | None, Shape, list[Move], Strides]:
+    """The owner of the elements that a view shows.
+
+    Returns the last move that copies, as a reshape of strided elements does (None: the base owns them), the
+    shape of its result, the moves after it, and the view's strides in elements of that result.
+    """
+    owner: Move | None = None
+    path: list[Move] = []
+    shape: Shape = view.link[0].shape
+    owner_shape, strides = shape, contiguous_strides(shape)
     for move in moves_of(view):
         _, op, attrs = move
-        made = op.shape(shape, **attrs)
-        found = STRIDES[op.name](shape, strides, made, attrs)
+        new = op.shape(shape, **attrs)
+        new_strides = STRIDES[op.name](shape, strides, new, attrs)
         path.append(move)
-        if found is None:
-            owner, whole, path, found = move, made, [], contiguous_strides(made)
-        shape, strides = made, found
-    return owner, whole, path, strides
+        if new_strides is None:
+            owner, owner_shape, path, new_strides = move, new, [], contiguous_strides(new)
+        shape, strides = new, new_strides
+    return owner, owner_shape, path, strides
 
 
-def _reshaped(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
-    """Strides of the same elements in another shape; None where no strides walk them."""
-    if 0 in made:
-        return contiguous_strides(made)
+def _reshaped(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+    """Strides of the same elements in another shape; None if no strides describe them."""
+    if 0 in new:
+        return contiguous_strides(new)
     dims = [(n, s) for n, s in zip(shape, strides, strict=True) if n > 1]
-    runs: list[list[int]] = []  # [elements, stride of the last]: neighbours that lie one behind the other
+    runs: list[list[int]] = []  # [elements, stride of the last dim] of dims that lie behind one another
     for n, s in dims:
         if runs and runs[-1][1] == n * s:
             runs[-1] = [runs[-1][0] * n, s]
         else:
             runs.append([n, s])
-    found: list[int] = []
-    for n in reversed(made):
+    reversed_strides: list[int] = []
+    for n in reversed(new):
         if n == 1:
-            found.append(found[-1] if found else 1)
+            reversed_strides.append(reversed_strides[-1] if reversed_strides else 1)
             continue
         if not runs or runs[-1][0] % n:
             return None
         size, stride = runs.pop()
-        found.append(stride)
+        reversed_strides.append(stride)
         if size > n:
             runs.append([size // n, stride * n])
-    return tuple(found[::-1])
+    return tuple(reversed_strides[::-1])
 
 
-def _sliced(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
+def _permuted(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
+    dims: Shape = attrs["dims"]
+    return tuple(strides[d] for d in dims)
+
+
+def _sliced(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
     if any(step < 0 for step in attrs["steps"]):
         return None
     return tuple(s * step for s, step in zip(strides, attrs["steps"], strict=True))
 
 
-def _expanded(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple:
-    lead = len(made) - len(shape)
-    own = (0 if n == 1 < m else s for n, s, m in zip(shape, strides, made[lead:], strict=True))
+def _expanded(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
+    lead = len(new) - len(shape)
+    own = (0 if n == 1 < m else s for n, s, m in zip(shape, strides, new[lead:], strict=True))
     return (*(0,) * lead, *own)
 
 
-def _in_windows(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
+def _in_windows(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
     spec = attrs["spec"]
     if any(w.before or w.after for w in spec):
         return None
@@ -137,56 +155,55 @@ def _in_windows(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple
     return (*strides[:lead], *(s * w.stride for s, w in last), *(s * w.dilation for s, w in last))
 
 
-def _diagonal(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple:
-    dims = attrs["dim1"], attrs["dim2"]
+def _diagonal(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
+    dims: tuple[int, int] = attrs["dim1"], attrs["dim2"]
     return (*(s for d, s in enumerate(strides) if d not in dims), sum(strides[d] for d in dims))
 
 
-def _halves(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple:
-    """In parts of complex numbers, where those before are in whole ones."""
+def _halves(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
+    """Strides in real and imaginary parts, from strides in complex numbers."""
     return (*(2 * s for s in strides), 1)
 
 
-def _wholes(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
+def _pairs(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
     if strides[-1] != 1 or any(s % 2 for s in strides[:-1]):
         return None
     return tuple(s // 2 for s in strides[:-1])
 
 
-def _seen(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
-    """In elements of another size, where those before are in whole ones of theirs."""
-    if shape == made:
+def _seen(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+    """Strides in elements of another size."""
+    if shape == new:
         return strides
     if 0 in shape or strides[-1] != 1:
-        return contiguous_strides(made) if 0 in shape else None
-    n, m = shape[-1], made[-1]
+        return contiguous_strides(new) if 0 in shape else None
+    n, m = shape[-1], new[-1]
     if m > n:
         return (*(s * (m // n) for s in strides[:-1]), 1)
     return None if any(s % (n // m) for s in strides[:-1]) else (*(s // (n // m) for s in strides[:-1]), 1)
 
 
-# a movement op -> (shape, strides, the shape it makes, its attributes) to strides; None where it copies
-STRIDES: dict[str, Any] = {
+STRIDES: dict[str, StrideRule] = {  # of each movement op
     "reshape": _reshaped,
-    "permute": lambda shape, strides, made, attrs: tuple(strides[d] for d in attrs["dims"]),
+    "permute": _permuted,
     "expand": _expanded,
     "_slice": _sliced,
     "_windows": _in_windows,
-    "detach": lambda shape, strides, made, attrs: strides,
+    "detach": lambda shape, strides, new, attrs: strides,
     "diagonal": _diagonal,
     "view_as_real": _halves,
-    "view_as_complex": _wholes,
+    "view_as_complex": _pairs,
     "view": _seen,
 }
 
 
 def is_view(x: Any) -> bool:
-    """Whether a tensor shows elements of another."""
+    """Whether a tensor shows elements of another one."""
     return x.link is not None and x.link[1] is not None
 
 
 def is_in_order(view: Any) -> bool:
-    """Whether a tensor's elements lie one behind the other, as far as views say."""
+    """Whether a tensor is contiguous, as far as views determine it."""
     if not is_view(view):
         return True
     *_, strides = origin(view)

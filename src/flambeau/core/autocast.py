@@ -1,6 +1,6 @@
-"""What a `with autocast` block says into the dtypes that operations are given their tensors in."""
+"""Autocast and the default dtype: which dtype an operation's tensors are cast to before it runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -9,17 +9,19 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from . import dtype as dt
 from .dtype import DTYPES, DType, as_dtype, bfloat16, float16, float32, float64
 from .modes import Switch, depend_on
+from .tree import is_sequence, rebuild
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-KINDS = {"gpu": "gpu", "cuda": "gpu", "mps": "gpu", "cpu": "cpu"}  # device_type: what a device's kind is
+KINDS = {"gpu": "gpu", "cuda": "gpu", "mps": "gpu", "cpu": "cpu"}  # device_type -> kind of device
 DEFAULTS = {"gpu": float16, "cpu": bfloat16}  # as in PyTorch
-RULES: dict[str, Callable[[list[DType], DType], DType]] = {}  # op: what it is computed in; ops/autocast.py
+Rule = Callable[[list[DType], DType], DType]  # (operands' dtypes, autocast dtype) -> dtype to compute in
+RULES: dict[str, Rule] = {}  # of each op; see ops/autocast.py
 
 
 class Lower(NamedTuple):
-    """The dtype of 16 bits on the devices of each kind; None where there is no autocast."""
+    """The 16-bit dtype of each kind of device; None without autocast."""
 
     gpu: DType | None = None
     cpu: DType | None = None
@@ -30,9 +32,11 @@ lower: ContextVar[Lower] = ContextVar("autocast", default=NONE)
 
 
 class _Plain:
-    """What `lower` is where operations take tensors as they are. With a default dtype but float32 it is
-    another object than what a user's calls find: so the outermost operation is known, and its result becomes
-    of that dtype."""
+    """The value of `lower` while operations take tensors unchanged.
+
+    If the default dtype isn't float32, it is another object than the `lower` that a user's call sees. That
+    identifies the outermost operation, whose result is cast to the default dtype.
+    """
 
     __slots__ = ("lower",)
 
@@ -49,14 +53,14 @@ heard: ContextVar[Callable[[str, Any], None] | None] = ContextVar("heard", defau
 
 
 class autocast(Switch):
-    """Products inside this context (or decorated function) take their operands in 16 bits, and operations
-    that need the range of float32 take theirs in float32.
+    """Inside this context (or decorated function), products compute in 16 bits, and operations that need the
+    range of float32 compute in float32.
 
-    Weights stay what they are, and their gradients are of their dtype. `device_type` is "gpu" ("cuda",
-    "mps"), "cpu", or None for both; with enabled=False there is no autocast on these. `dtype` is float16 or
-    bfloat16: without, float16, and bfloat16 for "cpu". ValueError for others. Gradients are taken as
-    operations were computed, wherever `backward` is called.
-    cache_enabled: taken, and of no meaning: a graph computes equal casts once.
+    Weights keep their dtype, and so do their gradients. `device_type` is "gpu" ("cuda", "mps"), "cpu", or
+    None for both; enabled=False turns autocast off on these. `dtype` is float16 or bfloat16; the default is
+    float16, and bfloat16 for "cpu". Raises ValueError for others. A gradient computes in the dtype of its
+    operation, wherever `backward` is called.
+    cache_enabled: accepted and ignored: a graph computes equal casts once.
     """
 
     switch = lower
@@ -68,7 +72,7 @@ class autocast(Switch):
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ):
-        self.given = device_type, dtype, enabled
+        self.arguments = device_type, dtype, enabled
         self.kinds = ("gpu", "cpu") if device_type is None else (kind_of(device_type, "autocast"),)
         self.dtype = DEFAULTS[self.kinds[0]] if dtype is None else as_dtype(dtype)
         if enabled and self.dtype not in (float16, bfloat16):
@@ -79,23 +83,23 @@ class autocast(Switch):
 
     def __enter__(self) -> None:
         self.before.append(lower.get())
-        made = self.dtype if self.enabled else None
-        lower.set(lower.get()._replace(**dict.fromkeys(self.kinds, made)))
+        dtype = self.dtype if self.enabled else None
+        lower.set(lower.get()._replace(**dict.fromkeys(self.kinds, dtype)))
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        given = self.given
+        arguments = self.arguments
 
         @wraps(f)
         def run(*args: P.args, **kw: P.kwargs) -> R:
-            with autocast(*given):
+            with autocast(*arguments):
                 return f(*args, **kw)
 
         return run
 
 
 class in_full(Switch):
-    """Inside this context (or decorated function) operations take the tensors that autocast would cast in
-    float32: what it is compared with."""
+    """Inside this context (or decorated function), operations compute in float32 where autocast would cast:
+    the reference that autocast is compared with."""
 
     switch = lower
 
@@ -104,9 +108,9 @@ class in_full(Switch):
 
 
 @contextmanager
-def as_given() -> Iterator[None]:
-    """Inside this context operations take tensors as they are, and make float32: what autocast was for is
-    over, and so is another default dtype."""
+def as_given() -> Generator[None]:
+    """Inside this context, operations take tensors unchanged and create float32: it turns off autocast and
+    another default dtype."""
     before, floats = lower.set(plain.lower), dt.inside.set(float32)
     try:
         yield
@@ -116,7 +120,7 @@ def as_given() -> Iterator[None]:
 
 
 def set_default(dtype: DType) -> None:
-    """Another default dtype; TypeError for what is no float."""
+    """Change the default dtype; TypeError if it is not a float dtype."""
     if not dtype.is_float:
         rule = "takes a float dtype: set_default_integer is for integers"
         raise TypeError(f"set_default_dtype({dtype!r}): {rule}")
@@ -125,7 +129,7 @@ def set_default(dtype: DType) -> None:
 
 
 def kind_of(device_type: Any, call: str) -> str:
-    """The kind of the devices that a name means; ValueError for others."""
+    """The kind of device that a name means; ValueError for unknown names."""
     if device_type not in KINDS:
         rule = f"unknown device type: use one of {', '.join(map(repr, KINDS))}"
         raise ValueError(f"{call}({device_type!r}): {rule}")
@@ -133,7 +137,7 @@ def kind_of(device_type: Any, call: str) -> str:
 
 
 def is_autocast_enabled(device_type: str = "gpu") -> bool:
-    """Whether operations on such devices are under autocast. ValueError for unknown devices.
+    """Whether autocast is on for such devices. ValueError for unknown devices.
 
     device_type: "gpu" ("cuda", "mps") or "cpu".
     """
@@ -141,7 +145,8 @@ def is_autocast_enabled(device_type: str = "gpu") -> bool:
 
 
 def get_autocast_dtype(device_type: str = "gpu") -> DType:
-    """The dtype that products are taken in under autocast; outside of it the one that is the default.
+    """The dtype of products under autocast; without autocast, the default one of the device.
+
     ValueError for unknown devices.
 
     device_type: "gpu" ("cuda", "mps") or "cpu".
@@ -150,63 +155,62 @@ def get_autocast_dtype(device_type: str = "gpu") -> DType:
     return getattr(lower.get(), kind) or DEFAULTS[kind]
 
 
-def called(f: Callable[..., Any], name: str, args: tuple, kw: dict[str, Any]) -> Any:
-    """An operation's result by the rule of its name. What it is made of takes its tensors as they come."""
-    rule, given = RULES.get(name), lower.get()
+def called(f: Callable[..., Any], name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """Call an operation under the rule of its name. Operations inside it take tensors unchanged."""
+    rule, dtypes = RULES.get(name), lower.get()
     before = lower.set(plain.lower)
     try:
         if rule is not None and kw.get("out") is None:
-            args, kw = _operands(rule, given, args, kw)
-        made = f(args, kw) if plain.lower is NONE else _in_default(f, args, kw)
+            args, kw = _cast_operands(rule, dtypes, args, kw)
+        result = f(args, kw) if plain.lower is NONE else _in_default(f, args, kw)
     finally:
         lower.reset(before)
     if (listener := heard.get()) is not None:
-        listener(name, made)
-    return made
+        listener(name, result)
+    return result
 
 
-def _in_default(f: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:
-    """A result in the default dtype, where no operand and no argument says another one. What makes it
-    computes in float32 where that is wider: its places and sums would be lost in 16 bits."""
+def _in_default(f: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """Call an operation and cast its result to the default dtype, unless an operand or argument determines
+    another one. Inside it computes in float32 or wider: positions and sums do not fit 16 bits."""
     default, is_free = dt.get_default_dtype(), not any(map(_says_dtype, [*args, *kw.items()]))
     before = dt.inside.set(float64 if is_free and default is float64 else float32)
     try:
-        made = f(args, kw)
-        return _settled(made, default) if is_free else made
+        result = f(args, kw)
+        return _cast_results(result, default) if is_free else result
     finally:
         dt.inside.reset(before)
 
 
 def _says_dtype(x: Any) -> bool:
-    """Whether an argument is a dtype, or floats of one."""
-    if isinstance(x, list | tuple):
+    """Whether an argument determines a float dtype: a dtype, its name, or a tensor of floats."""
+    if is_sequence(x):
         return any(map(_says_dtype, x))
     if isinstance(x, DType) or getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c"):
         return True
     return isinstance(x, str) and x in DTYPES
 
 
-def _settled(made: Any, to: DType) -> Any:
-    """Results of float32 in another dtype; a leaf that gradients are taken by stays one."""
-    if isinstance(made, list | tuple):
-        parts = [_settled(part, to) for part in made]
-        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
-    if getattr(made, "dtype", None) is not float32:
-        return made
-    if made.requires_grad and made.is_leaf:
-        return made.detach().to(to).requires_grad_()
-    return made.to(to)
+def _cast_results(result: Any, to: DType) -> Any:
+    """Cast results from float32 to another dtype; a leaf that requires gradients stays a leaf."""
+    if is_sequence(result):
+        return rebuild(result, [_cast_results(part, to) for part in result])
+    if getattr(result, "dtype", None) is not float32:
+        return result
+    if result.requires_grad and result.is_leaf:
+        return result.detach().to(to).requires_grad_()
+    return result.to(to)
 
 
 def ruled(f: Callable[P, R]) -> Callable[P, R]:
-    """Have autocast treat a function that is none of the op table by the rule of its name."""
+    """Apply autocast's rule of its name to a function outside the op table."""
 
-    def made(args: tuple, kw: dict[str, Any]) -> R:
+    def run(args: tuple[Any, ...], kw: dict[str, Any]) -> R:
         return f(*args, **kw)
 
     @wraps(f)
     def call(*args: P.args, **kw: P.kwargs) -> R:
-        return f(*args, **kw) if lower.get() is plain.lower else called(made, f.__name__, args, kw)
+        return f(*args, **kw) if lower.get() is plain.lower else called(run, f.__name__, args, kw)
 
     return call
 
@@ -217,35 +221,35 @@ def in_lower(dtypes: list[DType], to: DType) -> DType:
 
 
 def in_float32(dtypes: list[DType], to: DType) -> DType:
-    """The rule of what overflows or cancels in 16 bits."""
+    """The rule of operations that overflow or cancel in 16 bits."""
     return float32
 
 
 def in_widest(dtypes: list[DType], to: DType) -> DType:
-    """The rule of what needs operands of one dtype: the widest that there is."""
+    """The rule of operations that need operands of one dtype: the widest of them."""
     return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else float32
 
 
-def _operands(
-    rule: Callable[[list[DType], DType], DType], given: Lower, args: tuple, kw: dict[str, Any]
-) -> tuple[tuple, dict[str, Any]]:
-    """Arguments with their float tensors (but float64) in the dtype of a rule, where autocast is for their
-    device."""
-    found: list[Any] = []
-    _collect([*args, *kw.values()], found)
-    to = next((d for d in [getattr(given, x.device.kind) for x in found] if d is not None), None)
+def _cast_operands(
+    rule: Rule, dtypes: Lower, args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Cast the float tensors (except float64) among the arguments to the rule's dtype, if autocast is on for
+    their device."""
+    floats: list[Any] = []
+    _collect_floats([*args, *kw.values()], floats)
+    to = next((d for d in [getattr(dtypes, x.device.kind) for x in floats] if d is not None), None)
     if to is None:
         return args, kw
-    cast = partial(_cast, to=rule([x.dtype for x in found], to))
+    cast = partial(_cast, to=rule([x.dtype for x in floats], to))
     return tuple(map(cast, args)), {k: cast(v) for k, v in kw.items()}
 
 
-def _collect(values: Any, found: list[Any]) -> None:
+def _collect_floats(values: Any, floats: list[Any]) -> None:
     for x in values:
         if _is_float(x):
-            found.append(x)
+            floats.append(x)
         elif isinstance(x, list | tuple):
-            _collect(x, found)
+            _collect_floats(x, floats)
 
 
 def _is_float(x: Any) -> bool:
@@ -253,7 +257,6 @@ def _is_float(x: Any) -> bool:
 
 
 def _cast(x: Any, to: DType) -> Any:
-    if isinstance(x, list | tuple):
-        parts = [_cast(part, to) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if is_sequence(x):
+        return rebuild(x, [_cast(part, to) for part in x])
     return x.to(to) if _is_float(x) and x.dtype is not to else x

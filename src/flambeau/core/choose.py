@@ -1,7 +1,7 @@
-"""The variants of a kernel that a device can run, and the size of the work, into the one that runs."""
+"""Choose one of the variants of a kernel that a device can run."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -16,12 +16,12 @@ Question = tuple[str, tuple[Any, ...], tuple[str, ...], str]  # family, bucket, 
 def choose(
     limits: Any, family: str, bucket: tuple[Any, ...], variants: Sequence[Variant], default: Variant
 ) -> Variant:
-    """One of `variants`, those that fit this device and this work.
+    """Choose one of `variants`, which all fit this device and this size of work.
 
-    It is the one that FLAMBEAU_VARIANT forces, else the one that was measured to be fastest for the family
-    and bucket on this device, else the one that beat this default in the choices that come with the package,
-    else `default`, which the family's own rule gives. Files and the environment name a variant by its text,
-    str(variant). A text that is no variant's is passed over: what does not fit is never picked.
+    In this order: the variant that FLAMBEAU_VARIANT forces, the one measured fastest for the family and
+    bucket on this device, the one that beat `default` in the choices that the package ships, else `default`,
+    which the family's rule chose. Files and the environment name a variant by str(variant). Names of variants
+    that do not fit are ignored.
     """
     if events.has_listener("choice"):
         events.emit("choice", family, bucket, tuple(map(str, variants)), str(default))
@@ -37,8 +37,8 @@ def choose(
 
 
 @contextmanager
-def questions() -> Iterator[list[Question]]:
-    """What `choose` is asked for by this thread in the block, as it comes."""
+def questions() -> Generator[list[Question]]:
+    """The questions that `choose` answers for this thread inside the block, in order."""
     asked: list[Question] = []
     with events.subscribe("choice", lambda *question: asked.append(question)):
         yield asked
@@ -46,7 +46,7 @@ def questions() -> Iterator[list[Question]]:
 
 @cache
 def forced() -> dict[str, str]:
-    """FLAMBEAU_VARIANT="contract=tiles,attention=rows": the variant of each family that tests force."""
+    """The forced variant of each family: FLAMBEAU_VARIANT="contract=tiles,attention=rows"."""
     text = os.environ.get("FLAMBEAU_VARIANT", "")
     pairs = [p.partition("=") for p in text.split(",") if p]
     if wrong := next((family for family, _, name in pairs if not (family and name)), None):

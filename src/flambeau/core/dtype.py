@@ -13,10 +13,9 @@ CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. `wgsl` is what kernels compute in, `stored` what a buffer is an array of (bool is
-    stored as u32). A type of less than 4 bytes is packed: a u32 holds 4 // itemsize neighbours, the first in
-    its low bits. An element of a pair (`is_pair`) is two words of the dtype that `word` names, which is all
-    that kernels know of it."""
+    """One element type. Kernels compute in `wgsl`; buffers are arrays of `stored` (u32 for bool). A type of
+    less than 4 bytes is packed: a u32 holds 4 // itemsize neighbours, the first in its low bits. An element
+    of a pair (`is_pair`) is two words of the dtype that `word` names; kernels see only the words."""
 
     name: str
     short: str
@@ -31,8 +30,8 @@ class DType:
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
 
-    def __reduce__(self) -> tuple:
-        return as_dtype, (self.name,)  # copies and pickles are the type itself
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)  # copying and unpickling give the same object
 
     def __deepcopy__(self, memo: Any) -> "DType":
         return self
@@ -61,17 +60,17 @@ class DType:
 
     @cached_property
     def has_gradients(self) -> bool:
-        """Whether gradients are taken by such elements: floats and complex numbers."""
+        """Whether such elements can have gradients: floats and complex numbers."""
         return self.kind in "fc"
 
     @cached_property
     def is_pair(self) -> bool:
-        """Whether an element is two words that kernels compute with one by one."""
+        """Whether an element is two words, which kernels compute with separately."""
         return bool(self.word)
 
     @cached_property
     def is_special(self) -> bool:
-        """Whether not every kind of op takes it as it is: what is packed, and what is complex."""
+        """Whether some kinds of ops need a conversion first: packed and complex dtypes."""
         return self.is_packed or self.is_complex
 
     @cached_property
@@ -81,41 +80,41 @@ class DType:
 
     @cached_property
     def as_float(self) -> "DType":
-        """What ops that need floats compute this one in: float32, or itself where that is as exact."""
+        """The dtype in which float ops compute this one: float32, or itself if that is as exact."""
         return self if self.is_complex or self.name == "float64" else float32
 
     def float_of(self) -> "DType":
-        """Itself of a float or a complex dtype; of others the default."""
+        """Itself for a float or complex dtype, else the default float dtype."""
         return self if self.has_gradients else default_float()
 
     @cached_property
     def real(self) -> "DType":
-        """The dtype of a complex number's parts; of others itself."""
+        """The dtype of a complex number's parts; itself for other dtypes."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     @cached_property
     def complex(self) -> "DType":
-        """The dtype of the complex numbers whose parts are such floats."""
+        """The dtype of complex numbers whose parts have this dtype."""
         return self if self.is_complex else complex128 if self.name == "float64" else complex64
 
     @cached_property
     def category(self) -> int:
-        """0 bool, 1 integer, 2 float, 3 complex: what scalars and 0-d tensors promote by."""
+        """0 bool, 1 integer, 2 float, 3 complex: the order in which scalars and 0-d tensors promote."""
         return CATEGORIES[self.kind]
 
     @cached_property
     def wide(self) -> "DType":
-        """The dtype of 4 bytes that kernels compute this one in; itself when it is none that is packed."""
+        """The 4-byte dtype in which kernels compute a packed dtype; itself for others."""
         return SHORT[self.wgsl] if self.is_packed else self
 
     @property
     def numpy(self) -> str:
-        """NumPy's dtype of the values; NumPy has no bfloat16 and holds it in float32."""
+        """NumPy's dtype of the values. NumPy lacks bfloat16: float32 holds it."""
         return "float32" if self.name == "bfloat16" else self.name
 
     @cached_property
     def words(self) -> tuple[int, ...]:
-        """How many words a cell is, by how many neighbours it has: up to four."""
+        """Words of a cell of 0, 1, ..., 4 neighbouring elements."""
         return tuple(max(1, width * self.itemsize // 4) for width in range(5))
 
 
@@ -135,17 +134,25 @@ float64 = DType("float64", "f64", "f64", "f64", "f", 12, "d", 8)
 complex64 = DType("complex64", "c64", "c64", "f32", "c", 13, "F", 8, "float32")
 complex128 = DType("complex128", "c128", "c128", "f64", "c", 14, "D", 16)
 
-ALL = (bool_, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32)
-ALL += (float64, complex64, complex128)
+_REAL = (bool_, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32, float64)
+ALL = (*_REAL, complex64, complex128)
 DTYPES = {d.name: d for d in ALL}
 SHORT = {d.short: d for d in DTYPES.values()}
-ALIASES = {"half": float16, "short": int16, "float": float32, "int": int32, "long": int64}
-ALIASES |= {"double": float64, "cfloat": complex64, "cdouble": complex128}
+ALIASES = {
+    "half": float16,
+    "short": int16,
+    "float": float32,
+    "int": int32,
+    "long": int64,
+    "double": float64,
+    "cfloat": complex64,
+    "cdouble": complex128,
+}
 
 PYTHON = {float: float32, bool: bool_, complex: complex64}
 
-# Pairs of which neither holds the other. Of any other pair the one of higher rank is taken. (PyTorch promotes
-# uint16 and uint32 with floats alone.)
+# Pairs of which neither holds the other; any other pair promotes to the one of higher rank. (PyTorch promotes
+# uint16 and uint32 only with floats.)
 PROMOTED = {
     frozenset({uint8, int8}): int16,
     frozenset({uint16, int8}): int32,
@@ -160,16 +167,15 @@ PROMOTED = {
 }
 
 
-def as_dtype(given: Any) -> DType:
-    """Turn a DType, a name (`"float32"`, `"f32"`) or a NumPy dtype into a DType; TypeError when it is
-    none."""
-    if isinstance(given, DType):
-        return given
-    if isinstance(given, type) and given in PYTHON:
-        return PYTHON[given]
-    if given is int:
+def as_dtype(value: Any) -> DType:
+    """The DType of a DType, a name (`"float32"`, `"f32"`) or a NumPy dtype; TypeError for anything else."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, type) and value in PYTHON:
+        return PYTHON[value]
+    if value is int:
         return default_integer()
-    name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
+    name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
     dtype = DTYPES.get(name) or SHORT.get(name) or ALIASES.get(name)
     if dtype is None:
         raise TypeError(f"dtype({name}): unknown dtype{suggest(name, DTYPES)}")
@@ -177,7 +183,7 @@ def as_dtype(given: Any) -> DType:
 
 
 def promote(*dtypes: DType) -> DType:
-    """The dtype that holds every given one, as PyTorch has it: `PROMOTED`, else the one of higher rank."""
+    """The dtype that holds all of these, as in PyTorch: `PROMOTED`, else the one of higher rank."""
     first = dtypes[0]
     if dtypes.count(first) == len(dtypes):
         return first
@@ -190,28 +196,28 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a cast from_ a dtype `to` another stays in the category or goes up (bool, integer, float,
-    complex), as PyTorch has it. TypeError for an unknown dtype."""
+    """Whether a cast from_ a dtype `to` another keeps or raises the category (bool, integer, float, complex),
+    as in PyTorch. TypeError for an unknown dtype."""
     return as_dtype(from_).category <= as_dtype(to).category
 
 
 def combine(higher: DType | None, lower: DType | None) -> DType | None:
-    """What tensors with dims make of lower-ranking operands (0-d tensors, scalars): only a higher category
-    promotes them, and floats to complex numbers of their own size (PyTorch's rule)."""
+    """Promote the dtype of tensors with dims by that of 0-d tensors or scalars: only a higher category
+    changes it, and floats become complex numbers of their size (PyTorch's rule)."""
     if higher is None or lower is None:
         return higher or lower
     return higher if higher.category >= lower.category else promote(higher, beside(lower, higher))
 
 
 def beside(lower: DType, higher: DType) -> DType:
-    """A lower-ranking operand's dtype as promotion sees it beside one of dims."""
+    """The dtype with which a 0-d operand takes part in promotion beside operands with dims."""
     if higher.category >= lower.category:
         return higher
     return higher.complex if lower.is_complex and higher.is_float else lower
 
 
 def dtype_of_scalar(value: Any) -> DType:
-    """The dtype of a Python scalar standing alone."""
+    """The dtype of a Python scalar without tensors beside it."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
@@ -224,49 +230,48 @@ class _Defaults:
     floats = float32
 
 
-# what operations are made of takes float32, or float64 where that is the default and nothing says otherwise:
-# their results become the default dtype behind them (core/autocast.py)
+# The default float dtype inside operations: float32, or float64 if that is the default and no argument says
+# otherwise. core/autocast.py casts the results to the default dtype.
 inside: ContextVar[DType | None] = ContextVar("inside", default=None)
 
 
 def default_float() -> DType:
-    """What numbers with a point become: the default dtype, but in what operations are made of."""
+    """The dtype of Python floats: the default dtype; inside operations, `inside`."""
     floats = _Defaults.floats
-    return floats if floats is float32 else inside.get() or floats  # each number asks
+    return floats if floats is float32 else inside.get() or floats  # fast path: called for each number
 
 
 def set_default_float(dtype: DType) -> None:
-    """Let numbers with a point become such floats in all of the process: `fb.set_default_dtype` without its
-    checks."""
+    """Set the default dtype of the process: `fb.set_default_dtype` without its checks."""
     _Defaults.floats = dtype
 
 
 def get_default_dtype() -> DType:
-    """What numbers with a point become: float32 unless `set_default_dtype` said otherwise."""
+    """The dtype of Python floats: float32, or what `set_default_dtype` set."""
     return _Defaults.floats
 
 
-CHANGED: list[Callable[[], None]] = []  # what is to be called when a default is another one
+CHANGED: list[Callable[[], None]] = []  # called after a default changes
 
 
 def set_default_integer(dtype: Any) -> None:
-    """What whole numbers, sums of integers and places become: int64, as in PyTorch, or int32, which GPUs
-    compute faster and which wraps beyond 2**31.
+    """Set the dtype of Python integers, sums of integers and positions: int64, as in PyTorch, or int32, which
+    is faster on GPUs and wraps beyond 2**31.
 
-    It is for the whole process. NumPy's int64 arrays follow, with a check that they fit. TypeError for other
-    dtypes.
+    It applies to the whole process. NumPy's int64 arrays are converted as well, with a check that they fit.
+    TypeError for other dtypes.
     """
-    found = as_dtype(dtype)
-    if found not in (int32, int64):
-        raise TypeError(f"set_default_integer({found.name}): takes int32 or int64")
-    _Defaults.integer = found
+    integer = as_dtype(dtype)
+    if integer not in (int32, int64):
+        raise TypeError(f"set_default_integer({integer.name}): takes int32 or int64")
+    _Defaults.integer = integer
     for forget in CHANGED:
         forget()
 
 
 def get_default_integer() -> DType:
-    """What whole numbers, sums of integers and places become: int64 unless `set_default_integer` said
-    int32."""
+    """The dtype of Python integers, sums of integers and positions: int64, or int32 after
+    `set_default_integer`."""
     return _Defaults.integer
 
 
@@ -274,12 +279,12 @@ default_integer = get_default_integer
 
 
 def settled(dtype: DType) -> DType:
-    """The dtype of host data: int32 of int64, where that is the default."""
+    """The dtype of host data: int64 becomes the default integer dtype."""
     return _Defaults.integer if dtype is int64 else dtype
 
 
 def counted(dtype: DType) -> DType:
-    """The dtype that elements are added up and multiplied in: of integers and bools the default one."""
+    """The dtype of sums and products of such elements: for integers and bools, the default one."""
     if dtype.has_gradients or dtype is _Defaults.integer:
         return dtype
     return int64 if _Defaults.integer is int64 else int32 if dtype.itemsize < 4 or dtype is bool_ else dtype
@@ -287,8 +292,8 @@ def counted(dtype: DType) -> DType:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """A float dtype's numbers: eps (the step at 1), the largest, the smallest normal, and how many decimal
-    digits are safe (resolution)."""
+    """Limits of a float dtype: eps (the step at 1), the largest and the smallest normal number, and the
+    decimal resolution."""
 
     dtype: DType
     eps: float
@@ -311,7 +316,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntInfo:
-    """An integer dtype's range."""
+    """The range of an integer dtype."""
 
     dtype: DType
     min: int

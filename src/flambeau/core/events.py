@@ -4,7 +4,7 @@ Without a listener each event costs a comparison.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import get_ident
 from typing import Any
@@ -21,7 +21,7 @@ fresh, deep = (
 )  # depth of a node whose inputs have their values, and the largest of all: see `op.apply`
 
 
-def stage(name: str) -> AbstractContextManager:
+def stage(name: str) -> AbstractContextManager[Any]:
     """What encloses a stage of a run: graph, backward, key, plan, render, compile, write, encode, read."""
     now = listener  # another thread may end its profile meanwhile
     return _SILENT if now is None else now.stage(name)
@@ -38,7 +38,7 @@ _listeners = _Listeners()
 
 
 @contextmanager
-def subscribe(event: str, handler: Callable[..., None]) -> Iterator[None]:
+def subscribe(event: str, handler: Callable[..., None]) -> Generator[None]:
     """Call `handler` at each event of this thread in the block, in place of the handler before.
 
     "choice" (family, bucket, names, default): planning asks for one of a kernel's variants. "pipeline" (done,
@@ -89,7 +89,7 @@ def is_shared() -> bool:
     return _in_a_row < ALONE
 
 
-def submit(device: Any, kernels: tuple, *parts: Any) -> None:
+def submit(device: Any, kernels: tuple[Any, ...], *parts: Any) -> None:
     """`device.submit(*parts)`; `kernels` are the works of what the parts dispatch, in order."""
     has_run()
     now = listener

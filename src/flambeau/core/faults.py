@@ -1,9 +1,8 @@
-"""Faults: what a kernel noted of an index outside its dim, or of a value out of its range, into an error, at
-the next read on its device.
+"""Faults: a kernel records an index or a value out of range; the next read on its device raises the error.
 
-A kernel that uses indices from a device has one binding more, `faults`: words that say whether there was a
-fault and of which site, and of one of them the index and the size of the dim. The next read raises, whatever
-it reads; what such kernels computed since the read before, and what is made of that, does at every read.
+A kernel that uses indices computed on a device has an additional binding `faults`: words with the site of a
+fault, its index and the size of the dim. The next read raises, whatever it reads. Values that such kernels
+computed since the last read, and values computed from these, raise at every read.
 """
 
 import threading
@@ -12,12 +11,12 @@ from typing import Any, NamedTuple
 
 from ..errors import IndexFault, ValueFault
 
-WORDS = 4  # 0 where there is none, else kind << 16 | site; the index's low and high word; the size
-SIGNED = 1  # the kind, where the index is signed
+WORDS = 4  # 0 without a fault, else kind << 16 | site; the low and high word of the index; the size
+SIGNED = 1  # the kind of a signed index
 BYTES = 4 * WORDS
-DECLARED = "var<storage, read_write> faults:"  # in the text of each kernel that notes faults
+DECLARED = "var<storage, read_write> faults:"  # in the text of each kernel that records faults
 CLASSES = ("cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss", "one_hot")
-# Saved programs name these by their place: new ones go to the end.
+# Saved programs contain positions in this tuple: append new names.
 NAMES = (
     *CLASSES,
     "gather",
@@ -65,7 +64,7 @@ NAMES = (
     "repeat_interleave",
     "masked_scatter",
 )
-TEXTS = {  # of what is no index: {size} is the largest value that may be, and one
+TEXTS = {  # of faults other than an index out of range; {size} is the largest allowed value plus one
     "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
     "source": "masked_scatter: mask has more elements that are true than the {size} of source",
     "input_lengths": "ctc_loss: one of input_lengths is {index}: give lengths below {size}",
@@ -73,7 +72,7 @@ TEXTS = {  # of what is no index: {size} is the largest value that may be, and o
     "rnnt_loss logit_lengths": "rnnt_loss: one of logit_lengths is {index}: give lengths below {size}",
     "rnnt_loss target_lengths": "rnnt_loss: one of target_lengths is {index}: give lengths below {size}",
 }
-VALUES = {  # of values that are out of their range
+VALUES = {  # of values out of range
     "bernoulli": "bernoulli: a probability is below 0, above 1 or NaN: give probabilities",
     "binary_cross_entropy input": "binary_cross_entropy: an element of input is below 0, above 1 or NaN: "
     "give probabilities, as sigmoid does, or use binary_cross_entropy_with_logits",
@@ -95,24 +94,24 @@ VALUES = {  # of values that are out of their range
     "poisson": "poisson: a rate is negative or NaN: give rates from 0",
 }
 ADVICE = "call it inside debug.check_indices() to see the line"
-DIMS = 256  # a site is the place of a name and the dim
+DIMS = 256  # a site is position in NAMES * DIMS + dim
 
 
 class Fault(NamedTuple):
-    """An index outside its dim: where it was used, the index and the size of the dim."""
+    """An index out of range: the site of its use, the index and the size of the dim."""
 
     site: int
-    index: int
+    at: int
     size: int
 
 
 def site_of(name: str, dim: int) -> int:
-    """The number of a check: what is indexed by which op."""
+    """The number of a check: the op and the dim that it indexes."""
     return NAMES.index(name) * DIMS + dim
 
 
 def text_of(site: int) -> str:
-    """What an error says of a site, with {index} and {size} to be filled in."""
+    """The text of the error of a site, with {index} and {size} as placeholders."""
     name, dim = NAMES[site // DIMS], site % DIMS
     if name in CLASSES:
         return f"{name}({{size}} classes): class {{index}} is out of range"
@@ -123,14 +122,14 @@ def text_of(site: int) -> str:
 
 def error_of(fault: Fault) -> IndexFault | ValueFault:
     """The error for a fault."""
-    text = text_of(fault.site).format(index=fault.index, size=fault.size)
+    text = text_of(fault.site).format(index=fault.at, size=fault.size)
     kind = ValueFault if NAMES[fault.site // DIMS] in VALUES else IndexFault
     return kind(f"{text}: {ADVICE}")
 
 
 class Doubt:
-    """What values that were computed between two reads share, where an index may have been outside: `fault`
-    once that is known, `settled` once it is known that none was."""
+    """Shared by the values computed between two reads, if an index may have been out of range: `fault` once
+    one is known, `settled` once it is known that there was none."""
 
     __slots__ = ("fault", "settled")
 
@@ -139,20 +138,20 @@ class Doubt:
 
 
 class Doubts:
-    """A device's doubts that no read has settled, in order; what is computed now has the last."""
+    """The doubts of a device that no read has settled, in order. New values get the last one."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.open = [Doubt()]
         self._lock = threading.Lock()
 
     def begin_read(self) -> Doubt:
-        """The last doubt that a read which begins now settles."""
+        """Begin a read; returns the last doubt that it settles."""
         with self._lock:
             self.open.append(Doubt())
             return self.open[-2]
 
     def settle(self, last: Doubt) -> None:
-        """There was no fault up to this doubt."""
+        """Record that there was no fault up to this doubt."""
         with self._lock:
             if last in self.open:
                 at = self.open.index(last) + 1
@@ -160,8 +159,8 @@ class Doubts:
                     doubt.settled = True
                 self.open = self.open[at:]
 
-    def found(self, fault: Fault) -> None:
-        """Whatever may be of an index outside counts as such."""
+    def record(self, fault: Fault) -> None:
+        """Record a fault for all open doubts: any of their values may depend on it."""
         with self._lock:
             for doubt in self.open:
                 doubt.fault = fault
@@ -169,8 +168,8 @@ class Doubts:
 
 
 def doubt_of(device: Any, checks: bool, buffers: Iterable[Any]) -> Doubt | None:
-    """The doubt of what is computed now of these buffers' values, by kernels that check indices or not; None
-    where there is none. The caller holds the device's lock."""
+    """The doubt of a value computed from these buffers; None without one. checks: whether its kernels check
+    indices. The caller holds the device's lock."""
     if not device.faults:
         return None
     for buffer in buffers:
@@ -183,19 +182,19 @@ def doubt_of(device: Any, checks: bool, buffers: Iterable[Any]) -> Doubt | None:
 
 
 def raise_doubted(doubts: Iterable[Doubt | None]) -> None:
-    """The error for a value that an index or a value out of range has made: at each read of it."""
+    """Raise the error of a value that depends on an index or a value out of range."""
     for doubt in doubts:
         if doubt is not None and doubt.fault is not None:
             raise error_of(doubt.fault)
 
 
 def raise_noted(device: Any, last: Doubt, words: Any) -> None:
-    """The error for what a read brought along, once: of several reads under way the first tells.
+    """Raise the error of the fault words that a read copied, once: the first of several pending reads raises.
 
-    last: the last doubt that it settles.
+    last: the last doubt that the read settles.
     """
-    told, low, high, size = memoryview(words).cast("B").cast("I")
-    kind, site = divmod(told, 1 << 16)
+    code, low, high, size = memoryview(words).cast("B").cast("I")
+    kind, site = divmod(code, 1 << 16)
     if not kind:
         return device.doubts.settle(last)
     with device.lock:
@@ -203,13 +202,13 @@ def raise_noted(device: Any, last: Doubt, words: Any) -> None:
             return
         index = low | high << 32
         fault = Fault(site, index - (index >> 63 << 64 if kind == SIGNED else 0), size)
-        device.doubts.found(fault)
+        device.doubts.record(fault)
         device.write(device.faults, bytes(BYTES))
     raise error_of(fault)
 
 
 def raise_found(device: Any) -> None:
-    """The error for what an array device came upon, once."""
+    """Raise the error of a fault that an array device recorded, once."""
     fault, device.fault = device.fault, None
     if fault is not None:
         raise error_of(fault)

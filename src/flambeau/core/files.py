@@ -1,5 +1,4 @@
-"""A path into a regular file's bytes, or a view of them that is read where it is looked at; bytes into a file
-that is whole or not there, whoever is killed."""
+"""Read regular files, as bytes or memory-mapped; write files atomically, even if the process is killed."""
 
 import errno
 import os
@@ -8,7 +7,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows, which lets nobody remove an open file
+except ImportError:  # Windows, where an open file can't be removed
     fcntl = None
 
-LEFT = re.compile(r"\..+\.[0-9a-f]{8}\.flambeau")  # what is being written, beside what it will be
+LEFT = re.compile(r"\..+\.[0-9a-f]{8}\.flambeau")  # name of a file that is being written
 KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a FIFO",
@@ -31,120 +30,120 @@ DIGEST = 32  # bytes
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a regular file; OSError for anything else, at once: a FIFO has no writer, /dev/zero no
-    end."""
-    with _opened(path) as f:
+    """The bytes of a regular file. OSError at once for anything else: a FIFO may have no writer, and
+    /dev/zero has no end."""
+    with _open(path) as f:
         return f.read()
 
 
 @contextmanager
-def mapped(path: Path) -> Iterator[memoryview]:
-    """A view of a regular file: what is looked at is read, and nothing else; OSError as `read`.
+def mapped(path: Path) -> Generator[memoryview]:
+    """A memory-mapped view of a regular file; OSError as for `read`.
 
-    It ends with the block, unless parts of it are still held: they stay as long as they are.
+    It is closed at the end of the block, or when the last slice of it is released.
     """
     from mmap import ACCESS_READ, mmap
 
-    with _opened(path) as f:
+    with _open(path) as f:
         size = os.fstat(f.fileno()).st_size
         try:
-            held = mmap(f.fileno(), size, access=ACCESS_READ) if size else None
-        except OSError:  # a file system that maps nothing, such as a page's
-            held = None
-        view = memoryview(f.read() if held is None else held)
+            mapping = mmap(f.fileno(), size, access=ACCESS_READ) if size else None
+        except OSError:  # a file system without mmap, such as a browser's
+            mapping = None
+        view = memoryview(f.read() if mapping is None else mapping)
     try:
         yield view
     finally:
         with suppress(BufferError):
             view.release()
-            if held is not None:
-                held.close()
+            if mapping is not None:
+                mapping.close()
 
 
-def _opened(path: Path) -> BinaryIO:
-    """A regular file, open for reading; OSError for anything else."""
-    _regular(os.stat(path))
+def _open(path: Path) -> BinaryIO:
+    """Open a regular file for reading; OSError for anything else."""
+    _check_regular(os.stat(path))
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     f = os.fdopen(os.open(path, flags), "rb")
     try:
-        _regular(os.fstat(f.fileno()))  # it may be another one by now
+        _check_regular(os.fstat(f.fileno()))  # the path may name another file by now
     except BaseException:
         f.close()
         raise
     return f
 
 
-def _regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+def _check_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise OSError(errno.EINVAL, f"it is {kind}, not a file")
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Have `write` write a file, so that others find all of it or what was there before; OSError where that
-    can't be."""
+    """Write a file atomically: others see the new file or the old one. `write` writes it to the path that it
+    is passed. OSError if that fails."""
     with part_of(path) as part:
         write(part)
         os.replace(part, path)
 
 
 @contextmanager
-def part_of(path: Path, folder: bool = False) -> Iterator[Path]:
-    """A new file or folder beside `path`, of the mode that files get here, to be put in its place.
+def part_of(path: Path, folder: bool = False) -> Generator[Path]:
+    """A new file or folder beside `path`, with the usual mode of files, for the caller to rename.
 
-    What is left of it goes at the end. A process that is killed leaves it behind: the next one that writes in
-    this folder removes it, which it knows by the lock that nobody holds any more.
+    The end of the block removes what is left of it. If the process is killed before, the next writer in this
+    folder removes it: the lock on it is no longer held.
     """
     sweep(path.parent)
     while True:
         part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.flambeau")
-        held = _made(part, folder)
-        if held is None or os.fstat(held).st_nlink:  # else one who swept was quicker than the lock
+        lock = _create(part, folder)
+        if lock is None or os.fstat(lock).st_nlink:  # else another process removed it before it was locked
             break
-        os.close(held)
+        os.close(lock)
     try:
         yield part
     finally:
         _remove(part)
-        if held is not None:
-            os.close(held)
+        if lock is not None:
+            os.close(lock)
 
 
 def sweep(folder: Path) -> None:
-    """Remove what dead processes were writing in a folder."""
+    """Remove the partial files of dead processes from a folder."""
     with suppress(OSError):
-        for left in [entry for entry in os.scandir(folder) if LEFT.fullmatch(entry.name)]:
-            with suppress(OSError):  # it is being written, or another process sweeps, too
-                _remove_unheld(Path(left.path))
+        for entry in [entry for entry in os.scandir(folder) if LEFT.fullmatch(entry.name)]:
+            with suppress(OSError):  # it is being written, or another process removes it
+                _remove_unlocked(Path(entry.path))
 
 
-def _remove_unheld(left: Path) -> None:
-    """Remove what a process was writing; OSError where it still is."""
+def _remove_unlocked(part: Path) -> None:
+    """Remove a partial file; OSError if a process still writes it."""
     if fcntl is None:
-        return left.unlink()
-    held = os.open(left, os.O_RDONLY)
+        return part.unlink()
+    lock = os.open(part, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _remove(left)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(part)
     finally:
-        os.close(held)
+        os.close(lock)
 
 
-def _made(part: Path, folder: bool) -> int | None:
-    """A new file or folder, locked for as long as the number that is returned is open."""
+def _create(part: Path, folder: bool) -> int | None:
+    """Create a file or folder and lock it. Returns the open descriptor that holds the lock."""
     if folder:
         part.mkdir()
         if fcntl is None:
             return None
-        held = os.open(part, os.O_RDONLY)
+        lock = os.open(part, os.O_RDONLY)
     else:
-        held = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-    if fcntl is None:  # open files can't be replaced there
-        os.close(held)
+        lock = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    if fcntl is None:  # Windows can't replace open files
+        os.close(lock)
         return None
-    with suppress(OSError):  # a file system without locks: nobody removes what lies there
-        fcntl.flock(held, fcntl.LOCK_SH)
-    return held
+    with suppress(OSError):  # a file system without locks: no process removes partial files there
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock
 
 
 def _remove(part: Path) -> None:
@@ -156,13 +155,13 @@ def _remove(part: Path) -> None:
 
 
 def write_checked(path: Path, data: bytes) -> None:
-    """Write bytes to a cache, and make its folder, so that `read_checked` knows whether they are damaged."""
+    """Write bytes with their checksum for `read_checked`. Creates the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, lambda part: part.write_bytes(sha256(data).digest() + data))
 
 
 def read_checked(path: Path) -> bytes | None:
-    """What `write_checked` wrote; None where it is not there, or damaged."""
+    """The bytes that `write_checked` wrote; None if the file is missing or damaged."""
     with suppress(OSError):
         data = read(path)
         if sha256(data[DIGEST:]).digest() == data[:DIGEST]:
@@ -174,20 +173,19 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def template_folder() -> Path:
-    """wgsl/ at the top of the repository in a checkout, beside the package's modules in a wheel."""
+    """The folder wgsl/: at the top of a checkout, inside the package in a wheel."""
     checkout = HERE.parents[1] / "wgsl"
     return checkout if (checkout / "kernel.wgsl").is_file() else HERE / "wgsl"
 
 
 def web_file(name: str) -> Path:
-    """A file of web/, at the top of the repository in a checkout, beside the package's modules in a wheel."""
-    here = Path(__file__).resolve()
-    checkout = here.parents[3] / "web" / name
-    return checkout if checkout.is_file() else here.parents[1] / "web" / name
+    """A file of web/: at the top of a checkout, inside the package in a wheel."""
+    checkout = HERE.parents[1] / "web" / name
+    return checkout if checkout.is_file() else HERE / "web" / name
 
 
 def cache_folder(name: str) -> Path:
-    """The folder for what is kept: `FLAMBEAU_CACHE`, else the platform's cache folder, then `name`."""
+    """The cache folder `name`, in `FLAMBEAU_CACHE` or the platform's cache folder."""
     if own := os.environ.get("FLAMBEAU_CACHE"):
         return Path(own).expanduser() / name
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""What registering a hook returns."""
+"""Hooks and the handles that remove them."""
 
 from collections.abc import Callable
 from itertools import count
@@ -8,13 +8,13 @@ _ids = count()
 
 
 class RemovableHandle:
-    """What registering a hook returns: remove() takes it off, and so does the end of a with block."""
+    """Returned when a hook is registered. remove() removes the hook, and so does the end of a with block."""
 
     def __init__(self, hooks: dict[int, Any], key: int, removed: Callable[[], None] | None = None):
         self._hooks, self.id, self._removed = hooks, key, removed
 
     def remove(self) -> None:
-        """Take the hook off; a second time does nothing."""
+        """Remove the hook. A second call does nothing."""
         if self._hooks.pop(self.id, None) is not None and self._removed:
             self._removed()
 
@@ -26,7 +26,7 @@ class RemovableHandle:
 
 
 def hang(hooks: dict[int, Any], hook: Any, removed: Callable[[], None] | None = None) -> RemovableHandle:
-    """Put a hook behind the others; `removed` is called once it is taken off."""
+    """Add a hook after the others; `removed` is called when it is removed."""
     key = next(_ids)
     hooks[key] = hook
     return RemovableHandle(hooks, key, removed)

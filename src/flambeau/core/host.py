@@ -1,16 +1,18 @@
-"""Host data, from Python numbers, lists and arrays to the bytes of a buffer, and back."""
+"""Host data: convert Python numbers, lists and arrays to the bytes of a buffer, and back."""
 
 import struct
 import sys
 from array import array
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import TypeError, ValueError
 from . import dtype as dt
 from .shape import Shape
+from .tree import is_sequence
 
-BUFFERS = {  # what the element codes of array.array and memoryview mean
+BUFFERS = {  # element code of array.array and memoryview -> name of the dtype
     "f": "float32",
     "d": "float64",
     "?": "bool",
@@ -28,41 +30,46 @@ BUFFERS = {  # what the element codes of array.array and memoryview mean
 
 
 def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
-    """Turn data into (buffer, shape, dtype), narrowing 64-bit integers with a range check; never wrapping
-    silently."""
+    """Convert data to (buffer, shape, dtype). Integers are range-checked and never wrap silently."""
     if hasattr(data, "__array__") or type(data).__module__ == "numpy":
         return _from_array(data, dtype)
     if isinstance(data, array | memoryview):
-        return _from_buffer(memoryview(data), dtype)
-    if isinstance(data, list | tuple) and hasattr(_first(data), "tolist"):
-        data = _unwrapped(data)
+        return _from_buffer(data, dtype)
+    if is_sequence(data) and hasattr(_first(data), "tolist"):
+        data = _unwrap(data)
     shape = _shape_of(data)
     flat: list[Any] = []
     _flatten(data, shape, flat)
-    return _packed(flat, shape, dtype or _dtype_of(flat))
+    return _pack(flat, shape, dtype or _dtype_of(flat))
 
 
-# The dtypes of arrays of doubles, where float64 is neither the default nor asked for.
+# The dtypes of arrays of doubles, unless float64 is the default or asked for.
 NARROWED = {"float64": "float32", "complex128": "complex64"}
 
 
 def _default_of(name: str) -> str:
-    """The dtype of another library's array of such elements."""
+    """The default dtype of tensors made of an array of such elements."""
     return name if dt.default_float() is dt.float64 else NARROWED.get(name, name)
 
 
-def _from_buffer(buffer: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
-    """An array.array or memoryview, which is how a browser's typed arrays come."""
+def _from_buffer(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
+    """Convert an array.array or memoryview; a browser's typed arrays arrive as these."""
+    buffer = memoryview(data)
     shape = tuple(buffer.shape or ())
-    found = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
-    dtype = dtype or dt.settled(dt.as_dtype(_default_of(found)))
+    name = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
+    dtype = dtype or dt.settled(dt.as_dtype(_default_of(name)))
     if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
-        return bytes(buffer), shape, dtype  # a copy: its owner may change it before the next run
-    flat = buffer.cast("B").cast(buffer.format).tolist()  # type: ignore[call-overload]
-    return _packed(flat, shape, dtype)
+        return bytes(buffer), shape, dtype  # a copy: the owner may change it before the next run
+    return _pack(_cast_view(buffer.cast("B"), buffer.format).tolist(), shape, dtype)
 
 
-def _packed(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, dt.DType]:
+def _cast_view(view: memoryview, code: str) -> Any:
+    """`view.cast(code)` with a code that a type checker does not know."""
+    cast: Any = view.cast
+    return cast(code)
+
+
+def _pack(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, dt.DType]:
     if dtype.kind == "b":
         return array("I", [int(bool(v)) for v in flat]), shape, dtype
     if dtype.is_complex:
@@ -83,21 +90,25 @@ def _packed(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape,
 
 
 def _first(data: Any) -> Any:
-    while isinstance(data, list | tuple) and data:
+    while is_sequence(data) and data:
         data = data[0]
     return data
 
 
-def _unwrapped(data: Any) -> Any:
-    """Lists of arrays, of NumPy's numbers or of tensors as lists of numbers."""
-    if isinstance(data, list | tuple):
-        return [_unwrapped(v) for v in data]
+def _unwrap(data: Any) -> Any:
+    """Convert lists of arrays, of NumPy's numbers or of tensors to lists of numbers."""
+    if is_sequence(data):
+        return [_unwrap(v) for v in data]
     return data.tolist() if hasattr(data, "tolist") else data
 
 
+def _is_nested(data: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(data, list | tuple | range)
+
+
 def _shape_of(data: Any) -> Shape:
-    shape = []
-    while isinstance(data, list | tuple | range):
+    shape: list[int] = []
+    while _is_nested(data):
         shape.append(len(data))
         if not len(data):
             break
@@ -105,13 +116,13 @@ def _shape_of(data: Any) -> Shape:
     return tuple(shape)
 
 
-def _flatten(data: Any, shape: Shape, out: list) -> None:
+def _flatten(data: Any, shape: Shape, out: list[Any]) -> None:
     if not shape:
         if not isinstance(data, int | float | bool | complex):
             raise TypeError(f"tensor(...): {data!r} is not a number: nest lists of numbers of equal length")
         out.append(data)
         return
-    if not isinstance(data, list | tuple | range) or len(data) != shape[0]:
+    if not _is_nested(data) or len(data) != shape[0]:
         raise ValueError(
             f"tensor(...): rows differ in length: expected {shape[0]} elements, got {data!r:.40}"
         )
@@ -119,12 +130,12 @@ def _flatten(data: Any, shape: Shape, out: list) -> None:
         _flatten(row, shape[1:], out)
 
 
-def _dtype_of(flat: list) -> dt.DType:
+def _dtype_of(flat: list[Any]) -> dt.DType:
     return dt.promote(*{dt.dtype_of_scalar(v) for v in flat}) if flat else dt.default_float()
 
 
 def _half(value: float) -> bytes:
-    """A float16's two bytes; beyond its range it is infinite."""
+    """The two bytes of a float16; values beyond its range become infinite."""
     try:
         return struct.pack("<e", value)
     except OverflowError:
@@ -132,13 +143,14 @@ def _half(value: float) -> bytes:
 
 
 def _upper_half(bits: int) -> int:
-    """A float32's bits rounded to a bfloat16's, halves to even; NaN stays NaN."""
+    """The bits of a float32 rounded to a bfloat16, half to even; NaN stays NaN."""
     if bits & 0x7FFFFFFF > 0x7F800000:
         return bits >> 16 | 0x40
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 
-PACK = {  # a list of numbers -> bytes, for what the array module has no type of
+# dtype -> function from numbers to the bytes of a buffer, for dtypes that the array module lacks
+PACK: dict[dt.DType, Callable[[list[float]], Any]] = {
     dt.float16: lambda flat: b"".join(map(_half, flat)),
     dt.bfloat16: lambda flat: array(
         "H", [_upper_half(b) for b in memoryview(array("f", flat)).cast("B").cast("I")]
@@ -174,17 +186,17 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
     return to_raw(values, dtype).reshape(-1), values.shape, dtype
 
 
-def to_raw(given: Any, dtype: dt.DType) -> Any:
-    """A NumPy array's values as they lie in a buffer: a contiguous array of the stored element's type."""
+def to_raw(values: Any, dtype: dt.DType) -> Any:
+    """A NumPy array's values as a buffer holds them: a contiguous array of the stored element's type."""
     import numpy as np
 
     if dtype.kind == "b":
-        given = given.astype(bool)
-    with np.errstate(over="ignore"):  # beyond the range of a float is infinite
+        values = values.astype(bool)
+    with np.errstate(over="ignore"):  # values beyond the range of a float become infinite
         if dtype is dt.bfloat16:
-            return upper_halves(np.ascontiguousarray(given, "f4"))
-        stored = np.ascontiguousarray(given, dtype=dtype.format)
-    return stored.view("u2") if dtype is dt.float16 else stored  # memoryviews know no halves
+            return upper_halves(np.ascontiguousarray(values, "f4"))
+        stored = np.ascontiguousarray(values, dtype=dtype.format)
+    return stored.view("u2") if dtype is dt.float16 else stored  # memoryview has no float16 format
 
 
 def upper_halves(x: Any) -> Any:
@@ -193,11 +205,12 @@ def upper_halves(x: Any) -> Any:
 
     bits = x.view("u4")
     rounded = bits + 0x7FFF + (bits >> 16 & 1) >> 16
-    return np.where(np.isnan(x), bits >> 16 | 0x40, rounded).astype("u2")
+    where: Any = np.where
+    return where(np.isnan(x), bits >> 16 | 0x40, rounded).astype("u2")
 
 
 def from_raw(raw: Any, dtype: dt.DType) -> Any:
-    """A buffer's bytes as a flat NumPy array of values."""
+    """Convert a buffer's bytes to a flat NumPy array of values."""
     import numpy as np
 
     flat = np.frombuffer(raw, dtype=dtype.format)
@@ -206,26 +219,26 @@ def from_raw(raw: Any, dtype: dt.DType) -> Any:
     return flat.astype(bool) if dtype.kind == "b" else flat
 
 
-def to_numpy(raw: Any, shape: Shape, dtype: dt.DType):
-    """Turn a buffer's bytes into a NumPy array of that shape and dtype (float32 for bfloat16)."""
+def to_numpy(raw: Any, shape: Shape, dtype: dt.DType) -> Any:
+    """Convert a buffer's bytes to a NumPy array of that shape and dtype (float32 for bfloat16)."""
     return from_raw(raw, dtype).reshape(shape)
 
 
 def flat_view(raw: Any, dtype: dt.DType) -> Any:
-    """A buffer's elements one after the other, bools as 0 and 1; 16-bit floats, which memoryviews do not
-    know, as float32; of complex numbers the parts in turn."""
+    """A flat memoryview of a buffer's elements: bools are 0 and 1, 16-bit floats (which memoryview lacks)
+    float32, complex numbers pairs of parts."""
     view = memoryview(raw).cast("B")
     if dtype.is_complex:
-        return view.cast(dtype.real.format)  # type: ignore[call-overload]
+        return _cast_view(view, dtype.real.format)
     if dtype is dt.float16:
         return memoryview(array("f", struct.unpack(f"<{len(view) // 2}e", view)))
     if dtype is dt.bfloat16:
         return memoryview(array("I", [v << 16 for v in view.cast("H")])).cast("B").cast("f")
-    return view.cast(dtype.format)  # type: ignore[call-overload]
+    return _cast_view(view, dtype.format)
 
 
 def numbers(raw: Any, dtype: dt.DType) -> list[Any]:
-    """A buffer's elements as Python's numbers."""
+    """Convert a buffer's elements to Python numbers."""
     flat: list[Any] = flat_view(raw, dtype).tolist()
     if dtype.is_complex:
         return [complex(a, b) for a, b in zip(flat[::2], flat[1::2], strict=True)]
@@ -233,24 +246,24 @@ def numbers(raw: Any, dtype: dt.DType) -> list[Any]:
 
 
 def to_list(raw: Any, shape: Shape, dtype: dt.DType) -> Any:
-    """Turn a buffer's bytes into nested lists (a number for shape [])."""
+    """Convert a buffer's bytes to nested lists (a number for shape [])."""
     if 0 in shape:
-        return _no_numbers(shape)
+        return _empty_lists(shape)
     flat = numbers(raw, dtype)
     for n in reversed(shape[1:]):
         flat = [flat[i : i + n] for i in range(0, len(flat), n)]
     return flat if shape else flat[0]
 
 
-def _no_numbers(shape: Shape) -> list:
-    """Nested lists of a shape that has no elements: [[], []] for [2, 0]."""
-    return [_no_numbers(shape[1:]) for _ in range(shape[0])]
+def _empty_lists(shape: Shape) -> list[Any]:
+    """Nested lists for a shape without elements: [[], []] for [2, 0]."""
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
 
 
 class Data:
-    """Values on the host: `shape`, `dtype` and their elements one after the other in `flat`, a memoryview.
+    """Values on the host: `shape`, `dtype` and their elements in `flat`, a memoryview.
 
-    `numpy()`, `tolist()` and `item()` as of a tensor; an array to NumPy, a buffer to JavaScript.
+    It has a tensor's `numpy()`, `tolist()` and `item()`. NumPy takes it as an array, JavaScript as a buffer.
     """
 
     def __init__(self, raw: Any, shape: Shape, dtype: dt.DType):
@@ -261,12 +274,12 @@ class Data:
         """The elements as the buffer holds them (bool as 0 and 1, 16-bit floats as float32)."""
         return flat_view(self.raw, self.dtype)
 
-    def numpy(self):
-        """A NumPy array of the shape and dtype."""
+    def numpy(self) -> Any:
+        """The values as a NumPy array."""
         return to_numpy(self.raw, self.shape, self.dtype)
 
     def tolist(self) -> Any:
-        """Nested lists, a number for shape []."""
+        """The values as nested lists; a number for shape []."""
         return to_list(self.raw, self.shape, self.dtype)
 
     def item(self) -> Any:
@@ -275,7 +288,7 @@ class Data:
             raise ValueError(f"item(): has {prod(self.shape)} elements, not 1: use .tolist() or .numpy()")
         return to_list(self.raw, (), self.dtype)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         values = self.numpy()
         return values if dtype is None else values.astype(dtype)
 

@@ -1,4 +1,4 @@
-"""JSON files of the cache folder: kept where that can be, read where they are whole and hold here."""
+"""JSON files of the cache folder. Errors of reading and writing them are reported, not raised."""
 
 import json
 import sys
@@ -10,12 +10,12 @@ from ..errors import FlambeauError
 from .files import read, write_whole
 
 T = TypeVar("T")
-# what reading damaged JSON, or making something of it, raises
+# exceptions of parsing damaged JSON, or of converting it
 DAMAGED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 class Unusable(FlambeauError):
-    """A file that can't be used; `why`, without its name."""
+    """A file that can't be used. why: the reason, without the file's name."""
 
     def __init__(self, path: Path, why: str):
         super().__init__(f"{path}: {why}")
@@ -23,17 +23,17 @@ class Unusable(FlambeauError):
 
 
 def load(path: Path, make: Callable[[Any], T]) -> T:
-    """What `make` gives for a file's JSON. OSError where there is no such file; Unusable where it is damaged,
-    or `make` says so."""
+    """Read a JSON file and convert it by `make`. OSError if it can't be read; Unusable if it is damaged or
+    `make` raises that."""
     try:
         return make(json.loads(str(read(path), "utf-8")))
     except DAMAGED as e:
         raise Unusable(path, f"damaged ({type(e).__name__})") from None
 
 
-def kept(path: Path, make: Callable[[Any], T], what: str, otherwise: str) -> T | None:
-    """`load` of a file that need not be there: None without it, and where it can't be used, of which a line
-    on stderr tells."""
+def load_if_usable(path: Path, make: Callable[[Any], T], what: str, otherwise: str) -> T | None:
+    """`load` of an optional file: None if it is missing, or if it can't be used, which a line on stderr
+    reports."""
     try:
         return load(path, make)
     except FileNotFoundError:
@@ -47,7 +47,7 @@ def kept(path: Path, make: Callable[[Any], T], what: str, otherwise: str) -> T |
 
 
 def keep(path: Path, text: str, otherwise: str) -> None:
-    """Write a file and its folder; where that can't be done a line on stderr says so."""
+    """Write a file and its folder; a line on stderr reports a failure."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))

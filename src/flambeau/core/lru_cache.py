@@ -1,4 +1,4 @@
-"""What was kept last, by key."""
+"""Caches that keep the newest entries."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -8,10 +8,10 @@ V = TypeVar("V")
 
 
 class Recent(dict[K, V]):
-    """A dict whose oldest entries go where it would hold more than asked for."""
+    """A dict that drops its oldest entries when it is full."""
 
     def keep(self, key: K, value: V, most: int) -> V:
-        """Put a value in as the newest, and let the oldest go; returns the value."""
+        """Add a value as the newest, drop the oldest beyond `most` entries; returns the value."""
         self.pop(key, None)
         self[key] = value
         while len(self) > most:
@@ -20,10 +20,10 @@ class Recent(dict[K, V]):
 
 
 class Again(Recent[K, V | None]):
-    """What is made for keys that come again: one that came once costs only its place (its value is None)."""
+    """Values for keys that occur repeatedly: the first time, only the key is stored (its value is None)."""
 
     def of(self, key: K, make: Callable[[], V], most: int) -> V | None:
-        """The value of a key, made the second time that it comes; None the first time."""
+        """The value of a key, created at its second occurrence; None at the first."""
         if key not in self:
             return self.keep(key, None, most)
         value = self[key]

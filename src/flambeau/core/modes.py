@@ -1,4 +1,4 @@
-"""A thread's (or task's) switches into what operations remember: whether gradients flow, what is kept."""
+"""Switches of a thread (or task): whether gradients flow, what is kept for them, how products compute."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -10,24 +10,24 @@ R = TypeVar("R")
 
 KEEP = ("auto", "none", "balanced")
 PRECISIONS = ("highest", "high", "medium")
-_grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
+_grad = ContextVar("grad", default=True)  # one per thread, and per task in a browser
 _kept = ContextVar("kept", default="auto")
 _precision = ContextVar("precision", default="highest")
 _anomaly = ContextVar("anomaly", default=False)
 
 
 def is_grad_enabled() -> bool:
-    """Whether results of operations in this thread take part in gradients."""
+    """Whether results of operations in this thread require gradients if their inputs do."""
     return _grad.get()
 
 
 def kept() -> str:
-    """Which checkpointing this thread's backward passes use."""
+    """The checkpointing strategy of this thread's backward passes."""
     return _kept.get()
 
 
 class Switch:
-    """A value of this thread for the time of a `with` block or of a decorated function."""
+    """Sets a switch of this thread for a `with` block or a decorated function."""
 
     switch: ContextVar[Any] = _grad
 
@@ -56,13 +56,13 @@ class Switch:
 
 
 def settings() -> tuple[Any, ...]:
-    """What every switch is set to: what a recording depends on."""
+    """The values of all switches. A recording depends on them."""
     return tuple([switch.get() for switch in switches()])
 
 
 @cache
 def switches() -> tuple[Any, ...]:
-    """All that `settings` asks."""
+    """All switches that `settings` reads."""
     return tuple(dict.fromkeys([*(kind.switch for kind in Switch.__subclasses__()), *_others]))
 
 
@@ -70,26 +70,26 @@ _others: list[Any] = []
 
 
 def depend_on(switch: Any) -> None:
-    """Let recordings depend on what `switch.get()` gives as well; called while the package is imported."""
+    """Let recordings depend on `switch.get()` as well. Called while the package is imported."""
     _others.append(switch)
 
 
 class no_grad(Switch):
-    """Inside this context (or decorated function) results take no part in gradients."""
+    """Inside this context (or decorated function), results do not require gradients."""
 
     def __init__(self):
         super().__init__(False)
 
 
 class enable_grad(Switch):
-    """Inside this context (or decorated function) gradients flow again, even within no_grad."""
+    """Inside this context (or decorated function), gradients flow, even within no_grad."""
 
     def __init__(self):
         super().__init__(True)
 
 
 class inference_mode(Switch):
-    """The same as no_grad (or enable_grad, with mode=False): there are no version counters to save."""
+    """The same as no_grad (or enable_grad, with mode=False): tensors have no version counters to save."""
 
     def __init__(self, mode: bool = True):
         super().__init__(not mode)
@@ -108,13 +108,13 @@ class set_grad_enabled(Switch):
         _grad.set(self.value)
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        _grad.set(self.earlier)  # the function alone is switched
+        _grad.set(self.earlier)  # as a decorator, it applies to the function only
         return super().__call__(f)
 
 
 class detect_anomaly(Switch):
-    """Inside this context (or decorated function) a gradient with NaN is a FlambeauError that names the
-    operation whose gradient made it. Each backward pass waits for every gradient: for looking into a failure.
+    """Inside this context (or decorated function), a gradient with NaN raises a FlambeauError that names the
+    operation whose gradient computed it. Each backward pass waits for every gradient: use it for debugging.
     """
 
     switch = _anomaly
@@ -146,19 +146,19 @@ class set_detect_anomaly(Switch):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward passes of this thread look for NaN."""
+    """Whether backward passes of this thread check for NaN."""
     return _anomaly.get()
 
 
 class checkpointing(Switch):
-    """What backward passes inside this context keep of the forward pass.
+    """Which values of the forward pass backward passes inside this context keep.
 
-    "none": every value that gradients need is kept until they have used it. "balanced": values made by
-    elementwise operations from others that are kept anyway are computed a second time instead. "auto", the
-    default: "balanced" in recorded calls (`fb.jit`), which look for such values once, "none" elsewhere.
+    "none": every value that a gradient needs is kept until the gradient has used it. "balanced": values that
+    elementwise operations compute from other kept values are recomputed instead. "auto", the default:
+    "balanced" in recorded calls (`fb.jit`), which search for such values once, "none" elsewhere.
 
     strategy: one of these names
-    Raises ValueError where the strategy is unknown.
+    Raises ValueError if the strategy is unknown.
     """
 
     switch = _kept
@@ -171,17 +171,17 @@ class checkpointing(Switch):
 
 
 class set_matmul_precision(Switch):
-    """How products of float32 matrices (and convolutions) are made from this call on; as a context or
-    decorator, until its end. Where an adapter has no matrix units that we can use, it changes nothing.
+    """How products of float32 matrices (and convolutions) compute from this call on; as a context or
+    decorator, until its end. It has no effect on adapters without matrix units that Flambeau can use.
 
-    "highest": in float32. "high": each factor as two float16, three products on matrix units, relative error
-    of the result (in norm) at most 2e-5 for random factors, 1e-4 for those of one sign. "medium": each factor
-    as one float16, error 5e-4. Factors are scaled by a power of two, so that no size of float32 overflows;
-    what is less than 2^-38 (with "medium" 2^-28) of the largest element of its matrix may be lost, and with
-    "high" infinities become NaN.
+    "highest": in float32. "high": each factor as two float16, three products on matrix units; the relative
+    error of the result (in norm) is at most 2e-5 for random factors, 1e-4 for factors of one sign. "medium":
+    each factor as one float16, error 5e-4. Factors are scaled by a power of two, so that no float32
+    overflows. Elements below 2^-38 (with "medium" 2^-28) of the largest element of their matrix may be lost,
+    and with "high" infinities become NaN.
 
-    precision: the name of one
-    Raises ValueError where the precision is unknown.
+    precision: one of these names
+    Raises ValueError if the precision is unknown.
     """
 
     switch = _precision
@@ -204,5 +204,5 @@ class set_matmul_precision(Switch):
 
 
 def get_matmul_precision() -> str:
-    """What set_matmul_precision was called with: "highest", "high" or "medium"."""
+    """The precision set by set_matmul_precision: "highest", "high" or "medium"."""
     return _precision.get()

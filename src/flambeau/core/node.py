@@ -1,6 +1,6 @@
 """Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from math import prod
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .dtype import DType
 from .shape import Shape
+from .tree import is_sequence
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
     from .op import Op
 
-NONE = -1 << 62  # depth of what is made of no other node: it may wait for ever
+NONE = -1 << 62  # depth of a node without inputs: it may wait for ever
 _serial: Iterator[int] = count()
 _numbers = count(1)
-_signatures: dict[tuple, int] = {}
+_signatures: dict[tuple[Any, ...], int] = {}
 
 
 def next_serial() -> int:
@@ -26,27 +27,29 @@ def next_serial() -> int:
     return next(_serial)
 
 
-class _Told:
-    """Serial numbers, of each of which somebody is told."""
+class _Watched:
+    """Serial numbers that are passed to a callback as they are drawn."""
 
-    def __init__(self, numbers: Iterator[int], tell: Callable[[int], None]):
-        self.numbers, self.tell = numbers, tell
+    def __init__(self, numbers: Iterator[int], callback: Callable[[int], None]):
+        self.numbers, self.callback = numbers, callback
 
     def __iter__(self) -> Iterator[int]:
         return self
 
     def __next__(self) -> int:
         serial = next(self.numbers)
-        self.tell(serial)
+        self.callback(serial)
         return serial
 
 
 @contextmanager
-def watched(tell: Callable[[int], None]) -> Iterator[None]:
-    """Have `tell` called with the serial number of each node while it is made, in any thread, until the block
-    ends. Numbers come from elsewhere meanwhile, so that who makes nodes need not ask who listens."""
+def watch_serials(callback: Callable[[int], None]) -> Generator[None]:
+    """Inside this block, call `callback` with the serial number of each new node, from any thread.
+
+    It replaces the iterator of numbers, so that creating a node needs no check for a listener.
+    """
     global _serial
-    before, _serial = _serial, _Told(_serial, tell)
+    before, _serial = _serial, _Watched(_serial, callback)
     try:
         yield
     finally:
@@ -56,10 +59,10 @@ def watched(tell: Callable[[int], None]) -> Iterator[None]:
 class Node:
     """One value of the graph.
 
-    `inputs` are what computing needs, `parents` what the gradient is taken by (they differ for
+    `inputs` are the nodes that computing needs, `parents` those that the gradient flows to (they differ for
     composites, whose single input is the graph they are lowered to). `scalars` are host numbers: quantities,
-    never part of a key. `depth` less `events.fresh` is how many nodes without a value lie one behind the
-    other up to this one, and how much has run since the first of them was made.
+    never part of a key. `depth` minus `depth.fresh` is the length of the longest chain of nodes without a
+    value that ends here, plus how much has run since the first of them was created.
     """
 
     __slots__ = (
@@ -94,38 +97,38 @@ class Node:
         shape: Shape,
         dtype: DType,
         device: Any,
-        scalars: tuple = (),
+        scalars: tuple[Any, ...] = (),
     ):
         self.op, self.inputs, self.parents, self.attrs = op, inputs, inputs, attrs
         self.shape, self.dtype, self.device, self.scalars = shape, dtype, device, scalars
         self.requires_grad = False
-        self.origin = self.serial = next(_serial)  # origin: of what it is a copy of, or stands for
-        self.buffer: Any = None  # where the value is, once computed
-        self.param: Any = None  # the key of the parameter that this node is the value of
-        self.released = False  # backward has been taken: the graph may be dropped when the value is there
-        self.replaced = (
-            False  # its tensor was assigned another value: a recording that reads it is out of date
-        )
-        self.sig: int | None = None  # the number of its signature, once asked for
-        self.after: tuple[Node, ...] = ()  # computed before this one, although not read by it
-        self.segment: Any = None  # the checkpoint whose inside it is
-        self.again = False  # a copy, to be computed a second time so that the value need not be kept
+        self.origin = self.serial = next(
+            _serial
+        )  # origin: serial of the node that this one copies or replaces
+        self.buffer: Any = None  # the value, once computed
+        self.param: Any = None  # the key of the parameter whose value this node is
+        self.released = False  # backward has run: the graph may be dropped once the value is computed
+        self.replaced = False  # its tensor has another value now: a recording that reads this one is stale
+        self.sig: int | None = None  # cached number of its signature
+        self.after: tuple[Node, ...] = ()  # nodes to compute before this one, although it does not read them
+        self.segment: Any = None  # the checkpoint that contains it
+        self.again = False  # a copy that is recomputed, so that the first value need not be kept
         self.depth = NONE  # see `op.apply`
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the value takes in a buffer."""
+        """Size of the value in a buffer, in bytes."""
         return self.dtype.itemsize * prod(self.shape)
 
     def copied(self, inputs: tuple["Node", ...], after: tuple["Node", ...]) -> "Node":
-        """The same for a planner, on other inputs: it takes no gradients."""
+        """A copy with other inputs, for the planner. It has no gradient."""
         copy = Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.device, self.scalars)
         copy.serial, copy.after, copy.segment, copy.again = self.serial, after, self.segment, self.again
         copy.param, copy.origin = self.param, self.origin
         return copy
 
-    def signature(self) -> tuple:
-        """What the node is, apart from its inputs and its quantities."""
+    def signature(self) -> tuple[Any, ...]:
+        """What identifies the node apart from its inputs and its quantities."""
         marks = (self.param is not None, self.again)
         return (self.op.name, self.shape, self.dtype.short, *marks, *self.attrs.values())
 
@@ -134,20 +137,20 @@ class Node:
 
 
 def number_of(node: Node) -> int:
-    """The number of a node's signature, the same for nodes that differ in inputs and quantities alone."""
+    """The number of a node's signature; nodes that differ only in inputs and quantities share it."""
     if node.sig is None:
         node.sig = number_for(node.signature())
     return node.sig
 
 
-def number_for(signature: tuple) -> int:
-    """The number of a signature, kept as long as the process runs."""
-    return _signatures.setdefault(signature, next(_numbers))  # unique, whichever threads ask at once
+def number_for(signature: tuple[Any, ...]) -> int:
+    """The number of a signature, the same for as long as the process runs."""
+    return _signatures.setdefault(signature, next(_numbers))  # atomic: threads may ask at once
 
 
-def place_of_number(node: Node, place: int, seen: dict[tuple, int]) -> int:
-    """The place of the first constant of a graph that is the same number as this one, at `place`: equal, or
-    the same HostScalar. `seen` has those before it."""
+def place_of_number(node: Node, place: int, seen: dict[tuple[Any, ...], int]) -> int:
+    """The place of the first constant of a graph with the same number (equal, or the same HostScalar) as
+    this one, which is at `place`. `seen` holds the constants before it."""
     value = node.scalars[0]
     if type(value) is float and not value:
         value = str(value)  # 0.0 and -0.0 are equal, but not the same
@@ -155,27 +158,28 @@ def place_of_number(node: Node, place: int, seen: dict[tuple, int]) -> int:
 
 
 def is_tensor(value: Any) -> "TypeIs[Tensor]":
-    """Whether something is a tensor, which this layer does not import."""
+    """Whether a value is a tensor. This layer does not import the class."""
     return hasattr(value, "node")
 
 
 def describe(value: Any) -> str:
-    """How errors and plans name a value: `f32[2, 3]`, `ndarray float64[2, 3]`, or the object itself."""
+    """The text of a value in errors and plans: `f32[2, 3]`, `ndarray float64[2, 3]`, or its repr."""
     node = getattr(value, "node", value)
     if isinstance(node, Node):
         return f"{node.dtype.short}{list(node.shape)}"
-    if isinstance(value, tuple | list) and value and any(hasattr(v, "node") for v in value):
+    if is_sequence(value) and any(hasattr(v, "node") for v in value):
         return "[" + ", ".join(describe(v) for v in value) + "]"
-    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
+    shape: Any = getattr(value, "shape", ())
+    dtype = getattr(value, "dtype", None)
     if isinstance(shape, tuple) and shape and dtype is not None:  # not an op, whose shape is a rule
-        return f"{type(value).__name__} {dtype}{list(shape)}"
+        return f"{type(value).__name__} {dtype}{[*shape]}"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def toposort(roots) -> list[Node]:
-    """Every node that the roots need, inputs first; nodes that have their value are leaves."""
-    # as `inputs_first` has them, but for its calls: each run waits for this one
+def toposort(roots: Iterable[Node]) -> list[Node]:
+    """Every node that the roots need, inputs first. Nodes that have their value are leaves."""
+    # `inputs_first` without its calls: every run pays for this function
     order: list[Node] = []
     done: set[Node] = set()
     stack = list(roots)[::-1]
@@ -195,8 +199,8 @@ def toposort(roots) -> list[Node]:
 
 
 def inputs_first(starts: Iterable[Node], before: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
-    """Nodes, and those that must come before them, each once and behind these; `before` says what must. It is
-    asked again when that has come."""
+    """Yield nodes after those that `before(node)` names, each once. `before` is called again once these have
+    been yielded."""
     done: set[Node] = set()
     stack = list(starts)[::-1]
     while stack:
@@ -212,8 +216,8 @@ def inputs_first(starts: Iterable[Node], before: Callable[[Node], Iterable[Node]
 
 
 def reached(starts: Iterable[Node], onward: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
-    """Nodes, and those that they lead to, each once; `onward` says where a node leads: to its inputs, or to
-    its readers. Who has seen enough stops asking for more."""
+    """Yield nodes and those reachable from them, each once. `onward(node)` gives a node's inputs, or its
+    readers."""
     seen: set[Node] = set()
     todo = list(starts)
     while todo:

@@ -1,4 +1,4 @@
-"""Options by keyword into those that there are, with what they are by default."""
+"""Keyword options: check their names and add defaults."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from ..errors import nearest
 
 
-def options(call: str, given: Any, defaults: Any) -> Any:
-    """Options with what they are by default; TypeError for one that there is not."""
-    for name in given:
+def options(call: str, values: Any, defaults: Any) -> Any:
+    """Options completed by their defaults; TypeError for an unknown one."""
+    for name in values:
         if name not in defaults:
-            raise TypeError(unknown(call, name, given[name], defaults))
-    return {**defaults, **given}
+            raise TypeError(unknown(call, name, values[name], defaults))
+    return {**defaults, **values}
 
 
 def unknown(call: str, name: str, value: Any, known: Iterable[str]) -> str:
-    """What is said of an argument that there is not."""
+    """The text of the error for an unknown option."""
     names = list(known)
     cure = nearest(name, names) or f"use one of {', '.join(names)}"
     return f"{call}({name}={value!r}): no such option: {cure}"

@@ -1,4 +1,4 @@
-"""PyTorch's `out=` and `inplace=`: the result of an operation into a tensor that is there."""
+"""PyTorch's `out=` and `inplace=`: write the result of an operation to an existing tensor."""
 
 from collections.abc import Callable
 from inspect import unwrap
@@ -6,8 +6,9 @@ from typing import Any
 
 from ..errors import TypeError, ValueError
 from .node import describe
+from .tree import is_sequence, rebuild
 
-# functions that take inplace=True: the input becomes the result
+# functions that take inplace=True, which writes the result to the input
 NOWHERE = 1 << 30
 _NAMES = (
     "alpha_dropout celu dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout hardsigmoid "
@@ -17,46 +18,45 @@ IN_PLACE = frozenset(_NAMES.split())
 
 
 def place_of_inplace(f: Callable[..., Any]) -> int:
-    """Where a call of an op has `inplace` by its place; a place that no call has for ops that take none."""
+    """The position of `inplace` among an op's arguments; NOWHERE if it takes none."""
     code = unwrap(f).__code__
     names = code.co_varnames[: code.co_argcount]
     return names.index("inplace") if "inplace" in names else NOWHERE
 
 
-def in_place(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:
-    """A call that gives its input the value of the result, and returns it, where `inplace` is true.
+def in_place(call: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """Call an op; if `inplace` is true, write the result to the input and return the input.
 
-    ValueError where gradients are taken by the input as it is.
+    Raises ValueError if gradients need the input's present value.
     """
     rest = {k: v for k, v in kw.items() if k != "inplace"}
     if not kw["inplace"]:
         return call(*args, **rest)
     x = args[0] if args else rest["input"]
     x._check_write()
-    made = call(*args, **rest)
-    return x if made.node is x.node else x.replace_(made)
+    result = call(*args, **rest)
+    return x if result.node is x.node else x.replace_(result)
 
 
-def into(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:
-    """A call whose result becomes the value of `out` (a tensor, or one for each result), which is returned.
+def into(call: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """Call an op, write its result to `out` (a tensor, or one for each result), and return `out`.
 
-    ValueError where shapes or devices differ or gradients would flow; TypeError for a dtype that out can't
-    hold.
+    Raises ValueError if shapes or devices differ or gradients would flow; TypeError if out's dtype can't hold
+    the result.
     """
-    made, out = call(*args, **{k: v for k, v in kw.items() if k != "out"}), kw["out"]
+    result, out = call(*args, **{k: v for k, v in kw.items() if k != "out"}), kw["out"]
     if out is None:
-        return made
-    if not isinstance(made, tuple):
-        return _written(made, out)
-    if not isinstance(out, tuple | list) or len(out) != len(made):
-        raise TypeError(f"out: there are {len(made)} results: give as many tensors")
-    found = [_written(y, o) for y, o in zip(made, out, strict=True)]
-    return type(made)(*found) if hasattr(made, "_fields") else tuple(found)
+        return result
+    if not is_sequence(result):
+        return _write(result, out)
+    if not is_sequence(out) or len(out) != len(result):
+        raise TypeError(f"out: there are {len(result)} results: give as many tensors")
+    return rebuild(result, [_write(y, o) for y, o in zip(result, out, strict=True)])
 
 
-def _written(y: Any, out: Any) -> Any:
+def _write(y: Any, out: Any) -> Any:
     if not hasattr(out, "node"):
-        raise TypeError(f"out={describe(out)} is no tensor: give one of the result's shape")
+        raise TypeError(f"out={describe(out)} is not a tensor: pass one of the result's shape")
     if y.shape != out.shape:
         rule = f"give fb.empty({list(y.shape)}), or y = f(...) without it"
         raise ValueError(f"out has shape {list(out.shape)}, and the result {list(y.shape)}: {rule}")

@@ -1,7 +1,7 @@
-"""Values on the host into text, as PyTorch prints them: one format for all elements of a tensor."""
+"""Print values as PyTorch does: one format for all elements of a tensor."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from math import ceil, isfinite, prod
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .host import Data, numbers
 from .shape import Shape
+from .tree import is_sequence
 
 PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -21,14 +22,14 @@ CELLS = 5  # rows and columns at each end of a table
 
 
 class Format(NamedTuple):
-    """How elements are written, and how wide that is for most."""
+    """A function from an element to its text, and the usual width of that text."""
 
     write: Callable[[Any], str]
     width: int
 
 
 def counted(n: int, word: str, words: str = "") -> str:
-    """How many things there are, as in "1 kernel". words: of several, where that is no s more."""
+    """A count with its noun, as in "1 kernel". words: the plural, if it is not formed with an s."""
     return f"{n:,} {word if n == 1 else words or f'{word}s'}"
 
 
@@ -40,9 +41,10 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors print: digits after the point (precision), the number of elements from which most are left
-    out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
-    (default, short, full) first; sci_mode writes with an exponent, or without; None decides by the values.
+    """Set how tensors print: digits after the point (precision), the number of elements above which tensors
+    are abbreviated (threshold) to some at each end (edgeitems), and characters per line (linewidth). A
+    profile (default, short, full) is applied first. sci_mode turns exponents on or off; None decides by the
+    values.
 
     ValueError for an unknown profile.
     """
@@ -55,14 +57,13 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The settings of set_printoptions as they are, by name."""
+    """The present settings of set_printoptions, by name."""
     return dict(PRINTING)
 
 
 @contextmanager
-def printoptions(**settings: Any) -> Iterator[None]:
-    """set_printoptions for the time of a `with` block. settings: its arguments; ValueError for an
-    unknown profile."""
+def printoptions(**settings: Any) -> Generator[None]:
+    """set_printoptions for a `with` block. settings: its arguments; ValueError for an unknown profile."""
     before = get_printoptions()
     try:
         set_printoptions(**settings)
@@ -72,7 +73,7 @@ def printoptions(**settings: Any) -> Iterator[None]:
 
 
 def shown(data: Data, facts: list[str], start: str = START) -> str:
-    """`tensor([...], facts)`: values as text, and behind them what else is known, on lines that fit."""
+    """`tensor([...], facts)`: the values and then the facts, broken into lines that fit."""
     if not prod(data.shape):
         facts = facts if len(data.shape) == 1 else [f"size={tuple(data.shape)}", *facts]
         return _with_facts(f"{start}[]", facts, len(start))
@@ -84,26 +85,26 @@ def shown(data: Data, facts: list[str], start: str = START) -> str:
 
 
 def in_html(data: Data, facts: list[str]) -> str:
-    """What is known of a tensor, and its values: a table where they have one dim or two, else their text."""
-    told = escape(", ".join(facts))
+    """Facts about a tensor and its values: a table for one dim or two, else text."""
+    caption = escape(", ".join(facts))
     if not 0 < len(data.shape) < 3 or 0 in data.shape:
-        return f"<pre>{told}\n{escape(shown(data, []))}</pre>"
+        return f"<pre>{caption}\n{escape(shown(data, []))}</pre>"
     flat = numbers(data.raw, data.dtype) if data.dtype.is_complex else data.flat
     rows = _kept(lambda i: flat[i], (1, *data.shape)[-2:], 0, CELLS)
     form = _form(list(_leaves(rows)), data)
     body = "".join(f"<tr>{_cells(row, rows, form)}</tr>" for row in rows)
-    return f"<table><caption>{told}</caption>{body}</table>"
+    return f"<table><caption>{caption}</caption>{body}</table>"
 
 
 def table_in_html(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table for a notebook, of text."""
-    told = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    """An HTML table for a notebook."""
+    head_row = "".join(f"<th>{escape(head)}</th>" for head in heads)
     body = "".join("<tr>" + "".join(f"<td>{escape(str(v))}</td>" for v in row) + "</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption><tr>{told}</tr>{body}</table>"
+    return f"<table><caption>{escape(caption)}</caption><tr>{head_row}</tr>{body}</table>"
 
 
 def _cells(row: Any, rows: list[Any], form: Format) -> str:
-    """A row of a table; one that stands for those left out is as long as the others."""
+    """The cells of a row. A row of omitted ones (`...`) is as long as the others."""
     row = [...] * len(rows[0]) if row is ... else row
     style = '<td style="text-align: right">'
     return "".join(f"{style}{'…' if v is ... else form.write(v).strip()}</td>" for v in row)
@@ -118,7 +119,7 @@ def _form(values: list[Any], data: Data) -> Format:
 
 
 def _kept(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
-    """Nested lists of the elements that are shown, `...` where some are left out (edge = 0: none are)."""
+    """Nested lists of the elements that are shown, with `...` for omitted ones (edge = 0 omits none)."""
     if not shape:
         return at(start)
     n, step = shape[0], prod(shape[1:])
@@ -129,7 +130,7 @@ def _kept(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
 
 
 def _leaves(tree: Any) -> Iterator[Any]:
-    if isinstance(tree, list):
+    if is_sequence(tree):
         for part in tree:
             yield from _leaves(part)
     elif tree is not ...:
@@ -137,13 +138,17 @@ def _leaves(tree: Any) -> Iterator[Any]:
 
 
 def _padded(values: list[Any], write: Callable[[Any], str], point: str = "") -> Format:
-    """As wide as the longest of the values; `point` stands behind finite ones."""
+    """A format as wide as the longest value. `point` follows finite values."""
     width = max((len(write(v)) for v in values), default=1 - len(point)) + len(point)
-    return Format(lambda v: (write(v) + point * (not point or isfinite(v))).rjust(width), width)
+
+    def pad(v: Any) -> str:
+        return (write(v) + point * (not point or isfinite(v))).rjust(width)
+
+    return Format(pad, width)
 
 
 def _floats(values: list[float]) -> Format:
-    """PyTorch's choice: with an exponent where sizes differ much, without digits where all are whole."""
+    """PyTorch's choice: exponents if magnitudes differ much, no digits if all values are integers."""
     digits = PRINTING["precision"]
     known = [v for v in values if v and isfinite(v)]
     if not known:
@@ -152,12 +157,12 @@ def _floats(values: list[float]) -> Format:
     science = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
     if science if PRINTING["sci_mode"] is None else PRINTING["sci_mode"]:
         return _padded(known, f"{{:.{digits}e}}".format)
-    whole = all(v == ceil(v) for v in known)
-    return _padded(known, "{:.0f}".format, ".") if whole else _padded(known, f"{{:.{digits}f}}".format)
+    are_integers = all(v == ceil(v) for v in known)
+    return _padded(known, "{:.0f}".format, ".") if are_integers else _padded(known, f"{{:.{digits}f}}".format)
 
 
 def _pairs(real: list[float], imag: list[float]) -> Format:
-    """Complex numbers: both parts have a format of their own."""
+    """The format of complex numbers: one for each part."""
     first, second = _floats(real), _floats(imag)
 
     def write(v: complex) -> str:
@@ -168,7 +173,7 @@ def _pairs(real: list[float], imag: list[float]) -> Format:
 
 
 def _nested(tree: Any, dims: int, indent: int, form: Format) -> str:
-    """Brackets around rows, each dim one column further to the right."""
+    """Brackets around rows; each dim is indented by one column."""
     if not dims:
         return form.write(tree)
     if dims > 1:
@@ -181,7 +186,7 @@ def _nested(tree: Any, dims: int, indent: int, form: Format) -> str:
 
 
 def _with_facts(text: str, facts: list[str], indent: int) -> str:
-    """Facts behind the values, on a line of their own where they do not fit."""
+    """Append facts to the text; a fact that does not fit begins a line."""
     last = len(text) - text.rfind("\n") + 1
     for fact in facts:
         fits = last + len(fact) + 2 <= PRINTING["linewidth"]

@@ -1,11 +1,11 @@
 """Shape rules and views: movement operations become index arithmetic over one contiguous buffer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 from operator import index
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import IndexError, ValueError
 
@@ -34,8 +34,8 @@ def normal_dim(dim: int, rank: int) -> int:
     return dim % top
 
 
-def normal_dims(dim, rank: int) -> tuple[int, ...]:
-    """Turn None (all dims), one dim or several into a sorted tuple; ValueError when one appears twice."""
+def normal_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """A sorted tuple of dims from None (all dims), one dim or several; ValueError if one appears twice."""
     if dim is None:
         return tuple(range(rank))
     dims = sorted(normal_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
@@ -45,7 +45,8 @@ def normal_dims(dim, rank: int) -> tuple[int, ...]:
 
 
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    strides, step = [], 1
+    strides: list[int] = []
+    step = 1
     for n in reversed(shape):
         strides.append(step)
         step *= n
@@ -60,7 +61,7 @@ class Affine(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """The claim 0 <= position < size; where it fails, the element is padding (zero)."""
+    """The condition 0 <= position < size. Elements that fail it are padding (zero)."""
 
     position: Affine
     size: int
@@ -68,8 +69,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """How the elements of a logical `shape` are found in a buffer; every movement op maps a View to a
-    View."""
+    """Where the elements of a logical `shape` are in a buffer. Every movement op maps a View to a View."""
 
     shape: Shape
     index: Affine
@@ -93,19 +93,17 @@ class View:
         dense = contiguous_strides(self.shape)
         return all(n == 1 or s == t for n, s, t in zip(self.shape, self.index.strides, dense, strict=True))
 
-    def map(self, shape: Shape, f) -> "View":
-        """Apply `f` to the index and to every bound's position; bounds that can't fail are dropped."""
+    def map(self, shape: Shape, f: Callable[[Affine], Affine]) -> "View":
+        """Apply `f` to the index and to every bound's position. Drops bounds that can't fail."""
         bounds = (Bound(f(b.position), b.size) for b in self.bounds)
         return View(shape, f(self.index), tuple(b for b in bounds if not _always(b, shape)))
 
     def reshape(self, shape: Shape) -> "View | None":
-        """The same elements in another shape, or None where no strides can say it."""
+        """The same elements in another shape, or None if no strides describe it."""
         groups = _reshape_groups(self.shape, shape)
-        if groups is None or not all(
-            _mergeable(a, self.shape, old) for old, _ in groups for a in self.affines
-        ):
+        if not all(_mergeable(a, self.shape, old) for old, _ in groups for a in self.affines):
             return None
-        return self.map(shape, lambda a: _regroup(a, self.shape, shape, groups))
+        return self.map(shape, lambda a: _regroup(a, shape, groups))
 
     def permute(self, dims: tuple[int, ...]) -> "View":
         shape = tuple(self.shape[d] for d in dims)
@@ -181,7 +179,7 @@ class Window(NamedTuple):
             raise ValueError(f"{sizes} are not all above 0")
 
     def positions(self, n: int) -> int:
-        """How often the window fits in a dim of size n; ValueError for sizes that are no window's."""
+        """How often the window fits in a dim of size n; ValueError if a size is below 1."""
         self.check()
         return (n + self.before + self.after - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
 
@@ -196,14 +194,19 @@ def _always(b: Bound, shape: Shape) -> bool:
     return low >= 0 and high < b.size
 
 
-def _reshape_groups(old: Shape, new: Shape):
-    """Pair runs of old dims with runs of new dims of equal product, ignoring dims of size 1; None if none
-    exist."""
+Groups = list[
+    tuple[tuple[int, ...], tuple[int, ...]]
+]  # (old dims, new dims) with the same number of elements
+
+
+def _reshape_groups(old: Shape, new: Shape) -> Groups:
+    """Pair runs of old dims with runs of new dims of equal product. Ignores dims of size 1."""
     if 0 in old:
         return []
     i_dims = [d for d, n in enumerate(old) if n != 1]
     j_dims = [d for d, n in enumerate(new) if n != 1]
-    groups, i, j = [], 0, 0
+    groups: Groups = []
+    i = j = 0
     while i < len(i_dims) and j < len(j_dims):
         a, b = [i_dims[i]], [j_dims[j]]
         p, q = old[i_dims[i]], new[j_dims[j]]
@@ -225,7 +228,7 @@ def _mergeable(a: Affine, shape: Shape, dims: tuple[int, ...]) -> bool:
     return all(a.strides[x] == a.strides[y] * shape[y] for x, y in pairwise(dims))
 
 
-def _regroup(a: Affine, old_shape: Shape, shape: Shape, groups) -> Affine:
+def _regroup(a: Affine, shape: Shape, groups: Groups) -> Affine:
     strides = [0] * len(shape)
     for old, new in groups:
         step = a.strides[old[-1]]
@@ -236,9 +239,10 @@ def _regroup(a: Affine, old_shape: Shape, shape: Shape, groups) -> Affine:
 
 
 def collapse(shape: Shape, affines: list[Affine], groups: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Runs of dims that every affine walks as one, never across a group; dims of size 1 vanish.
+    """Merge neighbouring dims that every affine walks as one. Drops dims of size 1.
 
-    `groups[d]` is the group of dim d. Returns the runs in order, each a tuple of dims.
+    `groups[d]` is the group of dim d; a run stays within a group. Returns the runs in order, each a tuple of
+    dims.
     """
     runs: list[tuple[int, ...]] = []
     for d in range(len(shape)):
@@ -259,7 +263,7 @@ def collapse(shape: Shape, affines: list[Affine], groups: tuple[int, ...]) -> li
 def collapse_dims(
     shape: Shape, dims: Sequence[int], affines: list[Affine], groups: tuple[int, ...]
 ) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The runs of some dims, which count as neighbours in the order given, and how long each run is."""
+    """`collapse` for a selection of dims, which count as neighbours: the runs, and the size of each."""
     moved = [Affine(tuple(a.strides[d] for d in dims), 0) for a in affines]
     runs = collapse(tuple(shape[d] for d in dims), moved, tuple(groups[d] for d in dims))
     named = [tuple(dims[i] for i in run) for run in runs]
@@ -271,8 +275,9 @@ def run_size(shape: Shape, run: tuple[int, ...]) -> int:
 
 
 def refined(a: Shape, b: Shape) -> Shape | None:
-    """The dims that both shapes of as many elements are made of by merging neighbours; None where there are
-    none.
+    """The coarsest shape from which both shapes follow by merging neighbouring dims; None if there is none.
+
+    a and b have the same number of elements.
 
     [6, 4], [2, 12] -> [2, 3, 4]
     """
@@ -287,16 +292,16 @@ def refined(a: Shape, b: Shape) -> Shape | None:
     return None if any(rest for _, rest in sizes) else tuple(n for n, _ in reversed(sizes))
 
 
-def new_sizes(size) -> tuple[int, ...]:
+def new_sizes(size: Sequence[Any]) -> tuple[int, ...]:
     """`sizes_of` for a new tensor; ValueError for a size below 0."""
     sizes = sizes_of(size)
     if sizes and min(sizes) < 0:
-        raise ValueError(f"sizes {list(sizes)} are not all from 0: give others")
+        raise ValueError(f"sizes {list(sizes)} must be at least 0")
     return sizes
 
 
-def sizes_of(size) -> tuple[int, ...]:
-    """(2, 3) of f(2, 3), f((2, 3)) and f([2, 3])."""
+def sizes_of(size: Sequence[Any]) -> tuple[int, ...]:
+    """(2, 3) for calls f(2, 3), f((2, 3)) and f([2, 3])."""
     sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     try:
         return tuple([index(n) for n in sizes])

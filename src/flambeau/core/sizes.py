@@ -1,8 +1,8 @@
-"""Sizes, dims and places become Python's integers where an op is entered, whatever they were: later
-they are in shapes, in the keys of plans and in commands.
+"""Convert sizes, dims and positions to Python ints on entry to an op: shapes, the keys of plans and commands
+contain them.
 
-As with PyTorch, what has one integer (NumPy's, a tensor's, `__index__`) is that integer; floats and bools are
-none.
+As in PyTorch, any value with `__index__` (NumPy's integers, tensors of one integer) is an integer; floats and
+bools are not.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,9 @@ from operator import index
 from typing import Any, NamedTuple
 
 from .node import describe
+from .tree import is_sequence
 
-# annotations of arguments that are integers, and of those that are one or several
+# annotations of arguments that are one integer, and of those that are one or several
 ONE = {"int", "int | None"}
 _SEVERAL = (
     "int | Sequence[int]",
@@ -23,30 +24,30 @@ _SEVERAL = (
     "int | Sequence[Sequence[int]]",
 )
 SEVERAL = {f"{kind}{end}" for kind in _SEVERAL for end in ("", " | None")}
-# (op, argument): what is annotated so but may be something else
+# (op, argument) whose annotation is in these lists but which may be something else
 OTHERS = {
     *[(op, "dim") for op in ("std", "std_mean", "var", "var_mean")],  # `unbiased` in its place
     ("cov", "correction"),
     ("multi_margin_loss", "p"),
     ("view", "shape"),  # or a dtype
 }
-# integers by their name, whose place may have another tensor, or sizes
+# arguments that are integers if passed by name; the position may hold another tensor, or sizes
 BY_NAME = {("max", "dim"), ("min", "dim"), ("randint", "high")}
-HAS_ARGUMENTS = 0x04  # of a code object's flags: `*several`
+HAS_ARGUMENTS = 0x04  # flag of a code object with `*several`
 
 
 class Integers(NamedTuple):
-    """The arguments of an op that are integers."""
+    """Which arguments of an op are integers."""
 
-    places: tuple[tuple[int, str], ...]  # those that may be given by their place
-    names: dict[str, bool]  # all but `*several`; whether one may be several
+    places: tuple[tuple[int, str], ...]  # (position, name) of positional arguments
+    names: dict[str, bool]  # all but `*several` -> whether it may be several integers
     several: str  # the name of `*several`, or ""
-    first: int  # the place of the first of `*several`
+    first: int  # the position of the first of `*several`
 
 
 @cache
-def integers_of(f: Callable) -> Integers:
-    """What an op's signature says of integers."""
+def integers_of(f: Callable[..., Any]) -> Integers:
+    """The integers in an op's signature."""
     f = unwrap(f)
     code, types = f.__code__, f.__annotations__
     count = code.co_argcount + code.co_kwonlyargcount
@@ -63,8 +64,10 @@ def integers_of(f: Callable) -> Integers:
     return Integers(places, names, several if are_integers else "", code.co_argcount)
 
 
-def with_integers(f: Callable, args: tuple, kw: dict) -> tuple[tuple, dict]:
-    """A call of an op with Python's integers for sizes, dims and places; TypeError where they are none."""
+def with_integers(
+    f: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Convert a call's sizes, dims and positions to Python ints; TypeError if one is not an integer."""
     places, names, several, first = integers_of(f)
     for i, name in places:
         if i >= len(args):
@@ -74,8 +77,8 @@ def with_integers(f: Callable, args: tuple, kw: dict) -> tuple[tuple, dict]:
             args = (*args[:i], integers(value, name, names[name]), *args[i + 1 :])
     if several:
         rest = args[first:]
-        whole = (integers(rest[0], several),) if len(rest) == 1 else integers(rest, several)
-        args = (*args[:first], *whole)
+        converted = (integers(rest[0], several),) if len(rest) == 1 else integers(rest, several)
+        args = (*args[:first], *converted)
     for name in kw:
         if name in names:
             kw = {**kw, name: integers(kw[name], name, names[name])}
@@ -83,26 +86,26 @@ def with_integers(f: Callable, args: tuple, kw: dict) -> tuple[tuple, dict]:
 
 
 def integers(value: Any, name: str, may_be_several: bool = True) -> Any:
-    """An integer, or nested tuples of some, as Python's own; None and the names of paddings as they are.
-    TypeError, which names the argument, for others."""
+    """Convert an integer, or nested sequences of integers, to Python ints. None and names of paddings stay.
+    Raises a TypeError that names the argument for other values."""
     if type(value) is int or value is None:
         return value
     if may_be_several:
-        if isinstance(value, tuple | list):
+        if is_sequence(value):
             return value if all([type(v) is int for v in value]) else _each(value, name)
         if isinstance(value, str) and name == "padding":
             return value
         if hasattr(value, "__iter__") and getattr(value, "ndim", 1) and not isinstance(value, str):
             return _each(value.tolist() if hasattr(value, "tolist") else value, name)
-    if not _is_bool(value):
+    if not _is_bool(value) and not isinstance(value, str):
         try:
-            return index(value)  # type: ignore[arg-type]
+            return index(value)
         except TypeError:
             pass
     raise TypeError(f"{name} must be an integer, not {describe(value)}: use int(...)")
 
 
-def _each(values: Any, name: str) -> tuple:
+def _each(values: Any, name: str) -> tuple[Any, ...]:
     return tuple([integers(v, name, isinstance(v, tuple | list)) for v in values])
 
 

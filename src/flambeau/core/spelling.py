@@ -1,6 +1,6 @@
-"""A call of an op as a user writes it, into its arguments; and the error that says what was wrong with it."""
+"""Calls of ops: resolve PyTorch's argument names, and explain errors by the call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, wraps
 from inspect import CO_VARARGS, unwrap
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import WRONG_CALL, IndexFault, ValueFault
 from .node import describe
 
-# arguments that PyTorch takes by a second name: that of its documentation, or of the parser of its calls
+# second names of arguments in PyTorch, from its documentation or its argument parser
 SPELLINGS = {
     "axis": "dim",
     "axis0": "dim0",
@@ -24,11 +24,11 @@ SPELLINGS = {
 }
 
 
-# arguments of PyTorch that have no effect here: all tensors and gradients are dense, and copies are staged
+# arguments of PyTorch that are ignored: all tensors and gradients are dense, and copies are staged
 WITHOUT_EFFECT = frozenset(
     ("cudnn_enable", "cudnn_enabled", "layout", "memory_format", "pin_memory", "sparse_grad")
 )
-# those of single functions' parsers
+# second names in the argument parsers of single functions
 OF_ONE = {
     "cholesky_solve": {"input2": "L"},
     "linalg_tensorsolve": {"other": "B"},
@@ -40,9 +40,9 @@ NOTHING: frozenset[str] = frozenset()
 
 
 @cache
-def _arguments(f: Callable) -> tuple[str, frozenset[str], frozenset[str]]:
-    """The name of a function's first argument ("" if it is `*several`), those of all, and those by which
-    PyTorch takes the several: reshape(shape=) or, where `*shape` is expand's, size=."""
+def _arguments(f: Callable[..., Any]) -> tuple[str, frozenset[str], frozenset[str]]:
+    """The name of a function's first argument ("" if it is `*several`), all argument names, and the keywords
+    by which PyTorch takes `*several`: shape= of reshape, size= of expand."""
     code = unwrap(f).__code__
     count = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[:count]
@@ -51,27 +51,29 @@ def _arguments(f: Callable) -> tuple[str, frozenset[str], frozenset[str]]:
     return names[0] if code.co_argcount else "", frozenset(names), frozenset(spellings)
 
 
-def dense(kw: dict) -> dict:
-    """Arguments without those that have no effect; ValueError for a layout that is not dense."""
+def dense(kw: dict[str, Any]) -> dict[str, Any]:
+    """Remove arguments without effect; ValueError if the layout is not dense."""
     layout = kw.get("layout")
     if layout is not None and not str(layout).endswith("strided"):
         raise ValueError(f"layout={layout}: all tensors are dense: leave it out")
     return {k: v for k, v in kw.items() if k not in WITHOUT_EFFECT}
 
 
-def without_effect(f: Callable) -> Callable:
-    """A function of the package that takes, as ops do, what PyTorch's takes and has no effect here."""
+def without_effect(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function accept and ignore PyTorch's arguments without effect, as ops do."""
 
     @wraps(f)
-    def call(*args, **kw):
+    def call(*args: Any, **kw: Any) -> Any:
         return f(*args, **(kw if WITHOUT_EFFECT.isdisjoint(kw) else dense(kw)))
 
     return call
 
 
-def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict) -> tuple[tuple, dict]:
-    """A call by any of PyTorch's names: tensors given by name (`input=` for a method's self) go to their
-    places, and axis= is dim=."""
+def spelled(
+    f: Callable[..., Any] | None, operands: tuple[str, ...], args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Resolve PyTorch's argument names: tensors passed by name (`input=` for a method's self) move to their
+    positions, and axis= becomes dim=."""
     first, names, several = (operands[0], frozenset(operands), NOTHING) if f is None else _arguments(f)
     if not WITHOUT_EFFECT.isdisjoint(kw) and WITHOUT_EFFECT.isdisjoint(names):
         kw = dense(kw)
@@ -88,31 +90,30 @@ def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict
     return args, kw
 
 
-def misgiven(error: AttributeError, name: str, args: tuple, kw: dict) -> Exception:
-    """A TypeError where an array, a list or a plain value is in a tensor's place, which has not what tensors
-    have; else the error itself."""
-    given = [*args, *kw.values()]
-    strange = [v for v in given if not hasattr(v, "node") and (v is error.obj or _is_array(v))]
-    if not strange:
+def misgiven(error: AttributeError, name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Exception:
+    """A TypeError if an AttributeError is due to an array, list or plain value in place of a tensor; else the
+    error itself."""
+    arguments = [*args, *kw.values()]
+    others = [v for v in arguments if not hasattr(v, "node") and (v is error.obj or _is_array(v))]
+    if not others:
         return error
-    kind = type(strange[0])
-    module = "" if kind.__module__ == "builtins" else kind.__module__.partition(".")[0] + "."
-    what = f"{module}{kind.__name__}"
-    return explain(TypeError(f"takes tensors, not a {what}: wrap it in fb.tensor(...)"), name, args, kw)
+    kind = f"{type(others[0]).__module__.partition('.')[0]}.{type(others[0]).__name__}"
+    rule = f"takes tensors, not a {kind.removeprefix('builtins.')}: wrap it in fb.tensor(...)"
+    return explain(TypeError(rule), name, args, kw)
 
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, list) or hasattr(value, "__array__")
 
 
-def explain(error: Exception, name: str, args, kw) -> Exception:
-    """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins.
+def explain(error: Exception, name: str, args: Iterable[Any], kw: Mapping[str, Any]) -> Exception:
+    """Extend a rule's bare reason to `name(arguments): reason`. The outermost call's name wins.
 
-    Python's ValueError, TypeError and IndexError become those of `errors`, which are RuntimeErrors too."""
-    if isinstance(error, IndexFault | ValueFault):  # of an earlier call: it names that itself
+    Python's ValueError, TypeError and IndexError become those of `errors`."""
+    if isinstance(error, IndexFault | ValueFault):  # caused by an earlier call, which the text names
         return error
     reason = getattr(error, "reason", None) or str(error)
     arguments = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
-    told = WRONG_CALL.get(type(error), type(error))(f"{name}({arguments}): {reason}")
-    told.reason = reason  # type: ignore[attr-defined]
-    return told
+    explained: Any = WRONG_CALL.get(type(error), type(error))(f"{name}({arguments}): {reason}")
+    explained.reason = reason
+    return explained

@@ -1,4 +1,4 @@
-"""PyTorch's names that mean nothing here, into words that say what to write; read when one is missed."""
+"""Advice for PyTorch's names that do not exist here, shown in the error of a missing attribute."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,7 +11,7 @@ ONE_PROCESS = "there is one process, and one device a tensor"
 TYPED = "use fb.tensor(data, dtype=fb.{})"
 DENSE = "all tensors are dense: multiply by a mask, or use index_add and scatter"
 
-# whose attribute: name -> what to write
+# owner of the attribute -> its name -> what to write instead
 WORDS: dict[str, dict[str, str]] = {
     "Tensor": {
         "grad": GRAD,
@@ -59,9 +59,9 @@ WORDS: dict[str, dict[str, str]] = {
 
 
 class Missing:
-    """An attribute of PyTorch's tensors: asked for or set, it says what to write, and `hasattr` says no.
+    """An attribute that only PyTorch's tensors have. Its AttributeError says what to write instead.
 
-    Names beyond these are Python's own to miss: a `__getattr__` would make every other attribute slower.
+    Other unknown names get Python's error: a `__getattr__` would slow down every attribute.
     """
 
     def __init__(self, name: str):
@@ -73,22 +73,22 @@ class Missing:
     def __set__(self, tensor: Any, value: Any) -> None:
         from .warn_once import NO_GRAD_KEPT, note
 
-        if self.name == "grad" and value is None:  # which is how some scripts begin a step
+        if self.name == "grad" and value is None:  # some scripts begin a step by this
             return note(NO_GRAD_KEPT)
         rest = "; grads[p] = g puts another there" if self.name == "grad" else ""
         raise AttributeError(f"Tensor.{self.name} is not there: {WORDS['Tensor'][self.name]}{rest}")
 
 
 def missing_from(tensor: type) -> None:
-    """Let a class answer for the names that it does not have."""
+    """Give a class the attributes that say what to write instead."""
     for name in WORDS["Tensor"]:
         assert name not in dir(tensor), f"Tensor.{name} is there: remove its line"
         setattr(tensor, name, Missing(name))
 
 
 class UnknownName(AttributeError):
-    """A name that something does not have. What to write instead, or a name that is near, is looked for when
-    the error is shown: `hasattr` asks often, and shows nothing."""
+    """An unknown attribute of a module. Its text searches for advice or a similar name only when it is shown:
+    `hasattr` raises it often and shows nothing."""
 
     def __init__(self, owner: str, name: str, known: Callable[[], Iterable[str]]):
         super().__init__(owner, name)

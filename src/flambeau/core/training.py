@@ -1,27 +1,27 @@
-"""Whether models train or evaluate: put into one, and back as they were, each module by its own `train`."""
+"""Training and eval mode of models: set it, and restore it for each module."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-Modes = dict[Any, bool]  # of modules, outer ones first
+Modes = dict[Any, bool]  # module -> whether it trains; outer modules first
 
 
 def modes_of(model: Any) -> Modes:
-    """Which modules train."""
+    """The mode of each module of a model."""
     return {m: m.training for m in model.modules()}
 
 
 def restore_modes(modes: Modes) -> None:
-    """Have modules train or not as they did; those that do so already are not called."""
+    """Restore the modes of modules. Calls `train` only on modules whose mode differs."""
     for m, mode in modes.items():
         if m.training is not mode:
             m.train(mode)
 
 
 @contextmanager
-def in_eval(model: Any) -> Iterator[None]:
-    """A model that evaluates in this block, and after it, whatever is raised, does what it did."""
+def in_eval(model: Any) -> Generator[None]:
+    """Put a model into eval mode for this block, and restore its modes afterwards."""
     modes = modes_of(model)
     try:
         model.eval()
@@ -31,7 +31,7 @@ def in_eval(model: Any) -> Iterator[None]:
 
 
 def begin_training(model: Any) -> None:
-    """Put a model into training, but for layers in eval inside of one that trains: somebody froze them."""
+    """Put a model into training mode, except frozen layers: those in eval mode inside a training module."""
     modes = modes_of(model) if model.training else {}
     model.train()
     for m, mode in modes.items():

@@ -1,17 +1,31 @@
-"""Nested lists, tuples and dicts into the same with other leaves."""
+"""Nested lists, tuples and dicts: their leaves, and copies with other leaves."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeGuard
+
+
+def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is a list or a tuple."""
+    return isinstance(value, list | tuple)
+
+
+def is_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
+    """Whether a value is a dict."""
+    return isinstance(value, dict)
+
+
+def rebuild(like: Sequence[Any], values: Iterable[Any]) -> Any:
+    """A container of the same type (list, tuple or named tuple) with other values."""
+    kind: Any = type(like)
+    return kind(*values) if hasattr(like, "_fields") else kind(values)
 
 
 def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
     """Rebuild nested dicts, lists, tuples and named tuples with f of every leaf, in order."""
-    if isinstance(tree, dict):
+    if is_dict(tree):
         return type(tree)((k, tree_map(f, v)) for k, v in tree.items())
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(tree_map(f, v) for v in tree))
-    if isinstance(tree, list | tuple):
-        return type(tree)(tree_map(f, v) for v in tree)
+    if is_sequence(tree):
+        return rebuild(tree, (tree_map(f, v) for v in tree))
     return f(tree)
 
 
@@ -22,7 +36,7 @@ def leaves(tree: Any) -> list[Any]:
     return out
 
 
-def like(tree: Any, values) -> Any:
-    """The same containers around other leaves."""
+def like(tree: Any, values: Iterable[Any]) -> Any:
+    """A copy of `tree` whose leaves are `values`, in order."""
     rest = iter(values)
     return tree_map(lambda _: next(rest), tree)

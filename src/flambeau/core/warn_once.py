@@ -1,4 +1,4 @@
-"""What is worth saying once: a warning a process."""
+"""Warnings that a process shows once."""
 
 import warnings
 
@@ -7,7 +7,7 @@ _said: set[str] = set()
 
 
 def note(text: str, depth: int = 2) -> None:
-    """Warn of something, the first time; `depth` calls up is the line that is shown."""
+    """Warn the first time that this text occurs. depth: how many calls up the shown line is."""
     if text not in _said:
         _said.add(text)
         warnings.warn(text, UserWarning, stacklevel=depth + 1)

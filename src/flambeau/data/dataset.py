@@ -112,7 +112,7 @@ class TensorDataset(Dataset):
     def __len__(self) -> int:
         return self.tensors[0].shape[0]
 
-    def __getitem__(self, index: int) -> tuple:
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
         position = checked(self, index)
         return tuple(a[position] for a in self.tensors)
 

@@ -59,7 +59,7 @@ class Columns(Dataset):
         return {name: column[indices] for name, column in self.columns.items()}
 
 
-def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) -> Columns:
+def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Columns:
     """A CSV or Parquet file (`path`) as a Columns, all of it or some columns, read by polars.
 
     FlambeauError where that is not installed, ValueError for other files.
@@ -74,7 +74,7 @@ def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) ->
 class ThreadOwn(threading.local):
     """What each thread has for itself; a pickle takes none of it along."""
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
 
 
@@ -84,7 +84,7 @@ class TextLines(Dataset):
     path: the file; encoding: of its text. Each thread has the file open by itself.
     """
 
-    def __init__(self, path: str | os.PathLike, encoding: str = "utf-8"):
+    def __init__(self, path: str | os.PathLike[str], encoding: str = "utf-8"):
         import numpy as np
 
         self.path, self.encoding, self._local = Path(path), encoding, ThreadOwn()
@@ -109,7 +109,7 @@ class TextLines(Dataset):
 
 
 def memory_map(
-    path: str | os.PathLike, dtype: Any = None, shape: Sequence[int] | None = None
+    path: str | os.PathLike[str], dtype: Any = None, shape: Sequence[int] | None = None
 ) -> TensorDataset:
     """A file of numbers (`path`) as a dataset that reads the rows that are asked for: a .npy, or raw numbers.
 

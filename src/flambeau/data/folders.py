@@ -35,7 +35,7 @@ class DatasetFolder(Dataset):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         loader: Callable[[Path], Any],
         extensions: str | Sequence[str] | None = None,
         transform: Callable[[Any], Any] | None = None,
@@ -62,7 +62,7 @@ class DatasetFolder(Dataset):
     def __len__(self) -> int:
         return len(self.samples)
 
-    def __getitem__(self, index: int) -> tuple:
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
         path, label = self.samples[checked(self, index)]
         return through(self.transform, self.loader(path)), through(self.target_transform, label)
 
@@ -80,7 +80,7 @@ class ImageFolder(DatasetFolder):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         transform: Callable[[Any], Any] | None = None,
         target_transform: Callable[[int], Any] | None = None,
         loader: Callable[[Path], Any] | None = None,
@@ -101,7 +101,7 @@ class TextFolder(DatasetFolder):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         transform: Callable[[str], Any] | None = None,
         encoding: str = "utf-8",
     ):
@@ -119,7 +119,7 @@ class AudioFolder(DatasetFolder):
 
     holds = "sound (.wav)"
 
-    def __init__(self, root: str | os.PathLike, transform: Callable[[Any], Any] | None = None):
+    def __init__(self, root: str | os.PathLike[str], transform: Callable[[Any], Any] | None = None):
         super().__init__(root, read_audio, ".wav", transform)
 
     def _is_class(self, path: Path) -> bool:
@@ -138,7 +138,7 @@ def files_below(folder: Path, extensions: str | Sequence[str] | None) -> list[Pa
     return sorted(p for p in folder.rglob("*") if p.name.lower().endswith(ends) and p.is_file())
 
 
-def read_image(path: str | os.PathLike) -> np.ndarray:
+def read_image(path: str | os.PathLike[str]) -> np.ndarray:
     """An image file (`path`) as uint8 [height, width, 3], by Pillow. FlambeauError without it."""
     import numpy as np
 
@@ -147,7 +147,7 @@ def read_image(path: str | os.PathLike) -> np.ndarray:
         return np.array(opened.convert("RGB"))
 
 
-def read_audio(path: str | os.PathLike) -> tuple[np.ndarray, int]:
+def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
     """A .wav file (`path`) as its samples, float32 [channels, samples] in -1 to 1, and how many are a second.
 
     It is PCM of 8, 16, 24 or 32 bit; of one that is cut off there are the samples that it has. ValueError

@@ -26,7 +26,7 @@ class MultiLabelImages(Dataset):
 
     def __init__(
         self,
-        samples: Iterable[tuple[str | os.PathLike, Iterable[str]]],
+        samples: Iterable[tuple[str | os.PathLike[str], Iterable[str]]],
         classes: Sequence[str] | None = None,
         transform: Callable[[Any], Any] | None = None,
     ):
@@ -71,8 +71,8 @@ class SegmentationFolder(Dataset):
 
     def __init__(
         self,
-        images: str | os.PathLike,
-        masks: str | os.PathLike,
+        images: str | os.PathLike[str],
+        masks: str | os.PathLike[str],
         transform: Callable[[Any], Any] | None = None,
         target_transform: Callable[[Any], Any] | None = None,
     ):
@@ -105,7 +105,7 @@ class SegmentationFolder(Dataset):
         return through(self.transform, image), through(self.target_transform, mask)
 
 
-def read_mask(path: str | os.PathLike) -> np.ndarray:
+def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
     """An image file (`path`) as a number at each pixel, uint8 [height, width], by Pillow.
 
     It is the grey, uint16 where that has 16 bit, or the number of a colour in the palette. FlambeauError
@@ -134,8 +134,8 @@ class CocoDetection(Dataset):
 
     def __init__(
         self,
-        root: str | os.PathLike,
-        annFile: str | os.PathLike,
+        root: str | os.PathLike[str],
+        annFile: str | os.PathLike[str],
         transform: Callable[[Any], Any] | None = None,
         target_transform: Callable[[Any], Any] | None = None,
     ):

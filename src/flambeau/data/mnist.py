@@ -47,7 +47,7 @@ class MNIST(TensorDataset):
 
 def mnist(
     train: bool = True,
-    root: str | os.PathLike | None = None,
+    root: str | os.PathLike[str] | None = None,
     download: bool = True,
     progress: Progress | None = None,
 ) -> MNIST:
@@ -69,7 +69,7 @@ def mnist(
     return load(SUBSET, train, f"12,000 of MNIST's 70,000 digits, shipped with flambeau: {why_subset}")
 
 
-def download_mnist(folder: str | os.PathLike | None = None, progress: Progress | None = None) -> Path:
+def download_mnist(folder: str | os.PathLike[str] | None = None, progress: Progress | None = None) -> Path:
     """Fetch the four files of MNIST into `folder` (the cache folder unless given) and return it.
 
     Files that are there already are kept. `progress(file name, bytes received, bytes in all)` is called on

@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -183,7 +183,7 @@ def _end(team: list[WorkerProcess], owner: int) -> None:
 
 
 @contextmanager
-def _unheard_interrupts(method: str) -> Iterator[None]:
+def _unheard_interrupts(method: str) -> Generator[None]:
     """Ctrl-C goes to workers too: one that is still importing would print a traceback of its own."""
     if method != "spawn" or not hasattr(signal, "pthread_sigmask"):
         yield

@@ -24,7 +24,7 @@ class SQLiteDataset(Dataset):
     its own. ValueError where there is no such table or column, and for an item whose row was deleted.
     """
 
-    def __init__(self, path: str | os.PathLike, table: str, columns: Sequence[str] | None = None):
+    def __init__(self, path: str | os.PathLike[str], table: str, columns: Sequence[str] | None = None):
         self.path, self.table = Path(path), table
         if not self.path.is_file():
             raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
@@ -74,7 +74,7 @@ class SQLiteDataset(Dataset):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: int) -> tuple:
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
         row = self.rows[checked(self, index)]
         found = self._connection().execute(self._query, (row,)).fetchone()
         if found is None:  # somebody else's connection did that
@@ -84,7 +84,7 @@ class SQLiteDataset(Dataset):
 
 
 def write_sqlite(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     table: str,
     rows: Indexable | Iterable[Any],
     columns: Sequence[str] | None = None,

@@ -81,15 +81,15 @@ class Namespace:
             return function
         return self._creating(function) if name in CREATING else self._typed(function)
 
-    def _typed(self, f: Callable) -> Callable:
-        def call(*args, **kw):
+    def _typed(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kw: Any):
             if isinstance(kw.get("dtype"), str):
                 kw["dtype"] = self.dtype(kw["dtype"])
             return f(*args, **kw)
 
         return call
 
-    def _creating(self, f: Callable) -> Callable:
+    def _creating(self, f: Callable[..., Any]) -> Callable[..., Any]:
         return self._typed(
             f if self.place is None else lambda *a, **kw: f(*a, **{"device": self.place, **kw})
         )
@@ -234,7 +234,7 @@ def _fmod(xp: Namespace, x: Any, y: Any) -> Any:
     return xp.astype(whole, x.dtype)
 
 
-def _tri(keep: Callable[[Any, Any], Any]) -> Callable:
+def _tri(keep: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def triangle(xp: Namespace, x: Any, k: int = 0) -> Any:
         rows = xp.reshape(xp.arange(x.shape[-2]), (-1, 1))
         return xp.where(keep(xp.arange(x.shape[-1]), rows + k), x, xp.zeros_like(x))
@@ -243,7 +243,7 @@ def _tri(keep: Callable[[Any, Any], Any]) -> Callable:
 
 
 # (library, or "" for all that have none): function
-OWN: dict[tuple[str, str], Callable] = {
+OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("", "pad"): _pad,
     ("", "sliding_window_view"): _windows,
     ("numpy", "sliding_window_view"): _numpy_windows,

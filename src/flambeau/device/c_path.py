@@ -43,7 +43,7 @@ class Prepared:
     """Commands with their objects looked up (None: at their first submit), ready to be encoded again and
     again."""
 
-    def __init__(self, steps: list[tuple] | None, parts: tuple):
+    def __init__(self, steps: list[tuple[Any, ...]] | None, parts: tuple[Any, ...]):
         self.steps, self.parts = steps, parts
 
     @property
@@ -64,7 +64,7 @@ class CPath:
         self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
         self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
-        self._marks: deque = deque()  # of submits that may not be done
+        self._marks: deque[Any] = deque()  # of submits that may not be done
         self._pacing = RLock()  # held by who waits for the oldest of them: a signal's handler may come in
         self.paced = 0.0  # seconds of such waits, and of submits that compute at once
         self._finish = lib.wgpuCommandEncoderFinish
@@ -107,12 +107,12 @@ class CPath:
         handle = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
         return self.api.GPUBindGroup("", handle, self.device._wgpu)
 
-    def prepare(self, *parts) -> "Prepared":
+    def prepare(self, *parts: Any) -> "Prepared":
         """Commands with what replaying them needs, as far as that is compiled already."""
         steps = [found for part in parts if (found := self._ready(part)) is not None]
         return Prepared(list(chain(*steps)) if len(steps) == len(parts) else None, parts)
 
-    def _ready(self, part) -> list[tuple] | None:
+    def _ready(self, part) -> list[tuple[Any, ...]] | None:
         """The steps of commands; None while what they need is compiled."""
         if isinstance(part, Prepared) and part.steps is not None:
             return part.steps
@@ -122,7 +122,7 @@ class CPath:
         ready = all([pipeline in known or is_compiled(pipeline) for pipeline in used])
         return self._look_up(words, spans) if ready else None
 
-    def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple]:
+    def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
         """The steps of the commands in `spans`, read by their places: this runs for each of a graph that is
         new."""
         steps, last, known = [], None, self._compiled
@@ -142,7 +142,7 @@ class CPath:
                 last = None
         return steps
 
-    def submit(self, *parts) -> None:
+    def submit(self, *parts: Any) -> None:
         """Encode lists of commands, or what `prepare` made of them, and submit once (oftener where a kernel
         is being compiled: what comes before it runs meanwhile)."""
         encoder = Encoder(self)
@@ -171,7 +171,7 @@ class CPath:
         finally:
             encoder.drop()
 
-    def _play_as_compiled(self, encoder: "Encoder", words: list[int]) -> list[tuple]:
+    def _play_as_compiled(self, encoder: "Encoder", words: list[int]) -> list[tuple[Any, ...]]:
         """Play commands of which some are being compiled; their steps."""
         steps, begin, spans = [], 0, list(commands(words))
         for end, (i, _) in enumerate(spans):
@@ -205,7 +205,7 @@ class Encoder:
             self._encoder = path.lib.wgpuDeviceCreateCommandEncoder(path._dev, path._encoder_desc)
         return self._encoder
 
-    def play(self, steps: list[tuple]) -> list[tuple]:
+    def play(self, steps: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Encode steps; returns them."""
         lib, none, encoder = self.path.lib, self.path.ffi.NULL, self.begun()
         set_pipeline, set_group = (

@@ -3,7 +3,7 @@ into types."""
 
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ LONG = 10_000  # characters: a header, not the name of a type
 
 
 @contextmanager
-def parsed_once() -> Iterator[None]:
+def parsed_once() -> Generator[None]:
     """While this is open, cffi takes the parse of a long text from the user's cache, where it is."""
     from cffi import cparser
 

@@ -96,7 +96,7 @@ class CpuDevice(Caches):
         self.fault = self.fault or fault
         return Doubt(fault)
 
-    def run(self, node: Node, arrays: list) -> Any:
+    def run(self, node: Node, arrays: list[Any]) -> Any:
         """One op by its reference, in the dtype and shape that its rules promise; as on a GPU, packed types
         are computed in their wide ones and rounded (or wrapped) after each op."""
         if self.xp.is_numpy:
@@ -113,7 +113,7 @@ class CpuDevice(Caches):
         host = [self.numpy.astype(self.xp.to_host(a), i.dtype.numpy) for a, i in pairs]
         return self.xp.from_host(self._evaluate(self.numpy, node, host))
 
-    def _evaluate(self, xp: Namespace, node: Node, arrays: list) -> Any:
+    def _evaluate(self, xp: Namespace, node: Node, arrays: list[Any]) -> Any:
         if node.op.kind not in AS_STORED:
             pairs = zip(arrays, node.inputs, strict=True)
             arrays = [xp.astype(a, i.dtype.wide.numpy) for a, i in pairs]

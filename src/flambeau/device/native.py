@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from math import inf
@@ -239,7 +239,7 @@ class NativeDevice(Caches):
             return self._compiling.compile(job, module, layout)
 
     @contextmanager
-    def _explained(self, job: Job) -> Iterator[None]:
+    def _explained(self, job: Job) -> Generator[None]:
         try:
             yield
         except Exception as e:
@@ -294,17 +294,17 @@ class NativeDevice(Caches):
             if users := self._users.get(h):
                 users.discard(key)
 
-    def prepare(self, *parts) -> Any:
+    def prepare(self, *parts: Any) -> Any:
         """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
         return self._fast.prepare(*parts)
 
-    def submit(self, *parts) -> None:
+    def submit(self, *parts: Any) -> None:
         """Run flat lists of commands (or prepared ones) in one encoder, one pass between copies, and one
         submit."""
         self.check()
         self._fast.submit(*parts)
 
-    def timestamps(self, *parts) -> Stamps:
+    def timestamps(self, *parts: Any) -> Stamps:
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
         and ended them; DeviceError where it has no timestamps."""
         with self.lock:

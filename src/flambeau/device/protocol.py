@@ -26,7 +26,7 @@ class Caches:
     name: str
 
     def __init__(self):
-        self.plans: dict[tuple, Compiled] = {}  # by the structure of a graph
+        self.plans: dict[tuple[Any, ...], Compiled] = {}  # by the structure of a graph
         self.pipelines: dict[Shader, int] = {}
         self.saved_pipelines: dict[
             tuple[str, int, int], int
@@ -61,7 +61,7 @@ class Caches:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         """By its name: what is pickled with a tensor."""
         from . import reopened
 
@@ -92,7 +92,7 @@ class Common(Protocol):
 
     name: str
     limits: "Limits"
-    plans: "dict[tuple, Compiled]"
+    plans: "dict[tuple[Any, ...], Compiled]"
 
     @property
     def type(self) -> str:

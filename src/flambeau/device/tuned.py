@@ -84,20 +84,23 @@ def named(of: AdapterIdentity) -> str:
     return re.sub(r"\W+", "-", words).strip("-").lower() + ".json"
 
 
-def choices_for(of: AdapterIdentity) -> dict[tuple, str]:
+def choices_for(of: AdapterIdentity) -> dict[tuple[Any, ...], str]:
     """What `choose.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
     by the default too. Rules change after a file was shipped, and it says only what each choice was better
     than."""
     if mode() == "off":
         return {}
-    choices: dict[tuple, str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
+    choices: dict[tuple[Any, ...], str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
     return choices | {(c.family, c.bucket): c.choice for c in kept(of)}
 
 
 def shipped(of: AdapterIdentity) -> list[Choice]:
     """The choices that come with the package for an adapter, whatever its driver and the versions."""
     path = SHIPPED / named(of)
-    return json_cache.kept(path, lambda said: parsed(path, said)[1], "the shipped choices", "not used") or []
+    return (
+        json_cache.load_if_usable(path, lambda said: parsed(path, said)[1], "the shipped choices", "not used")
+        or []
+    )
 
 
 def better(choices: list[Choice]) -> list[Choice]:
@@ -115,7 +118,7 @@ def kept(of: AdapterIdentity) -> list[Choice]:
             raise json_cache.Unusable(path, differences[0])
         return choices
 
-    return json_cache.kept(path, holding, "the measured choices", "not used") or []
+    return json_cache.load_if_usable(path, holding, "the measured choices", "not used") or []
 
 
 def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:

@@ -74,7 +74,7 @@ async def _module() -> Any:
         URL.revokeObjectURL(url)
 
 
-async def _call(target: Any, name: str, *args) -> Any:
+async def _call(target: Any, name: str, *args: Any) -> Any:
     from pyodide.ffi import JsException  # type: ignore[import-not-found]
 
     try:
@@ -145,7 +145,7 @@ class WebDevice(Caches):
     def after_fork(self) -> None:
         """Nothing: pages do not fork."""
 
-    def _told(self, call: Any, *args) -> Any:
+    def _told(self, call: Any, *args: Any) -> Any:
         try:
             return call(*args)
         except self._error as e:
@@ -229,11 +229,11 @@ class WebDevice(Caches):
         """How many buffers a pipeline writes: the last that it binds."""
         return self._executor.outputsOf(pipeline)
 
-    def prepare(self, *parts) -> "Prepared":
+    def prepare(self, *parts: Any) -> "Prepared":
         """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
         return Prepared(self, self._executor.prepare(self._to_js(array("I", _joined(parts)))), parts)
 
-    def submit(self, *parts) -> None:
+    def submit(self, *parts: Any) -> None:
         """Run flat lists of commands (or prepared ones): one number or list to JavaScript, one encoder, one
         submit."""
         if len(parts) == 1 and not self._ends and isinstance(parts[0], Prepared):
@@ -246,13 +246,13 @@ class WebDevice(Caches):
     def keep_pace(self) -> None:
         """Nothing: a page can't wait here."""
 
-    def timestamps(self, *parts) -> "Stamps":
+    def timestamps(self, *parts: Any) -> "Stamps":
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
         and ended them; reading them raises where it has no timestamps."""
         return Stamps(self._told(self._executor.timestamps, self._to_js(array("I", flat(parts)))))
 
 
-def _joined(parts: tuple) -> list[int]:
+def _joined(parts: tuple[Any, ...]) -> list[int]:
     """Lists of commands as one, with what is prepared named by its number."""
     words: list[int] = []
     for part in parts:
@@ -263,7 +263,7 @@ def _joined(parts: tuple) -> list[int]:
 class Prepared:
     """Commands that executor.js keeps for as long as this lives; they may name others that it holds."""
 
-    def __init__(self, device: WebDevice, number: int, parts: tuple):
+    def __init__(self, device: WebDevice, number: int, parts: tuple[Any, ...]):
         self.device, self.number, self.parts = device, number, parts
 
     @property

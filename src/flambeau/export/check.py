@@ -139,7 +139,7 @@ def check(program: dict[str, Any]) -> None:
     need(all(s != "N" for w in program["weights"] for s in w["shape"]), "weights", "list of fixed shapes")
     need(len({i["name"] for i in program["inputs"]}) == len(program["inputs"]), "inputs", "list of names")
     need(program["outputs"] or program["result"] != "tensor", "outputs", "list with a result")
-    counts: dict[int, tuple] = {}  # of the buffers that a kernel takes
+    counts: dict[int, tuple[Any, ...]] = {}  # of the buffers that a kernel takes
     for kind, plans in program["plans"].items():
         place = f"plans.{kind}"
         need(len(plans["plan_of"]) == high - low + 1, f"{place}.plan_of", "plan for each batch size")
@@ -148,7 +148,9 @@ def check(program: dict[str, Any]) -> None:
             _check_plan(program, plan, f"{place}.plans[{i}]", counts)
 
 
-def _check_plan(program: dict, plan: dict, place: str, counts: dict[int, tuple]) -> None:
+def _check_plan(
+    program: dict[str, Any], plan: dict[str, Any], place: str, counts: dict[int, tuple[Any, ...]]
+) -> None:
     need(len(plan["outputs"]) == len(program["outputs"]), f"{place}.outputs", "value for each result")
     known = {f"x{i}" for i in range(len(program["inputs"]))} | {
         f"w{i}" for i in range(len(program["weights"]))

@@ -26,7 +26,7 @@ class Spec(NamedTuple):
         return f"{self.dtype.short}[{', '.join(map(str, self.shape))}]"
 
 
-def specs_of(fn: Callable, example_inputs: Any, max_batch: int) -> list[Spec]:
+def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> list[Spec]:
     """The inputs, from a tensor, an array or a text; or from a list, or a dict by name, of these.
 
     The first size of a tensor or array is the batch; a text says with N what is.
@@ -46,7 +46,7 @@ def specs_of(fn: Callable, example_inputs: Any, max_batch: int) -> list[Spec]:
     return [spec_of(name, value) for name, value in named.items()]
 
 
-def names_of(fn: Callable, count: int) -> list[str]:
+def names_of(fn: Callable[..., Any], count: int) -> list[str]:
     """The names of a function's first arguments, or x0, x1, ... where it tells none."""
     try:
         found = list(signature(getattr(fn, "forward", fn)).parameters.values())

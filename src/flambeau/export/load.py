@@ -106,7 +106,7 @@ class SavedProgram:
         except UnicodeDecodeError as e:
             self._fail(f"{name} can't be read: {e}")
 
-    def _read(self) -> dict:
+    def _read(self) -> dict[str, Any]:
         try:
             program = json.loads(self._text(PROGRAM))
         except (ValueError, RecursionError) as e:
@@ -132,7 +132,7 @@ class SavedProgram:
             line += part.count("\n")
         return found
 
-    def _loaded(self, wanted: list) -> list[Any]:
+    def _loaded(self, wanted: list[Any]) -> list[Any]:
         found, wrong = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}"), []
         for name, dtype, shape in wanted:
             t = found.get(name)
@@ -148,7 +148,7 @@ class SavedProgram:
 
     # --- calling ---
 
-    def __call__(self, *args, **kw) -> Any:
+    def __call__(self, *args: Any, **kw: Any) -> Any:
         if thread.recorder is not None:
             raise FlambeauError(f"{self}: a saved program can't be recorded: call it outside of jit")
         given = self._given(args, kw)
@@ -158,7 +158,7 @@ class SavedProgram:
             told = ", ".join(f"{name}={describe(v)}" for name, v in given.items())
             raise type(e)(f"program({told}): {e}") from None
 
-    def _given(self, args: tuple, kw: dict) -> dict[str, Any]:
+    def _given(self, args: tuple[Any, ...], kw: dict[str, Any]) -> dict[str, Any]:
         """The inputs by name."""
         names = [s.name for s in self.inputs]
         given = dict(zip(names, args))
@@ -266,7 +266,7 @@ class _Ready:
             self._send(0, setup)
         self.once = self._doubted(program, plan, buffers)
 
-    def _doubted(self, program: SavedProgram, plan: dict, buffers: dict) -> list:
+    def _doubted(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
         """What was computed once, for all calls: where an index of it was outside, each call is of it."""
         checks = any(DECLARED in program._kernels[step["kernel"]][1] for step in plan["setup"])
         once = [buffers[v] for step in plan["setup"] for v in step["writes"]]
@@ -274,7 +274,14 @@ class _Ready:
             buffer.doubt = doubt_of(self.device, checks, [])
         return once
 
-    def _words(self, program: SavedProgram, plan: dict, n: int, buffers: dict, sizes: dict):
+    def _words(
+        self,
+        program: SavedProgram,
+        plan: dict[str, Any],
+        n: int,
+        buffers: dict[str, Any],
+        sizes: dict[str, Any],
+    ):
         """The commands that run once, and those that run in each call; temporaries share memory where they
         can."""
         steps = [*plan["setup"], *plan["steps"]]

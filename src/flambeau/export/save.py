@@ -28,7 +28,7 @@ MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
 
 
 def save_program(
-    fn: Callable, example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
+    fn: Callable[..., Any], example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
 ) -> Path:
     """Write what fn, a model or function, does to its inputs as a folder that load_program, or a page, runs.
 
@@ -68,7 +68,9 @@ def unfinished(out: Path) -> bool:
     return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
 
 
-def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dict, str, Weights]:
+def _described(
+    fn: Callable[..., Any], specs: list[Spec], batches: list[int]
+) -> tuple[dict[str, Any], str, Weights]:
     """program.txt, kernels.wgsl and the weights."""
     named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
     run.realize(*named.values())  # and all that was assigned
@@ -133,7 +135,7 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
     plans, plan_of = [], [0] * len(batches)
     for number, (structure, members) in enumerate(groups.items()):
         columns = zip(*(sketches[i].numbers for i in members), strict=True)
-        known: dict[tuple, Any] = {}
+        known: dict[tuple[Any, ...], Any] = {}
         at = [batches[i] for i in members]
         expressions = iter([known.get(c) or known.setdefault(c, fit(at, list(c))) for c in columns])
         plans.append(_plan(structure, expressions, shaders))
@@ -145,7 +147,7 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
 def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dict[str, Any]:
     """A structure with its numbers filled in, in the order of Sketch.numbers."""
 
-    def take(count: int) -> list:
+    def take(count: int) -> list[Any]:
         return [next(numbers) for _ in range(count)]
 
     made: dict[str, Any] = {"temporaries": take(structure.temporaries)}

@@ -124,7 +124,14 @@ def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
     return f"x{node.buffer.place}"
 
 
-def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict, places: dict) -> SavedStep:
+def _step(
+    k: Kernel,
+    graph: Graph,
+    names: dict[str, Any],
+    numbers: list[int],
+    draws: dict[str, Any],
+    places: dict[str, Any],
+) -> SavedStep:
     drawn = []
     numbers += k.grid
     for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):

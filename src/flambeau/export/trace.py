@@ -1,6 +1,6 @@
 """Tracing: a function becomes its graph at a batch size, without running a kernel of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,13 +71,13 @@ class Graph:
 
 
 @contextmanager
-def inference(fn: Any) -> Iterator[None]:
+def inference(fn: Any) -> Generator[None]:
     """No gradients; the modules of a model as after eval(), and then as they were."""
     with in_eval(fn) if hasattr(fn, "modules") else nullcontext(), no_grad():
         yield
 
 
-def graph_of(fn: Callable, specs: list[Spec], n: int, device: Device, start: int) -> Graph:
+def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, start: int) -> Graph:
     """The graph of a call with placeholders of batch size n; what it needs from before has its value.
 
     `start` is the serial number that nodes from before the first call lie below.
@@ -95,7 +95,7 @@ def graph_of(fn: Callable, specs: list[Spec], n: int, device: Device, start: int
     return graph
 
 
-def _called(fn: Callable, inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
+def _called(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
     """What the function returns, and the part of the random stream that it took, which is given back."""
     tracer, noted = Tracer(start), Noted()
     try:

@@ -276,7 +276,9 @@ def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...])
     return [i % len(args) for i in wanted]
 
 
-def _of(func: Callable[..., Any], args: tuple[Any, ...], kw: dict, wanted: list[int], has_aux: bool):
+def _of(
+    func: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], wanted: list[int], has_aux: bool
+):
     """The function of the wanted arguments alone; what else it returns is kept aside."""
     aside: list[Any] = []
 

@@ -1,6 +1,6 @@
 """Modules as functions of their parameters and buffers."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,7 +52,7 @@ def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], st
     return found
 
 
-def _with_ties(own: dict[str, tuple[dict, str]], tensors: dict[str, Any]) -> dict[str, Any]:
+def _with_ties(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> dict[str, Any]:
     """The tensors for all names of what the module has under several."""
     new = {id(own[name][0][own[name][1]]): t for name, t in tensors.items()}
     ties = {name: new[id(d[k])] for name, (d, k) in own.items() if id(d[k]) in new}
@@ -60,7 +60,7 @@ def _with_ties(own: dict[str, tuple[dict, str]], tensors: dict[str, Any]) -> dic
 
 
 @contextmanager
-def _replaced(own: dict[str, tuple[dict, str]], tensors: dict[str, Any]) -> Iterator[None]:
+def _replaced(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> Generator[None]:
     before = [(*own[name], own[name][0][own[name][1]]) for name in tensors]
     try:
         for name, t in tensors.items():

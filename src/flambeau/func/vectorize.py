@@ -98,7 +98,7 @@ def _size(pairs: list[tuple[Any, int | None]]) -> int:
     return sizes.pop()
 
 
-def _mapped(func: Callable, given: Any, pairs: list, size: int, how: tuple[Any, str]) -> Any:
+def _mapped(func: Callable[..., Any], given: Any, pairs: list[Any], size: int, how: tuple[Any, str]) -> Any:
     out_dims, randomness = how
     batch = Batch(size, randomness)
     args, kw = like(given, [x if d is None else batch.example(x, d) for x, d in pairs])

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
@@ -113,7 +113,7 @@ def check(part: Path, sha256: str | None) -> None:
 
 
 @contextmanager
-def locked(part: Path) -> Iterator[Path]:
+def locked(part: Path) -> Generator[Path]:
     """A part that no other process writes at the same time."""
     with open(part.with_name(f"{part.name}.lock"), "wb") as f:
         if fcntl is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..autodiff.backward import walk
 from ..core.events import subscribe
 from ..core.files import HERE
-from ..core.node import Node, watched
+from ..core.node import Node, watch_serials
 from ..core.op import Op
 from ..nn.module import Module
 from .model import ModuleRow, SiteRow
@@ -59,7 +59,7 @@ class Sites:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Note the nodes of the block."""
-        with watched(self._tell), subscribe("gradient", self._tell_gradient):
+        with watch_serials(self._tell), subscribe("gradient", self._tell_gradient):
             yield
 
     def _tell_gradient(self, node: Node) -> None:

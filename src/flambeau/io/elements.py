@@ -79,7 +79,9 @@ def tensor_of(
     return Tensor(leaf(*_held(name, raw, shape, kind, place)))
 
 
-def _held(name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: Destination) -> tuple:
+def _held(
+    name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: Destination
+) -> tuple[Any, ...]:
     """What `leaf` takes: bytes as the device holds them, shape, dtype, device."""
     dtype, device = kind.dtype, place.device
     if kind.float8:
@@ -93,7 +95,7 @@ def _held(name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind,
     return _narrowed(name, raw, dtype), shape, WIDE[dtype], device
 
 
-def _words(raw: memoryview) -> array:
+def _words(raw: memoryview) -> "array[int]":
     """Bytes of 0 and others as words of 0 and 1."""
     out = array("I")
     for at in range(0, len(raw), PIECE):
@@ -101,7 +103,7 @@ def _words(raw: memoryview) -> array:
     return out
 
 
-def _narrowed(name: str, raw: memoryview, dtype: dt.DType) -> array:
+def _narrowed(name: str, raw: memoryview, dtype: dt.DType) -> "array[int]":
     """64-bit floats as 32-bit ones; FlambeauError where a finite one becomes infinite."""
     out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
     for at in range(0, len(wide), PIECE):

@@ -103,7 +103,9 @@ def _form(name: str, t: Any, quantize: Any, call: str) -> str:
     )
 
 
-def _file(tensors: Any, forms: dict[str, str], parts: list[Any], metadata: dict, call: str) -> bytes:
+def _file(
+    tensors: Any, forms: dict[str, str], parts: list[Any], metadata: dict[str, Any], call: str
+) -> bytes:
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
         raise ValueError(f"{call}: metadata 'general.alignment' is {alignment!r}, which is no power of 2")

@@ -155,12 +155,12 @@ def entries(view: memoryview, place: Destination) -> Entries:
     return Entries({name: _entry(name, e, body, place) for name, e in header.items()}, metadata)
 
 
-def _entry(name: str, entry: dict, body: memoryview, place: Destination) -> TensorEntry:
+def _entry(name: str, entry: dict[str, Any], body: memoryview, place: Destination) -> TensorEntry:
     (start, end), shape, code = entry["data_offsets"], tuple(entry["shape"]), entry["dtype"]
     return TensorEntry(shape, code, lambda: tensor_of(name, body[start:end], shape, READ[code], place))
 
 
-def parsed(view: memoryview) -> tuple[dict[str, dict], dict[str, str], memoryview]:
+def parsed(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, str], memoryview]:
     """(entries, metadata, data) of a file; DamagedFile unless the data is just what the header promises."""
     if len(view) < 8:
         raise DamagedFile("it ends before its header")

@@ -1,6 +1,6 @@
 """Turns a path, an open file or bytes into a view of bytes, and what is wrong with them into one error."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ def naming(f: Any) -> str:
 
 
 @contextmanager
-def opened(f: Any, call: str) -> Iterator[memoryview]:
+def opened(f: Any, call: str) -> Generator[memoryview]:
     """The bytes of a path, of a file that is open for reading, or of bytes; FlambeauError when a path can't
     be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
@@ -44,7 +44,7 @@ def opened(f: Any, call: str) -> Iterator[memoryview]:
 
 
 @contextmanager
-def blamed(call: str, kind: str, view: memoryview | None = None) -> Iterator[None]:
+def blamed(call: str, kind: str, view: memoryview | None = None) -> Generator[None]:
     """What is damaged in a file of a kind as FlambeauError that names it; of the file's bytes it says what
     they are, where they are of another kind."""
     try:

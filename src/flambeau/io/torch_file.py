@@ -284,7 +284,7 @@ def _read_zip(view: memoryview, place: Destination) -> Any:
 
 
 def _run(
-    data: memoryview, at: int, reading: TorchReading, persistent: Callable, room: int
+    data: memoryview, at: int, reading: TorchReading, persistent: Callable[..., Any], room: int
 ) -> tuple[Any, int]:
     """The value of the pickle that begins at a byte, and where it ends."""
     machine = Machine(data, at, reading.names(), persistent, room)

@@ -70,7 +70,7 @@ class TorchPickle:
         raw = value.encode("utf-8", "surrogatepass")
         self.step(b"X" + struct.pack("<I", len(raw)) + raw)
 
-    def items(self, value: Mapping, path: str) -> None:
+    def items(self, value: Mapping[str, Any], path: str) -> None:
         self.step(b"}(")
         for key, part in value.items():
             if not isinstance(key, str | int | float | bool | None):
@@ -79,13 +79,13 @@ class TorchPickle:
             self.inside(part, path, key)
         self.step(b"u")
 
-    def values(self, value: list, path: str) -> None:
+    def values(self, value: list[Any], path: str) -> None:
         self.step(b"](")
         for i, part in enumerate(value):
             self.inside(part, path, i)
         self.step(b"e")
 
-    def fixed(self, value: tuple, path: str) -> None:
+    def fixed(self, value: tuple[Any, ...], path: str) -> None:
         self.step(b"(")
         for i, part in enumerate(value):
             self.inside(part, path, i)

@@ -8,7 +8,7 @@ from .numpy_elements import kind_of, number_in_form
 from .unpickler import Global, Unfinished, key, plain
 
 
-class Fields(dict):
+class Fields(dict[str, Any]):
     """The attributes of an object, such as a namespace of arguments, by name."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .events import LOOPS, GradientEvent, Scope, header, root_of
 
-State = dict[str, frozenset]
+State = dict[str, frozenset[Any]]
 START, EARLIER = (
     "start",
     "earlier",
@@ -23,7 +23,7 @@ class Flow:
         self.scope, self.before = scope, {e: {} for e in scope.events.values()}
         self.owners = {*scope.tensors, *scope.optimizers, *(t for e in self.before for t in e.owners)}
         self.ends: list[State | None] = []
-        self.loops: list[tuple[list, list]] = []  # states at `break` and at `continue`
+        self.loops: list[tuple[list[Any], list[Any]]] = []  # states at `break` and at `continue`
         self._run()
 
     def _run(self) -> None:

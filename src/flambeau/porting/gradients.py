@@ -41,7 +41,7 @@ class ScopeGradients:
     def _users(self) -> list[tuple[GradientEvent, str]]:
         return [(e, owner) for e in self.scope.of("used") for owner in e.owners]
 
-    def tokens(self, e: GradientEvent, owner: str) -> frozenset:
+    def tokens(self, e: GradientEvent, owner: str) -> frozenset[Any]:
         """What an owner's gradients may be of where an event stands."""
         return self.flow.before[e].get(owner, frozenset())
 

@@ -102,7 +102,7 @@ class Profile:
         """Enclose a stage of this thread's work."""
         return self._host.stage(name)
 
-    def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
+    def submit(self, device: Gpu, works: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
         """Run commands, timed."""
         meter = self._meter(device)
         if meter.how == "repeats":

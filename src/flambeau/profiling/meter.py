@@ -49,7 +49,7 @@ class Captured:
     def stage(self, name: str):
         return nullcontext() if self.before is None else self.before.stage(name)
 
-    def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
+    def submit(self, device: Gpu, works: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
         if get_ident() != self.thread:
             return device.submit(*parts) if self.before is None else self.before.submit(device, works, parts)
         self.device = device
@@ -70,7 +70,7 @@ def capture(call: Any) -> tuple[Any, Captured]:
             events.listener = before
 
 
-def spans(device: Gpu, works: tuple, words: list[int]) -> list[tuple[Cost, list[Command]]]:
+def spans(device: Gpu, works: tuple[Any, ...], words: list[int]) -> list[tuple[Cost, list[Command]]]:
     """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
     commands = list(spans_of(words))
     kernels = sum(isinstance(s[0], Dispatch) for s in commands)
@@ -135,7 +135,7 @@ class Meter:
 
     # --- submits ---
 
-    def submit(self, works: tuple, parts: tuple) -> list[Span]:
+    def submit(self, works: tuple[Any, ...], parts: tuple[Any, ...]) -> list[Span]:
         """Run commands; the spans are known now, or after `finish`."""
         if self.how == "repeats":
             return self._repeated(works, flat(parts))
@@ -153,7 +153,7 @@ class Meter:
                 out.append(Span(work, begin + self.shift, max(end, begin) + self.shift))
         return out
 
-    def _repeated(self, works: tuple, words: list[int]) -> list[Span]:
+    def _repeated(self, works: tuple[Any, ...], words: list[int]) -> list[Span]:
         out = []
         for work, span in spans(self.device, works, words):
             begin = perf_counter_ns()

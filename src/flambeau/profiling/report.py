@@ -44,7 +44,7 @@ def aligned(rows: list[tuple[str, ...]]) -> list[str]:
 
 def by_name(p: Any) -> list[tuple[str, int, float, int, int]]:
     """(name, runs, seconds, bytes, operations) of the kernels of each name, dearest first."""
-    rows: dict[str, list] = {}
+    rows: dict[str, list[Any]] = {}
     for s in p.kernels:
         row = rows.setdefault(s.work.name, [0, 0.0, 0, 0])
         row[:] = row[0] + 1, row[1] + s.seconds, row[2] + s.work.nbytes, row[3] + s.work.flops

@@ -118,7 +118,7 @@ def kept(device: Gpu) -> Ceilings | None:
             raise json_cache.Unusable(path, "no rates")
         return ceilings
 
-    return json_cache.kept(path, holding, "the ceilings", "measured anew")
+    return json_cache.load_if_usable(path, holding, "the ceilings", "measured anew")
 
 
 def keep(device: Gpu, ceilings: Ceilings) -> Ceilings:

@@ -55,7 +55,7 @@ class Compiled:
     plan: Plan
     words: list[int]
     slots: list[tuple[int, int]]  # (place in words, value)
-    params: array
+    params: "array[int]"
     patches: list[Patch]
     uniform: int  # the buffer that holds params
     uniform_slots: list[int]
@@ -194,7 +194,7 @@ def submits_of(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, .
     return [(compiled.plan.costs[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]
 
 
-def patch_params(params: array, patches: list[Patch], order: list) -> None:
+def patch_params(params: "array[int]", patches: list[Patch], order: list[Any]) -> None:
     """Put the graph's host numbers into Params."""
     for p in patches:
         params[p.word] = word_of(part_of(order[p.node].scalars[0], p.part), p.format)

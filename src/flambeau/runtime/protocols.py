@@ -74,7 +74,7 @@ class Protocols:
         made = memo[id(self)] = _taken(self, ops.Tensor(apply(OPS["detach"], (self.node,), {})))
         return made.requires_grad_() if self.requires_grad else made
 
-    def __reduce_ex__(self: Any, protocol: Any) -> tuple:
+    def __reduce_ex__(self: Any, protocol: Any) -> tuple[Any, ...]:
         """Values, shape and dtype, on which device, and whether gradients are taken by it."""
         raw = bytes(readback.read([self])[0])
         facts = self.shape, self.dtype, self.device, self.requires_grad and self.is_leaf

@@ -31,12 +31,12 @@ def _debug_level() -> int:
 DEBUG = _debug_level()
 
 
-def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple:
+def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple[Any, ...]:
     """What two graphs share when one plan serves both: ops, shapes, dtypes, wiring, and which of its numbers
     are the same; no buffers, and not the numbers."""
     index: dict[Node, int] = {}
     key: list[int] = []
-    numbers: dict[tuple, int] = {}
+    numbers: dict[tuple[Any, ...], int] = {}
     for i, n in enumerate(order):
         index[n] = i
         if n.buffer is not None:
@@ -153,7 +153,11 @@ def may_reach(node: Node) -> bool:
 
 
 def plan_for(
-    device: Gpu, roots: list[Node], order: list[Node], key: tuple, dying: frozenset[int] = frozenset()
+    device: Gpu,
+    roots: list[Node],
+    order: list[Node],
+    key: tuple[Any, ...],
+    dying: frozenset[int] = frozenset(),
 ) -> Compiled:
     """The compiled plan of a graph of this structure, from the device's cache when it was seen before.
 
@@ -179,7 +183,7 @@ def plan_for(
     return compiled
 
 
-def forget(device: Gpu, *keys: tuple) -> None:
+def forget(device: Gpu, *keys: tuple[Any, ...]) -> None:
     """Drop plans from a device's cache."""
     for key in keys:
         old = device.plans.pop(key)

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Protocol
@@ -56,7 +56,7 @@ shared = _Shared()
 
 
 @contextmanager
-def record_with(recorder: CallRecorder | None) -> Iterator[None]:
+def record_with(recorder: CallRecorder | None) -> Generator[None]:
     """Have a recorder listen to this thread; it may stop before (`stop_recording`)."""
     before, thread.recorder = thread.recorder, recorder
     try:
@@ -66,7 +66,7 @@ def record_with(recorder: CallRecorder | None) -> Iterator[None]:
 
 
 @contextmanager
-def compute_with(computing: Callable[[Any, list[Node]], None]) -> Iterator[None]:
+def compute_with(computing: Callable[[Any, list[Node]], None]) -> Generator[None]:
     """Have this thread's nodes on GPUs computed by `computing(device, roots)`; nothing is recorded meanwhile.
 
     The device's lock is held while it is called.
@@ -84,7 +84,7 @@ def stop_recording() -> None:
 
 
 @contextmanager
-def overheard() -> Iterator[None]:
+def overheard() -> Generator[None]:
     """Inside, `overhear_with` may name a recorder that is told what other threads assign to."""
     before = shared.recorder
     try:

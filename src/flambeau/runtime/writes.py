@@ -19,7 +19,7 @@ from .state import assigned, thread
 OF_A_VIEW = "a view from before the call is written to, or shows what is: write to its base, or clone() it"
 
 
-def derive(node: Node, path: list[tuple]) -> Node:
+def derive(node: Node, path: list[tuple[Any, ...]]) -> Node:
     """What a view by these moves shows of a value."""
     for _, op, attrs in path:
         if op.name in ("reshape", "expand") and attrs["shape"] == node.shape:
@@ -31,7 +31,7 @@ def derive(node: Node, path: list[tuple]) -> Node:
     return node
 
 
-def put(x: Any, path: list[tuple], y: Any) -> Any:
+def put(x: Any, path: list[tuple[Any, ...]], y: Any) -> Any:
     """A tensor with `y` where a view by these moves shows it. -> the shape of x"""
     if not path:
         return y
@@ -40,7 +40,7 @@ def put(x: Any, path: list[tuple], y: Any) -> Any:
     return INVERSE[op.name](x, put(inner, rest, y), **attrs)
 
 
-def _uncut(x: Any, y: Any, starts: tuple, steps: tuple, shape: tuple) -> Any:
+def _uncut(x: Any, y: Any, starts: tuple[Any, ...], steps: tuple[Any, ...], shape: tuple[Any, ...]) -> Any:
     return uncut(x, y, IndexPlan(list(starts), list(steps), list(shape), list(shape)))
 
 
@@ -87,7 +87,7 @@ class Sharing:
             n > 1 and not s for n, s in zip(x.shape, strides, strict=True)
         )
         self.owner: Any = base if top is None and _is_of(base, alias) else None
-        self.others: list[tuple[Any, list[tuple]]] = []
+        self.others: list[tuple[Any, list[tuple[Any, ...]]]] = []
         for view in [v for r in alias.views if _is_of(v := r(), alias)]:
             if top is not None and view.link[1] is top:
                 self.owner = view
@@ -178,7 +178,7 @@ def _take(owner: Any, value: Node) -> None:
     assigned(owner, old)
 
 
-def _show(view: Any, path: list[tuple], value: Node) -> None:
+def _show(view: Any, path: list[tuple[Any, ...]], value: Node) -> None:
     """A view of a value that is new."""
     old = view.node
     with enable_grad() if old.requires_grad else no_grad():

@@ -4,6 +4,7 @@ import os
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from .build import IMMUTABLE
 
@@ -51,7 +52,7 @@ class Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path) -> str:
         return super().guess_type(str(path).removesuffix(".br") if self.encoded else path)
 
-    def send_error(self, *args, **kw) -> None:
+    def send_error(self, *args: Any, **kw: Any) -> None:
         self.encoded = False
         super().send_error(*args, **kw)
 
@@ -67,7 +68,7 @@ class Handler(SimpleHTTPRequestHandler):
             self.send_header("Content-Encoding", "br")
         super().end_headers()
 
-    def log_message(self, format: str, *args) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         if not self.quiet:
             super().log_message(format, *args)
 

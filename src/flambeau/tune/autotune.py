@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ..core import choose, events
 from ..core.node import Node
@@ -40,7 +41,7 @@ class autotune:
 
     def __init__(self, mode: bool = True, again: bool = False):
         self.choices: list[Choice] = []
-        self._done: set = set()
+        self._done: set[Any] = set()
         self._again, self._before = again, tune_with(self._tune if mode else None)
 
     def __enter__(self) -> "autotune":
@@ -52,7 +53,7 @@ class autotune:
     def __repr__(self) -> str:
         return "\n".join(map(str, self.choices)) or "no choice of kernels was measured"
 
-    def _tune(self, device: Gpu, roots: list[Node], order: list[Node], graph: tuple) -> None:
+    def _tune(self, device: Gpu, roots: list[Node], order: list[Node], graph: tuple[Any, ...]) -> None:
         """Measure what a graph asks for and was not measured yet."""
         if (device.name, graph) in self._done:
             return
@@ -75,7 +76,7 @@ class autotune:
         if device.identity:
             tuned.keep(device.identity, [choice])
 
-    def _is_new(self, device: Gpu, family: str, bucket: tuple, names: tuple) -> bool:
+    def _is_new(self, device: Gpu, family: str, bucket: tuple[Any, ...], names: tuple[Any, ...]) -> bool:
         """Whether there is something to choose that was not measured."""
         if len(names) < 2 or family in choose.forced() or (device.name, (family, bucket)) in self._done:
             return False
@@ -83,11 +84,11 @@ class autotune:
         return self._again or device.limits.tuned.get((family, bucket)) not in names
 
 
-def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple]:
+def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple[Any, ...]]:
     """The choices that planning a graph asks for, each once, with all the names that fit somewhere."""
     with choose.questions() as questions:
         plan(roots, device.limits, order)
-    asked: dict[tuple, tuple] = {}
+    asked: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for family, bucket, names, default in questions:
         names_before, first_default = asked.get((family, bucket), ((), default))
         asked[family, bucket] = (*dict.fromkeys((*names_before, *names)),), first_default
@@ -95,7 +96,7 @@ def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple]:
 
 
 def tune_one(
-    device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple
+    device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple[Any, ...]
 ) -> Choice | None:
     """Run every candidate in place of the default: the fastest of those that agree with it; None where the
     default itself can't be run, or no name makes a difference."""
@@ -123,7 +124,7 @@ def tune_one(
 
 
 def planned(
-    device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple
+    device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple[Any, ...]
 ) -> dict[str, Plan]:
     """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
     to be better."""
@@ -186,12 +187,12 @@ def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tup
     return candidates
 
 
-def _key(choice: Choice, name: str) -> list:
+def _key(choice: Choice, name: str) -> list[Any]:
     """A candidate, as JSON gives it back."""
     return json.loads(json.dumps([choice.family, choice.bucket, name]))
 
 
-def left_out() -> list | None:
+def left_out() -> list[Any] | None:
     """The candidates that crashed an earlier process; None where no parent watches."""
     text = os.environ.get(LEFT_OUT)
     return None if text is None else json.loads(text)
@@ -214,7 +215,7 @@ def unlike(a: Plan, b: Plan) -> list[Kernel]:
     return list(kernels.values())
 
 
-def _same(k: Kernel) -> tuple:
+def _same(k: Kernel) -> tuple[Any, ...]:
     return k.shader, k.quantities, k.grid
 
 
