@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
@@ -19,24 +19,25 @@ from .spelling import explain, misgiven, spelled
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
+    from .rules import Gradient, Rules
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def kernel(kind: str, **rules: Any) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
-    """Declare an op with attributes: the decorated function turns its arguments into (inputs, attrs)."""
+def kernel(kind: str, **rules: Unpack[Rules]) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
+    """Declare an op with attributes. The decorated function converts its arguments to (inputs, attrs)."""
 
     def declare(prepare: Callable[P, Any]) -> Callable[P, Tensor]:
+        prepare.__annotations__["return"] = "Tensor"  # what a call returns, for help()
         op = Op(kind, prepare=prepare, doc=cleandoc(prepare.__doc__ or ""), **rules)
         return cast("Callable[P, Tensor]", op.enter(prepare.__name__))
 
     return declare
 
 
-def formula(**rules: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare an elementwise op: the parameters of the decorated function, which has no body, are the
-    operands."""
+def formula(**rules: Unpack[Rules]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare an elementwise op. The decorated function has no body; its parameters are the operands."""
 
     def declare(f: Callable[P, R]) -> Callable[P, R]:
         names = f.__code__.co_varnames[: f.__code__.co_argcount - len(f.__defaults__ or ())]
@@ -50,26 +51,28 @@ def formula(**rules: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def composed(f: Callable[P, R]) -> Callable[P, R]: ...
 @overload
 def composed(*, dtypes: str) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def composed(f: Callable | None = None, dtypes: str = "") -> Any:
+def composed(f: Callable[..., Any] | None = None, dtypes: str = "") -> Any:
     """Declare an op made of ops: listed by name, its errors named after the outermost call. With `dtypes`,
     the kinds that its first tensor may have, it refuses others; without, its parts do."""
-    if f is None:
-        return lambda f: _composed(f, dtypes)
-    return _composed(f, dtypes)
+
+    def declare(f: Callable[..., Any]) -> Any:
+        return _composed(f, dtypes)
+
+    return declare if f is None else declare(f)
 
 
 def _composed(f: Any, dtypes: str) -> Any:
     is_view = f.__name__ in VIEWS | GIVEN
 
     @wraps(f)
-    def call(*args, **kw):
+    def call(*args: Any, **kw: Any) -> Any:
         if lower.get() is not plain.lower:
-            return called(made_of, f.__name__, args, kw)
-        return made_of(args, kw)
+            return called(run, f.__name__, args, kw)
+        return run(args, kw)
 
     last = place_of_inplace(f)
 
-    def made_of(args: tuple, kw: dict):
+    def run(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         try:
             if len(args) > last:
                 args, kw = args[:last], {**kw, "inplace": args[last]}
@@ -82,27 +85,28 @@ def _composed(f: Any, dtypes: str) -> Any:
             args, kw = with_integers(f, args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
-            made = f(*args, **kw)
+            result = f(*args, **kw)
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
         except AttributeError as e:
             raise misgiven(e, f.__name__, args, kw) from None
-        if is_view or not isinstance(made, _op.Tensor):
-            return made
-        # a tensor of its own, although it was made of views alone, or is what was given
-        return made if made.link is None and not (args and made is args[0]) else _op.Tensor(made.node)
+        if is_view or not isinstance(result, _op.Tensor):
+            return result
+        # not a view: a new tensor, even if the body returned a view or its first argument
+        is_new = result.link is None and not (args and result is args[0])
+        return result if is_new else _op.Tensor(result.node)
 
     call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)
     return call
 
 
-def _enter(name: str, call: Callable) -> None:
+def _enter(name: str, call: Callable[..., Any]) -> None:
     assert name not in COMPOSED, f"two ops are named {name}: one would hide the other"
     COMPOSED[name] = call
 
 
-def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> Node:
+def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict[str, Any]) -> Node:
     """A composite's node: computed by the graph below `lowered`, differentiated by the op's own gradient."""
     node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
     node.parents, node.depth = parents, lowered.depth
@@ -111,7 +115,12 @@ def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> 
     return node
 
 
-def composite(grad: Callable, holomorphic: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _lowered(xp: Any, x: Any, **_: Any) -> Any:
+    """The reference of a composite: its only input is the result of the ops in its body."""
+    return x
+
+
+def composite(grad: Gradient, holomorphic: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare an op computed by the ops in its body but with a gradient of its own.
 
     The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) and
@@ -119,16 +128,16 @@ def composite(grad: Callable, holomorphic: bool = True) -> Callable[[Callable[P,
     """
 
     def declare(f: Any) -> Any:
-        known = {"doc": f.__doc__ or "", "name": f.__name__, "holomorphic": holomorphic}
-        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, **known)
+        doc, name = f.__doc__ or "", f.__name__
+        op = Op("composite", xp=_lowered, grad=grad, doc=doc, name=name, holomorphic=holomorphic)
 
         @wraps(f)
-        def call(*inputs, **attrs):
+        def call(*inputs: Any, **attrs: Any) -> Any:
             if lower.get() is not plain.lower:
-                return called(made_of, f.__name__, inputs, attrs)
-            return made_of(inputs, attrs)
+                return called(run, f.__name__, inputs, attrs)
+            return run(inputs, attrs)
 
-        def made_of(inputs: tuple, attrs: dict):
+        def run(inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             try:
                 if attrs:
                     if "out" in attrs:

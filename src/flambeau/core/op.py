@@ -1,12 +1,14 @@
 """Op, an entry of the op table: its rules, its gradient, its reference; calling one adds a node to the
 graph."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import Parameter, Signature
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
 from . import events
@@ -19,7 +21,11 @@ from .shape import broadcast
 from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
-OPS: dict[str, "Op"] = {}
+if TYPE_CHECKING:
+    from .rules import Array, Gradients, LaunchRule
+    from .shape import Shape
+
+OPS: dict[str, Op] = {}
 COMPOSED: dict[str, Callable[..., Any]] = {}
 
 
@@ -69,7 +75,7 @@ class Launch:
     also: tuple[Written, ...] = ()
     turns: int = 0
     flops: int = 0
-    instead: "tuple[int, Launch] | None" = None
+    instead: tuple[int, Launch] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,17 +101,19 @@ class Op:
     """
 
     kind: str
-    xp: Callable
-    grad: Callable | None = None
-    shape: Callable = broadcast
-    dtype: Callable = dt.promote
+    xp: Callable[..., Array]
+    grad: Callable[..., Gradients] | None = None
+    shape: Callable[..., Shape] = broadcast
+    dtype: Callable[..., dt.DType] = dt.promote
     doc: str = ""
     cost: int = 1
     order: str = ""
-    prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
-    definition: Callable | None = None  # of an op without a signature form: what help shows
-    operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
-    launch: Callable | None = None
+    # the signature form: converts arguments to (inputs, attrs), or returns another op's result
+    prepare: Callable[..., Any] | None = None
+    definition: Callable[..., Any] | None = None  # of an op without a signature form: what help shows
+    # elementwise: the dtype(s) that inputs are cast to first
+    operands: Callable[..., dt.DType | tuple[dt.DType, ...]] | None = None
+    launch: LaunchRule | None = None
     part: str = ""
     reads_packed: bool = False
     packs: bool = False
@@ -117,11 +125,11 @@ class Op:
     last: int = NOWHERE  # the place of `inplace` in a call, of an op that takes it
     name: str = ""
 
-    def __set_name__(self, owner, name: str):
+    def __set_name__(self, owner: type, name: str) -> None:
         if not self.name:  # a second name (__add__ = add) does not rename
             self.enter(name)
 
-    def enter(self, name: str) -> "Op":
+    def enter(self, name: str) -> Op:
         """Put the op in the table under its name; returns the op."""
         OPS[name] = self
         known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name, "__doc__": self.doc}
@@ -139,23 +147,23 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
-    def __get__(self, tensor, owner=None) -> Any:
+    def __get__(self, tensor: Any, owner: type | None = None) -> Any:
         if tensor is None:
             return self
         return MethodType(self, tensor)
 
-    def __call__(self, *args, **kw):
+    def __call__(self, *args: Any, **kw: Any) -> Any:
         if lower.get() is not plain.lower:
             return called(self._staged, self.name, args, kw)
         if events.listener is None:
             return self._made(args, kw)
         return self._staged(args, kw)
 
-    def _staged(self, args: tuple, kw: dict) -> Any:
+    def _staged(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         with events.stage("graph"):
             return self._made(args, kw)
 
-    def _made(self, args: tuple, kw: dict) -> Any:
+    def _made(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         try:
             if len(args) > self.last:
                 args, kw = args[: self.last], {**kw, "inplace": args[self.last]}
@@ -183,7 +191,7 @@ class Op:
         except AttributeError as e:
             raise misgiven(e, self.name, args, kw) from None
 
-    def _moved(self, base: Any, nodes: tuple[Node, ...], attrs: dict) -> Any:
+    def _moved(self, base: Any, nodes: tuple[Node, ...], attrs: dict[str, Any]) -> Any:
         """A view: no node where nothing changes."""
         same = attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand")
         made = Tensor(nodes[0] if same else apply(self, nodes, attrs))
@@ -196,9 +204,9 @@ class Family:
     """Properties, operators and primitives of a family's ops, mixed into Tensor with those of the others."""
 
 
-def lift(inputs) -> list[Node]:
+def lift(inputs: Sequence[Any]) -> list[Node]:
     """Turn tensors and Python scalars into nodes; a scalar takes its dtype from the tensors beside it."""
-    tensors = [x.node for x in inputs if isinstance(x, Tensor)]
+    tensors: list[Node] = [x.node for x in inputs if isinstance(x, Tensor)]
     if len(tensors) == len(inputs):
         return tensors
     beside = tensors[0].dtype if len(tensors) == 1 else result_of(tensors) or dt.bool_
@@ -225,13 +233,13 @@ def _is_array(x: Any) -> bool:
     return hasattr(x, "__array__") and not isinstance(x, Tensor)
 
 
-def result_of(nodes) -> dt.DType | None:
+def result_of(nodes: Sequence[Node]) -> dt.DType | None:
     """What operands promote to: those with dims, then 0-d ones where their category is higher."""
     dims, zeros = [n.dtype for n in nodes if n.shape], [n.dtype for n in nodes if not n.shape]
     return dt.combine(dt.promote(*dims) if dims else None, dt.promote(*zeros) if zeros else None)
 
 
-def operand_dtypes(nodes) -> list[dt.DType]:
+def operand_dtypes(nodes: Sequence[Node]) -> list[dt.DType]:
     """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
     that of the operands with dims."""
     dtypes = [n.dtype for n in nodes]
@@ -256,7 +264,7 @@ NOT_COMPLEX = "takes no complex numbers: take .real, .imag or .abs()"
 UNORDERED = "complex numbers have no order: compare .real, .imag or .abs()"
 
 
-def check_kind(op: Any, nodes) -> None:
+def check_kind(op: Op, nodes: Sequence[Node]) -> None:
     """TypeError where an op is not declared for what it is given."""
     if op.dtypes in ALL:
         return
@@ -266,7 +274,7 @@ def check_kind(op: Any, nodes) -> None:
         raise TypeError(op.refusal or TAKES[op.dtypes])
 
 
-def check_complex(op: Any, dtypes) -> None:
+def check_complex(op: Op, dtypes: Iterable[dt.DType]) -> None:
     """TypeError where an op that is not declared for complex numbers is given some."""
     if any(d.is_complex for d in dtypes) and "c" not in op.dtypes:
         raise TypeError(op.refusal or (UNORDERED if op.monoid in ("max", "min") else NOT_COMPLEX))
@@ -350,7 +358,9 @@ def _sized(number: int) -> dict[str, int]:
 run_deep: Any = None  # set by run.py: gives a node's inputs their values
 
 
-def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
+def apply(
+    op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], scalars: tuple[Any, ...] = (), device: Any = None
+) -> Node:
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
     dtypes = [n.dtype for n in inputs]
     packs = op.packs or op.kind in TAKES_PACKED
@@ -389,7 +399,9 @@ def viewed(x: Any, name: str, **attrs: Any) -> Any:
 TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "output"}
 
 
-def _widened(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple, device) -> Node:
+def _widened(
+    op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], scalars: tuple[Any, ...], device: Any
+) -> Node:
     """The node of an op that computes in 4 bytes, its result in the dtype that its rule names."""
     wanted = op.dtype(*(n.dtype for n in inputs), **attrs)
     return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)

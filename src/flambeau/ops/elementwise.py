@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from ..core import dtype as dt
 from ..core.declare import composite, formula, kernel
@@ -13,38 +13,48 @@ from ..core.node import is_tensor
 from ..core.op import UNORDERED, Family, check_held
 
 if TYPE_CHECKING:
-    from ..core.dtype import DTypeLike
+    from ..core.dtype import DType, DTypeLike
+    from ..core.rules import Array, DTypeRule, OperandGradient, OperandRules, Prepared, Reference
+    from ..device.array_namespace import Namespace
     from ..tensor import HostScalar, Tensor, TensorLike
 
 SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
 
 
-def float_dtype(*dtypes):
+def float_dtype(*dtypes: DType) -> DType:
     """Integers compute as the default floats."""
     return dt.promote(*dtypes).float_of()
 
 
-def _number(*dtypes):
+def _number(*dtypes: DType) -> DType:
     """Bools compute as the default integer."""
-    found = dt.promote(*dtypes)
-    return found if found.kind != "b" else dt.default_integer()
+    common = dt.promote(*dtypes)
+    return common if common.kind != "b" else dt.default_integer()
 
 
-def _ordered(*dtypes):
+def _as_float(*dtypes: DType) -> DType:
+    return dt.promote(*dtypes).as_float
+
+
+def _ordered(*dtypes: DType) -> DType:
     """Bools are compared as int32."""
-    found = dt.promote(*dtypes)
-    return found if found.kind != "b" else dt.int32
+    common = dt.promote(*dtypes)
+    return common if common.kind != "b" else dt.int32
 
 
-def _bool(*_, **__):
+def _bool(*_: Any, **__: Any) -> DType:
     return dt.bool_
 
 
-def _reference(xp_rule):
+def _reference(function: Reference | str) -> Reference:
     """`"exp"` becomes lambda xp, x: xp.exp(x)."""
-    if callable(xp_rule):
-        return xp_rule
-    return lambda xp, *arrays: getattr(xp, xp_rule)(*arrays)
+    if not isinstance(function, str):
+        return function
+
+    def call(xp: Namespace, *arrays: Array) -> Array:
+        return getattr(xp, function)(*arrays)
+
+    return call
 
 
 ANY = "fiubc"
@@ -53,33 +63,33 @@ R = TypeVar("R")
 
 
 def elementwise(
-    grad: Callable[..., list[Any]] | None,
-    xp: Callable[..., Any] | str,
-    dtype: Callable[..., dt.DType] = dt.promote,
+    grad: OperandGradient | None,
+    xp: Reference | str,
+    dtype: DTypeRule = dt.promote,
     cost: int = 1,
     dtypes: str = "fiub",
-    **rules: Any,
+    **rules: Unpack[OperandRules],
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A row: gradient (g, y, *operands), reference, dtype of the result, price, the kinds that it takes;
-    and of `Op` the operands' dtypes (where they differ from the result's), `refusal` and `holomorphic`."""
-    rules = {"operands": dtype} | rules
+    """Declare a row: the gradient (g, y, *operands), the reference, the dtype of the result, the price and
+    the kinds that it supports; `operands` if their dtypes differ from the result's; see `Op` for the rest."""
+    rules.setdefault("operands", dtype)
     return formula(grad=grad, xp=_reference(xp), dtype=dtype, cost=cost, dtypes=dtypes, **rules)
 
 
 def analytic(
-    grad: Callable[..., list[Any]], xp: Callable[..., Any] | str, cost: int
+    grad: OperandGradient, xp: Reference | str, cost: int
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A function of floats and of complex numbers."""
     return elementwise(grad, xp, float_dtype, cost, dtypes=ANY)
 
 
-def bitwise(xp: Callable[..., Any] | str, dtypes: str = "iub") -> Callable[[Callable[P, R]], Callable[P, R]]:
+def bitwise(xp: Reference | str, dtypes: str = "iub") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A function of the bits of integers."""
     return elementwise(None, xp, dtypes=dtypes)
 
 
 def compare(
-    xp: str, operands: Callable[..., dt.DType] = dt.promote, dtypes: str = ANY
+    xp: str, operands: DTypeRule = dt.promote, dtypes: str = ANY
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A test of each element, or of each pair."""
     return elementwise(None, xp, _bool, operands=operands, dtypes=dtypes)
@@ -90,8 +100,8 @@ def order(xp: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return elementwise(None, xp, _bool, operands=_ordered, refusal=UNORDERED)
 
 
-def _power(xp, x, y):
-    """NumPy refuses negative powers of integers; only 1 and -1 have any that are not 0."""
+def _power(xp: Namespace, x: Array, y: Array) -> Array:
+    """x to the power y. NumPy raises for negative powers of integers: here they are 0 except for 1 and -1."""
     if xp.kind(x) == "f" and xp.is_numpy:
         x = xp.astype(x, "float64")  # NumPy's own powers of float32 are a step off
     if xp.kind(x) in "fc" or xp.all(y >= 0):
@@ -100,9 +110,9 @@ def _power(xp, x, y):
     return xp.where(y >= 0, xp.pow(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
 
 
-def _power_grad(g, z, x, y):
-    """By the exponent there is none at 0, but for powers below 0. No factor is infinite where another is 0:
-    each may be differentiated again."""
+def _power_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    """The gradient by the exponent is 0 where the base is 0 and the power not negative. No factor is infinite
+    where another is 0, so that each can be differentiated again."""
     none = y == 0
     flat = (x == 0) & ((y.real if y.dtype.is_complex else y) >= 0)
     return [
@@ -111,47 +121,47 @@ def _power_grad(g, z, x, y):
     ]
 
 
-def _shift(op, rest):
-    """Counts outside 0 to 31 (of 64 bits 63) push every bit out: what is left is `rest`, 0 or all sign, as in
+def _shift(op: str, rest: Callable[[Namespace, Array], Array]) -> Reference:
+    """A count outside 0 to 31 (63 for 64 bits) shifts every bit out. `rest`, 0 or the sign, remains, as in
     PyTorch."""
 
-    def reference(xp, x, y):
+    def reference(xp: Namespace, x: Array, y: Array) -> Array:
         inside = (y >= 0) & (y < (64 if xp.name_of(x).endswith("64") else 32))
         return xp.where(inside, getattr(xp, op)(x, xp.astype(xp.where(inside, y, 0), x.dtype)), rest(xp, x))
 
     return reference
 
 
-def scaled(x, alpha, name: str = "alpha"):
-    """alpha * x, where alpha is not 1; integers take whole ones only, as in PyTorch."""
+def scaled(x: Any, alpha: Any, name: str = "alpha") -> Any:
+    """alpha * x; x itself where alpha is 1. TypeError if x is an integer and alpha a float, as in PyTorch."""
     if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).has_gradients:
         raise TypeError(f"{name} of integers must be whole: cast the tensors with .float(), or round {name}")
     return x if isinstance(alpha, int | float) and alpha == 1 else x * alpha
 
 
-def _remainder(xp, x, y):
-    """What is left of floats has the sign of x where it is 0, as in PyTorch."""
+def _remainder(xp: Namespace, x: Array, y: Array) -> Array:
+    """A remainder of floats that is 0 has the sign of x, as in PyTorch."""
     r = xp.fmod(x, y) if xp.kind(x) == "f" else xp.remainder(x, y)
     return xp.where((r != 0) & ((r < 0) != (y < 0)), r + y, r) if xp.kind(x) == "f" else r
 
 
-def _atan2_grad(g, z, x, y):
-    """None at the origin, which has every angle."""
+def _atan2_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    """0 at the origin, which has every angle."""
     size = x * x + y * y
     none = size == 0
     share = none.where(0.0, g) / none.where(1.0, size)
     return [share * y, -share * x]
 
 
-def _shared(g, x, y, x_loses, y_loses):
-    """Gradients of an extreme of two: half for each of equals; beside a NaN both have it."""
+def _share(g: Tensor, x: Tensor, y: Tensor, x_loses: Tensor, y_loses: Tensor) -> list[Tensor | None]:
+    """Gradients of an extreme of two: half for each if they are equal; g for both if one is NaN."""
     half = (x == y).where(g * 0.5, g)
     return [x_loses.where(0.0, half), y_loses.where(0.0, half)]
 
 
-def fitted(value, dtype):
-    """A number, or a tensor, as it is put among elements of a dtype: integers take whole parts and stay what
-    they are, as in PyTorch."""
+def fitted(value: Any, dtype: DType) -> Any:
+    """A number, or a tensor, cast to a dtype: floats become integers towards 0, as in PyTorch. ValueError for
+    infinity or NaN as an integer."""
     if is_tensor(value):
         return value.to(dtype)
     if dtype.has_gradients or not isinstance(value, int | float):
@@ -161,39 +171,60 @@ def fitted(value, dtype):
     return bool(value) if dtype is dt.bool_ else int(value)
 
 
-def _nothing(g, x):
+def _zeros(g: Tensor, x: Tensor) -> Tensor | None:
     return type(g).zeros(x.shape, dtype=g.dtype, device=g.device) if x.requires_grad else None
 
 
-def _steps_grad(g, y, x):
-    """What has steps alone has the slope 0, also where g is infinite or no number."""
-    return [_nothing(g, x)]
+def _steps_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    """The gradient of a step function: 0, also where g is infinite or NaN."""
+    return [_zeros(g, x)]
 
 
-def _steps_grad_of_two(g, z, x, y):
-    return [_nothing(g, x), _nothing(g, y)]
+def _steps_grad_of_two(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    return [_zeros(g, x), _zeros(g, y)]
 
 
-@composite(grad=lambda g, y, value, *others: [None, *(_nothing(g, x) for x in others)])
+def _covered_grad(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> list[Tensor | None]:
+    return [None, *(_zeros(g, x) for x in others)]
+
+
+@composite(grad=_covered_grad)
 def _covered(value: Tensor, *others: Any) -> Tensor:
-    """A value that others do not change, made where they were: gradients by them are 0, as PyTorch's."""
+    """`value`, which was computed from `others` by step functions: gradients by them are 0, as in PyTorch."""
     return value
 
 
 covered = _covered
 
 
-def _copysign_grad(g, z, x, y):
-    return [g * (z.signbit() == x.signbit()).where(1.0, -1.0) * (x != 0), _nothing(g, y)]
+# Functions, since type checkers would need the type of an operator for that of the lambda in its own row.
+def _neg_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    return [-g]
 
 
-def _next_float(xp, x, y):
+def _sub_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    return [g, -g]
+
+
+def _mul_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    return [g * y, g * x]
+
+
+def _div_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    return [g / y, -g * z / y]
+
+
+def _copysign_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    return [g * (z.signbit() == x.signbit()).where(1.0, -1.0) * (x != 0), _zeros(g, y)]
+
+
+def _next_float(xp: Namespace, x: Array, y: Array) -> Array:
     wide = "float64" if "float64" in (xp.name_of(x), xp.name_of(y)) else "float32"
     return xp.nextafter(xp.astype(x, wide), xp.astype(y, wide))
 
 
 def as_float(x: Any) -> Tensor:
-    """x in float32; in its own dtype where that is float64 or complex."""
+    """x in float32; float64 and complex tensors keep their dtype."""
     wide = x.dtype.as_float
     return x if x.dtype is wide else x.to(wide)
 
@@ -344,7 +375,7 @@ def sigmoid(input: Tensor) -> Tensor:
     ...
 
 
-@elementwise(lambda g, y, x: [-g], "negative", dtypes="fiuc", refusal=SIGNED)
+@elementwise(_neg_grad, "negative", dtypes="fiuc", refusal=SIGNED)
 def neg(input: Tensor) -> Tensor:
     """-input. [...] -> [...]"""
     ...
@@ -429,19 +460,19 @@ def logical_not(input: Tensor) -> Tensor:
     ...
 
 
-@elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", dtypes=ANY)
+@elementwise(_mul_grad, "multiply", dtypes=ANY)
 def mul(input: TensorLike, other: TensorLike) -> Tensor:
     """input * other. [...], [...] -> [...]"""
     ...
 
 
-@elementwise(lambda g, z, x, y: _shared(g, x, y, x < y, y < x), "maximum", refusal=UNORDERED)
+@elementwise(lambda g, z, x, y: _share(g, x, y, x < y, y < x), "maximum", refusal=UNORDERED)
 def maximum(input: Tensor, other: TensorLike) -> Tensor:
     """The larger of input and other; NaN if either is. [...], [...] -> [...]"""
     ...
 
 
-@elementwise(lambda g, z, x, y: _shared(g, x, y, y < x, x < y), "minimum", refusal=UNORDERED)
+@elementwise(lambda g, z, x, y: _share(g, x, y, y < x, x < y), "minimum", refusal=UNORDERED)
 def minimum(input: Tensor, other: TensorLike) -> Tensor:
     """The smaller of input and other; NaN if either is. [...], [...] -> [...]"""
     ...
@@ -585,9 +616,9 @@ def exponent(input: Tensor) -> Tensor:
 
 
 @elementwise(
-    lambda g, z, x, y: [(x == y).where(0.0, g), _nothing(g, y)],
+    lambda g, z, x, y: [(x == y).where(0.0, g), _zeros(g, y)],
     _next_float,
-    dtype=lambda *d: dt.promote(*d).as_float,
+    dtype=_as_float,
     dtypes="fiub",
 )
 def nextafter(input: Tensor, other: TensorLike) -> Tensor:
@@ -616,7 +647,7 @@ def gcd(input: Tensor, other: TensorLike) -> Tensor:
     dtypes="fiub",
     grad=lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
 )
-def logaddexp(input: Tensor, other: Tensor):
+def logaddexp(input: Tensor, other: Tensor) -> Prepared:
     """log(exp(x) + exp(y)). [...], [...] -> [...]"""
     if any(getattr(v, "dtype", dt.bool_).is_complex for v in (input, other)):
         return _complex_logaddexp(input, other)
@@ -631,7 +662,7 @@ def logaddexp(input: Tensor, other: Tensor):
     dtypes=ANY,
     grad=lambda g, z, x, y: [g, g],
 )
-def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
+def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
     """self + alpha * other. [...], [...] -> [...]
 
     Raises TypeError where alpha is no whole number and the tensors are of integers.
@@ -646,9 +677,9 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
     operands=dt.promote,
     dtypes="fiuc",
     refusal=SIGNED,
-    grad=lambda g, z, x, y: [g, -g],
+    grad=_sub_grad,
 )
-def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
+def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
     """self - alpha * other. [...], [...] -> [...]
 
     Raises TypeError where alpha is no whole number and the tensors are of integers.
@@ -665,7 +696,7 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1):
     dtypes=ANY,
     grad=_power_grad,
 )
-def pow(input: TensorLike, exponent: TensorLike):
+def pow(input: TensorLike, exponent: TensorLike) -> Prepared:
     """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
 
     exponent: the power, a number or a tensor
@@ -684,9 +715,9 @@ def pow(input: TensorLike, exponent: TensorLike):
     operands=float_dtype,
     cost=2,
     dtypes=ANY,
-    grad=lambda g, z, x, y: [g / y, -g * z / y],
+    grad=_div_grad,
 )
-def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None):
+def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Prepared:
     """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
 
     Raises ValueError where rounding_mode is unknown.
@@ -699,7 +730,7 @@ def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = Non
 
 
 @kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=_steps_grad, dtypes="fiub")
-def round(input: Tensor, *, decimals: int = 0):
+def round(input: Tensor, *, decimals: int = 0) -> Prepared:
     """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
     if not decimals:
         return (input,), {}
@@ -716,7 +747,7 @@ def round(input: Tensor, *, decimals: int = 0):
     operands=lambda x, e: (float_dtype(x), dt.int32),
     grad=lambda g, z, x, e: [g.ldexp(e), None],
 )
-def ldexp(input: Tensor, other: Tensor):
+def ldexp(input: Tensor, other: Tensor) -> Prepared:
     """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
     broken = isinstance(other, float) or getattr(other, "dtype", dt.int32).has_gradients
     if broken or input.dtype.is_complex:
@@ -733,7 +764,7 @@ def ldexp(input: Tensor, other: Tensor):
     dtypes=ANY,
     grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
 )
-def where(condition: Tensor, input: TensorLike, other: TensorLike):
+def where(condition: Tensor, input: TensorLike, other: TensorLike) -> Prepared:
     """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
     return (condition, input, other), {}
 
@@ -747,7 +778,7 @@ def where(condition: Tensor, input: TensorLike, other: TensorLike):
     grad=lambda g, y, x, to: [g],  # backward casts it
     holomorphic=False,
 )
-def cast(input: Tensor, to: DTypeLike):
+def cast(input: Tensor, to: DTypeLike) -> Prepared:
     """The same values in another dtype; floats become integers towards 0. [...] -> [...]
 
     TypeError for complex numbers as real ones, and for float64 on a GPU.
@@ -779,10 +810,11 @@ class Elementwise(Family):
     __rand__, __ror__, __rxor__ = bitwise_and, bitwise_or, bitwise_xor
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
 
-    def __eq__(self: Any, other: Any) -> Tensor:
+    # object.__eq__ and __ne__ return bool
+    def __eq__(self: Any, other: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return NotImplemented if other is None else eq(self, other)
 
-    def __ne__(self: Any, other: Any) -> Tensor:
+    def __ne__(self: Any, other: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return NotImplemented if other is None else ne(self, other)
 
     def __pow__(self: Any, other: TensorLike) -> Tensor:
@@ -818,15 +850,15 @@ class Elementwise(Family):
 choose = where
 
 
-def _complex_logaddexp(x, y):
-    """Of the one with the larger real part, and what the other adds: both may be too large for exp."""
+def _complex_logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    """log(exp(x) + exp(y)) from the operand with the larger real part, since exp of both may overflow."""
     re_x, re_y = x.detach().real, y.detach().real
     swapped, lost = re_x < re_y, (re_x == re_y) & re_x.isneginf()
     high, low = swapped.where(y, x), swapped.where(x, y)
     return high + lost.where(0.0, (lost.where(0.0, low - high)).exp().log1p())
 
 
-def _divide(x, y, rounding_mode):
+def _divide(x: Any, y: Any, rounding_mode: str) -> Tensor:
     """Integers divide as integers; the quotient of floats is rounded."""
     if rounding_mode == "floor":
         return floor_divide(x, y)

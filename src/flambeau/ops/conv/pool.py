@@ -172,7 +172,7 @@ def _max_pool(nd):
 max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 
-def _window_sum_grad(g, y, x, spec):
+def _window_sum_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) -> list[Tensor | None]:
     n = len(spec)
     size = x.shape[x.ndim - n :]
     if any(w.stride != 1 for w in spec):

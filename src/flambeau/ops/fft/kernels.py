@@ -163,7 +163,7 @@ def _chirped(z, inverse: bool):
     return times(y, chirp) * (1 / m)
 
 
-def _fft_grad(g, y, z, inverse):
+def _fft_grad(g: Tensor, y: Tensor, z: Tensor, inverse: bool) -> list[Tensor | None]:
     return [_fft(g, inverse=not inverse)]
 
 

@@ -125,8 +125,16 @@ def scan(op, grad, xp, dtype=lambda d, **_: d, dtypes="fiub"):
     def launch(limits, x, dim):
         return scan_launches(limits, x.shape, dim, op, x.dtype)
 
-    rules = {"dtypes": dtypes, "refusal": "" if "c" in dtypes else UNORDERED}
-    return kernel("opaque", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch, **rules)
+    return kernel(
+        "opaque",
+        shape=lambda s, dim: s,
+        dtype=dtype,
+        grad=grad,
+        xp=xp,
+        launch=launch,
+        dtypes=dtypes,
+        refusal="" if "c" in dtypes else UNORDERED,
+    )
 
 
 def _backwards(x, dim):
@@ -178,7 +186,9 @@ def _signs_apart(g, part):
     return of(g) - of(-g)
 
 
-def _shares_after_grad(u, z, g, x, y, dim):
+def _shares_after_grad(
+    u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, dim: int
+) -> list[Tensor | None]:
     back = _shares_before(u, x, y, dim=dim)
     return [back, u * z, -g * back]
 
@@ -190,7 +200,9 @@ def _shares_after(g: Tensor, x: Any, y: Any, *, dim: Any) -> Tensor:
     return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
 
 
-def _shares_before_grad(u, z, g, x, y, dim):
+def _shares_before_grad(
+    u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, dim: int
+) -> list[Tensor | None]:
     back = _shares_after(u, x, y, dim=dim)
     return [back, g * back, -u * z]
 
