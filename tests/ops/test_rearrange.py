@@ -242,3 +242,14 @@ def test_errors(call, text):
     with pytest.raises((IndexError, ValueError, TypeError)) as e:
         call(fb.ones(2, 3))
     assert e.value.args[0] == text
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_zeros_around_numbers_that_are_counted_or_drawn(dtype, device):
+    """What a kernel makes itself goes on outside of its shape: padding ends it there."""
+    x = fb.arange(4, dtype=getattr(fb, dtype), device=device)
+    padded, last = fb.nn.functional.pad(x, (1, 2)), fb.nn.functional.pad(x, (-1, 1))
+    np.testing.assert_array_equal(padded.numpy(), [0, 0, 1, 2, 3, 0, 0])
+    np.testing.assert_array_equal((last + 1).numpy(), [2, 3, 4, 1])
+    drawn = fb.nn.functional.pad(fb.rand(8, device=device), (2, 3)).numpy()
+    assert not drawn[:2].any() and not drawn[10:].any() and drawn[2:10].all()

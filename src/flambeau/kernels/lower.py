@@ -289,7 +289,9 @@ class Trace:
         if node.op.name == "constant":
             out = self._add(Raw("scalar", node.dtype, node))
             return self._guard(out, node, view)
-        return self._add(Raw("iota" if node.op.name == "iota" else "random", node.dtype, node, view=view))
+        kind = "iota" if node.op.name == "iota" else "random"
+        out = self._add(Raw(kind, node.dtype, node, view=View(view.shape, view.index, ())))
+        return self._guard(out, node, view)  # counted on, or drawn, outside too
 
     def _elementwise(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
         args, below = [], set()
@@ -430,7 +432,8 @@ class Trace:
         s, q = self.steps[i], naming.quantities
         name, extra, index, tests = s.name, (), None, ()
         if s.view is not None:
-            index = naming.index_of(s.view.index)
+            if s.kind != "guard":  # a guard reads nothing: only its tests count
+                index = naming.index_of(s.view.index)
             tests = tuple(
                 PaddingTest(naming.index_of(b.position), q.add("padded", b.size)) for b in s.view.bounds
             )
