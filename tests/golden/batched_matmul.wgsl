@@ -1,35 +1,35 @@
 // matmul
 struct Params {
-  advance0: u32,
+  advance: u32,
   advance1: u32,
+  batch_dim: u32,
+  batch: u32,
+  rows_dim: u32,
+  rows: u32,
+  summed_dim: u32,
+  summed: u32,
+  stride: u32,
+  stride1: u32,
+  batch_dim1: u32,
+  batch1: u32,
+  columns_dim: u32,
+  columns: u32,
+  summed_dim1: u32,
+  summed1: u32,
+  stride2: u32,
+  stride3: u32,
   batch_dim2: u32,
-  batch3: u32,
-  rows_dim4: u32,
-  rows5: u32,
-  summed_dim6: u32,
-  summed7: u32,
-  stride8: u32,
-  stride9: u32,
-  batch_dim10: u32,
-  batch11: u32,
-  columns_dim12: u32,
-  columns13: u32,
-  summed_dim14: u32,
-  summed15: u32,
-  stride16: u32,
-  stride17: u32,
-  batch_dim18: u32,
-  batch19: u32,
-  rows_dim20: u32,
-  rows21: u32,
-  columns_dim22: u32,
-  columns23: u32,
-  stride24: u32,
-  stride25: u32,
-  summed26: u32,
-  depth27: u32,
-  tiles28: u32,
-  groups29: u32,
+  batch2: u32,
+  rows_dim1: u32,
+  rows1: u32,
+  columns_dim1: u32,
+  columns1: u32,
+  stride4: u32,
+  stride5: u32,
+  summed2: u32,
+  depth: u32,
+  tiles: u32,
+  groups: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
@@ -47,51 +47,51 @@ var<workgroup> partials: array<vec4<f32>, 256>;
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
-  let group = wid.x + wid.y * p.groups29;
-  let depth = group / p.tiles28;
-  if (depth >= p.depth27) {
+  let group = wid.x + wid.y * p.groups;
+  let depth = group / p.tiles;
+  if (depth >= p.depth) {
     return;
   }
   let batch = depth;
   let begin = 0u;
-  let end = p.summed26;
+  let end = p.summed2;
   let lane = t % 32u;
   let strip = t / 32u;
-  let column_0 = ((group % p.tiles28) * 32u + lane) * 4u;
+  let column_0 = ((group % p.tiles) * 32u + lane) * 4u;
   let first = begin + strip;
   let a_batch = batch;
   let a_b0 = a_batch;
-  let a_first0 = min(0u, p.rows5 - 1u);
+  let a_first0 = min(0u, p.rows - 1u);
   let a_o0_0 = a_first0;
-  let a0_0 = a_b0 * p.stride8 + a_o0_0 * p.stride9;
-  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim4 - 1u);
-  let a0_1 = a_b0 * p.stride8 + a_o0_1 * p.stride9;
-  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim4 - 1u);
-  let a0_2 = a_b0 * p.stride8 + a_o0_2 * p.stride9;
-  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim4 - 1u);
-  let a0_3 = a_b0 * p.stride8 + a_o0_3 * p.stride9;
-  let a_o0_4 = min(a_o0_3 + 1u, p.rows_dim4 - 1u);
-  let a0_4 = a_b0 * p.stride8 + a_o0_4 * p.stride9;
-  let a_o0_5 = min(a_o0_4 + 1u, p.rows_dim4 - 1u);
-  let a0_5 = a_b0 * p.stride8 + a_o0_5 * p.stride9;
-  let a_o0_6 = min(a_o0_5 + 1u, p.rows_dim4 - 1u);
-  let a0_6 = a_b0 * p.stride8 + a_o0_6 * p.stride9;
-  let a_o0_7 = min(a_o0_6 + 1u, p.rows_dim4 - 1u);
-  let a0_7 = a_b0 * p.stride8 + a_o0_7 * p.stride9;
+  let a0_0 = a_b0 * p.stride + a_o0_0 * p.stride1;
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
+  let a0_1 = a_b0 * p.stride + a_o0_1 * p.stride1;
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim - 1u);
+  let a0_2 = a_b0 * p.stride + a_o0_2 * p.stride1;
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim - 1u);
+  let a0_3 = a_b0 * p.stride + a_o0_3 * p.stride1;
+  let a_o0_4 = min(a_o0_3 + 1u, p.rows_dim - 1u);
+  let a0_4 = a_b0 * p.stride + a_o0_4 * p.stride1;
+  let a_o0_5 = min(a_o0_4 + 1u, p.rows_dim - 1u);
+  let a0_5 = a_b0 * p.stride + a_o0_5 * p.stride1;
+  let a_o0_6 = min(a_o0_5 + 1u, p.rows_dim - 1u);
+  let a0_6 = a_b0 * p.stride + a_o0_6 * p.stride1;
+  let a_o0_7 = min(a_o0_6 + 1u, p.rows_dim - 1u);
+  let a0_7 = a_b0 * p.stride + a_o0_7 * p.stride1;
   var a_k = first;
   let a_k0_0 = a_k;
   var a_k0 = a_k0_0;
   let b_batch = batch;
   let b_b0 = b_batch;
-  let b_first0 = min(column_0, p.columns13 - 1u);
+  let b_first0 = min(column_0, p.columns - 1u);
   let b_o0_0 = b_first0;
-  let b0_0 = b_b0 * p.stride16 + b_o0_0;
-  let b_o0_1 = min(b_o0_0 + 1u, p.columns_dim12 - 1u);
-  let b0_1 = b_b0 * p.stride16 + b_o0_1;
-  let b_o0_2 = min(b_o0_1 + 1u, p.columns_dim12 - 1u);
-  let b0_2 = b_b0 * p.stride16 + b_o0_2;
-  let b_o0_3 = min(b_o0_2 + 1u, p.columns_dim12 - 1u);
-  let b0_3 = b_b0 * p.stride16 + b_o0_3;
+  let b0_0 = b_b0 * p.stride2 + b_o0_0;
+  let b_o0_1 = min(b_o0_0 + 1u, p.columns_dim - 1u);
+  let b0_1 = b_b0 * p.stride2 + b_o0_1;
+  let b_o0_2 = min(b_o0_1 + 1u, p.columns_dim - 1u);
+  let b0_2 = b_b0 * p.stride2 + b_o0_2;
+  let b_o0_3 = min(b_o0_2 + 1u, p.columns_dim - 1u);
+  let b0_3 = b_b0 * p.stride2 + b_o0_3;
   var b_k = first;
   let b_k0_0 = b_k;
   var b_k0 = b_k0_0;
@@ -107,7 +107,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     var bx0_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.stride17;
+      let k0_0 = b_k0_0 * p.stride3;
       let ok0 = b_k + 0u < end;
       bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
@@ -134,12 +134,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax0_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax0_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.advance0;
+      a_k0 += p.advance;
     }
     var bx1_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.stride17;
+      let k0_0 = b_k0_0 * p.stride3;
       let ok0 = b_k + 0u < end;
       bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
@@ -166,12 +166,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax1_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax1_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.advance0;
+      a_k0 += p.advance;
     }
     var bx2_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.stride17;
+      let k0_0 = b_k0_0 * p.stride3;
       let ok0 = b_k + 0u < end;
       bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
@@ -198,12 +198,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax2_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax2_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.advance0;
+      a_k0 += p.advance;
     }
     var bx3_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.stride17;
+      let k0_0 = b_k0_0 * p.stride3;
       let ok0 = b_k + 0u < end;
       bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
@@ -230,7 +230,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax3_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax3_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.advance0;
+      a_k0 += p.advance;
     }
     acc0_0 = fma(vec4<f32>(ax0_0), bx0_0, acc0_0);
     acc1_0 = fma(vec4<f32>(ax0_1), bx0_0, acc1_0);
@@ -268,17 +268,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_b0 = batch;
   let row_0 = 0u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim20 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim20 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim20 - 1u);
-  let y_r0_4 = min(y_r0_3 + 1u, p.rows_dim20 - 1u);
-  let y_r0_5 = min(y_r0_4 + 1u, p.rows_dim20 - 1u);
-  let y_r0_6 = min(y_r0_5 + 1u, p.rows_dim20 - 1u);
-  let y_r0_7 = min(y_r0_6 + 1u, p.rows_dim20 - 1u);
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
+  let y_r0_4 = min(y_r0_3 + 1u, p.rows_dim1 - 1u);
+  let y_r0_5 = min(y_r0_4 + 1u, p.rows_dim1 - 1u);
+  let y_r0_6 = min(y_r0_5 + 1u, p.rows_dim1 - 1u);
+  let y_r0_7 = min(y_r0_6 + 1u, p.rows_dim1 - 1u);
   let y_c0_0 = column_0;
-  let y_c0_1 = min(y_c0_0 + 1u, p.columns_dim22 - 1u);
-  let y_c0_2 = min(y_c0_1 + 1u, p.columns_dim22 - 1u);
-  let y_c0_3 = min(y_c0_2 + 1u, p.columns_dim22 - 1u);
+  let y_c0_1 = min(y_c0_0 + 1u, p.columns_dim1 - 1u);
+  let y_c0_2 = min(y_c0_1 + 1u, p.columns_dim1 - 1u);
+  let y_c0_3 = min(y_c0_2 + 1u, p.columns_dim1 - 1u);
   var sum0 = acc0_0;
   partials[t] = sum0;
   workgroupBarrier();
@@ -298,18 +298,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum0 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (0u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_0 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (0u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_0 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum0.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum0.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum0.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum0.w;
     }
   }
@@ -332,18 +332,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum1 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (1u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_1 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (1u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_1 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum1.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum1.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum1.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum1.w;
     }
   }
@@ -366,18 +366,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum2 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (2u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_2 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (2u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_2 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum2.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum2.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum2.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum2.w;
     }
   }
@@ -400,18 +400,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum3 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (3u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_3 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (3u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_3 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum3.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum3.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum3.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum3.w;
     }
   }
@@ -434,18 +434,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum4 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (4u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_4 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (4u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_4 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum4.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum4.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum4.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum4.w;
     }
   }
@@ -468,18 +468,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum5 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (5u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_5 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (5u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_5 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum5.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum5.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum5.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum5.w;
     }
   }
@@ -502,18 +502,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum6 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (6u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_6 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (6u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_6 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum6.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum6.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum6.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum6.w;
     }
   }
@@ -536,18 +536,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum7 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (7u < p.rows21)) {
-    let start = y_b0 * p.stride24 + y_r0_7 * p.stride25;
-    if (column_0 + 0u < p.columns23) {
+  if ((strip == 0u) & (7u < p.rows1)) {
+    let start = y_b0 * p.stride4 + y_r0_7 * p.stride5;
+    if (column_0 + 0u < p.columns1) {
       out[start + y_c0_0] = sum7.x;
     }
-    if (column_0 + 1u < p.columns23) {
+    if (column_0 + 1u < p.columns1) {
       out[start + y_c0_1] = sum7.y;
     }
-    if (column_0 + 2u < p.columns23) {
+    if (column_0 + 2u < p.columns1) {
       out[start + y_c0_2] = sum7.z;
     }
-    if (column_0 + 3u < p.columns23) {
+    if (column_0 + 3u < p.columns1) {
       out[start + y_c0_3] = sum7.w;
     }
   }

@@ -1,10 +1,9 @@
 // exp+mul+add+sigmoid
 struct Params {
-  size0: u32,
-  dim1: u32,
-  scalar2: f32,
-  scalar3: f32,
-  span4: u32,
+  size: u32,
+  scalar: f32,
+  scalar1: f32,
+  span: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -12,18 +11,18 @@ struct Params {
 fn value(c0: u32) -> vec4<f32> {
   let t0 = in0[(c0) / 4u];
   let t1 = safe_exp_f32x4(t0);
-  let t2 = vec4<f32>(p.scalar2);
+  let t2 = vec4<f32>(p.scalar);
   let t3 = (t1 * t2);
-  let t4 = vec4<f32>(p.scalar3);
+  let t4 = vec4<f32>(p.scalar1);
   let t5 = (t3 + t4);
   let t6 = (vec4<f32>(1) / (vec4<f32>(1) + safe_exp_f32x4(-t5)));
   return t6;
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.span4 / 128u);
+  let group = wid.x + wid.y * (p.span / 128u);
   let i = (group * 128u + lid.x) * 4u;
-  if (i >= p.size0) {
+  if (i >= p.size) {
     return;
   }
   let c0 = i;

@@ -1,18 +1,17 @@
 // max
 struct Params {
-  loop0: u32,
-  stride1: u32,
-  rows2: u32,
-  length3: u32,
-  chunk4: u32,
-  blocks5: u32,
-  line6: u32,
+  stride: u32,
+  rows: u32,
+  length: u32,
+  chunk: u32,
+  blocks: u32,
+  line: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn value(c0: u32, r0: u32) -> f32 {
-  let t0 = in0[c0 + r0 * p.stride1];
+  let t0 = in0[c0 + r0 * p.stride];
   return t0;
 }
 fn end0(acc: f32, e0: u32) -> f32 {
@@ -27,13 +26,13 @@ fn element(k: u32, c0: u32) -> f32 {
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let lane = lid.x / 8u;
-  let group = wid.x + wid.y * p.line6;
-  let row = (group % p.blocks5) * 8u + lid.x % 8u;
-  let part = group / p.blocks5;
-  let is_row = (row < p.rows2) & (part < 1u);
+  let group = wid.x + wid.y * p.line;
+  let row = (group % p.blocks) * 8u + lid.x % 8u;
+  let part = group / p.blocks;
+  let is_row = (row < p.rows) & (part < 1u);
   let c0 = row;
-  let first = part * p.chunk4;
-  let last = select(0u, min(first + p.chunk4, p.length3), is_row);
+  let first = part * p.chunk;
+  let last = select(0u, min(first + p.chunk, p.length), is_row);
   var t0 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
   var t1 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
   var t2 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));

@@ -1,48 +1,48 @@
 // conv2d+add+relu
 struct Params {
-  padded0: u32,
+  padded: u32,
   padded1: u32,
+  advance: u32,
+  advance1: u32,
   advance2: u32,
   advance3: u32,
   advance4: u32,
-  advance5: u32,
-  advance6: u32,
-  batch7: u32,
-  rows_dim8: u32,
-  rows9: u32,
-  summed_dim10: u32,
-  summed_dim11: u32,
-  summed12: u32,
-  stride13: u32,
-  stride14: u32,
-  batch15: u32,
-  columns_dim16: u32,
-  columns_dim17: u32,
-  columns_dim18: u32,
-  columns19: u32,
-  summed_dim20: u32,
-  summed_dim21: u32,
-  summed_dim22: u32,
-  summed23: u32,
-  offset24: u32,
-  stride25: u32,
-  stride26: u32,
-  stride27: u32,
-  stride28: u32,
-  offset29: u32,
-  offset30: u32,
-  batch31: u32,
-  rows_dim32: u32,
-  rows33: u32,
-  columns_dim34: u32,
-  columns_dim35: u32,
-  columns36: u32,
-  stride37: u32,
-  stride38: u32,
-  summed39: u32,
-  depth40: u32,
-  tiles41: u32,
-  groups42: u32,
+  batch: u32,
+  rows_dim: u32,
+  rows: u32,
+  summed_dim: u32,
+  summed_dim1: u32,
+  summed: u32,
+  stride: u32,
+  stride1: u32,
+  batch1: u32,
+  columns_dim: u32,
+  columns_dim1: u32,
+  columns_dim2: u32,
+  columns: u32,
+  summed_dim2: u32,
+  summed_dim3: u32,
+  summed_dim4: u32,
+  summed1: u32,
+  offset: u32,
+  stride2: u32,
+  stride3: u32,
+  stride4: u32,
+  stride5: u32,
+  offset1: u32,
+  offset2: u32,
+  batch2: u32,
+  rows_dim1: u32,
+  rows1: u32,
+  columns_dim3: u32,
+  columns_dim4: u32,
+  columns1: u32,
+  stride6: u32,
+  stride7: u32,
+  summed2: u32,
+  depth: u32,
+  tiles: u32,
+  groups: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
@@ -54,7 +54,7 @@ fn a(p0: u32, e: u32) -> f32 {
   return t0;
 }
 fn b(p0: u32, p1: u32, p2: u32, e: u32) -> f32 {
-  let t0_ok = ((p1) < p.padded0) & ((p2) < p.padded1);
+  let t0_ok = ((p1) < p.padded) & ((p2) < p.padded1);
   let t0_at = select(0u, p0, t0_ok);
   let t0 = select(f32(0), in1[t0_at], t0_ok);
   return t0;
@@ -70,82 +70,82 @@ var<workgroup> partials: array<vec4<f32>, 256>;
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
-  let group = wid.x + wid.y * p.groups42;
-  let depth = group / p.tiles41;
-  if (depth >= p.depth40) {
+  let group = wid.x + wid.y * p.groups;
+  let depth = group / p.tiles;
+  if (depth >= p.depth) {
     return;
   }
   let batch = depth;
   let begin = 0u;
-  let end = p.summed39;
+  let end = p.summed2;
   let lane = t % 32u;
   let strip = t / 32u;
-  let column_0 = ((group % p.tiles41) * 32u + lane) * 4u;
+  let column_0 = ((group % p.tiles) * 32u + lane) * 4u;
   let first = begin + strip;
   let a_batch = batch;
-  let a_first0 = min(0u, p.rows9 - 1u);
+  let a_first0 = min(0u, p.rows - 1u);
   let a_o0_0 = a_first0;
-  let a0_0 = a_o0_0 * p.stride13;
-  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim8 - 1u);
-  let a0_1 = a_o0_1 * p.stride13;
-  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim8 - 1u);
-  let a0_2 = a_o0_2 * p.stride13;
-  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim8 - 1u);
-  let a0_3 = a_o0_3 * p.stride13;
+  let a0_0 = a_o0_0 * p.stride;
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
+  let a0_1 = a_o0_1 * p.stride;
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim - 1u);
+  let a0_2 = a_o0_2 * p.stride;
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim - 1u);
+  let a0_3 = a_o0_3 * p.stride;
   var a_k = first;
   var a_k_rest = a_k;
-  let a_k1_0 = a_k_rest % p.summed_dim11;
-  a_k_rest /= p.summed_dim11;
+  let a_k1_0 = a_k_rest % p.summed_dim1;
+  a_k_rest /= p.summed_dim1;
   let a_k0_0 = a_k_rest;
   var a_k0 = a_k0_0;
   var a_k1 = a_k1_0;
   let b_batch = batch;
-  let b_first0 = min(column_0, p.columns19 - 1u);
+  let b_first0 = min(column_0, p.columns - 1u);
   var b_first0_rest = b_first0;
-  let b_o2_0 = b_first0_rest % p.columns_dim18;
-  b_first0_rest /= p.columns_dim18;
-  let b_o1_0 = b_first0_rest % p.columns_dim17;
-  b_first0_rest /= p.columns_dim17;
+  let b_o2_0 = b_first0_rest % p.columns_dim2;
+  b_first0_rest /= p.columns_dim2;
+  let b_o1_0 = b_first0_rest % p.columns_dim1;
+  b_first0_rest /= p.columns_dim1;
   let b_o0_0 = b_first0_rest;
-  let b0_0 = p.offset24 + b_o0_0 * p.stride25 + b_o1_0 * p.stride26 + b_o2_0;
-  let b1_0 = p.offset29 + b_o1_0;
-  let b2_0 = p.offset30 + b_o2_0;
+  let b0_0 = p.offset + b_o0_0 * p.stride2 + b_o1_0 * p.stride3 + b_o2_0;
+  let b1_0 = p.offset1 + b_o1_0;
+  let b2_0 = p.offset2 + b_o2_0;
   let b_o2_1n = b_o2_0 + 1u;
-  let b_o2_1c = b_o2_1n >= p.columns_dim18;
+  let b_o2_1c = b_o2_1n >= p.columns_dim2;
   let b_o2_1 = select(b_o2_1n, 0u, b_o2_1c);
   let b_o1_1n = b_o1_0 + u32(b_o2_1c);
-  let b_o1_1c = b_o1_1n >= p.columns_dim17;
+  let b_o1_1c = b_o1_1n >= p.columns_dim1;
   let b_o1_1 = select(b_o1_1n, 0u, b_o1_1c);
-  let b_o0_1 = min(b_o0_0 + u32(b_o1_1c), p.columns_dim16 - 1u);
-  let b0_1 = p.offset24 + b_o0_1 * p.stride25 + b_o1_1 * p.stride26 + b_o2_1;
-  let b1_1 = p.offset29 + b_o1_1;
-  let b2_1 = p.offset30 + b_o2_1;
+  let b_o0_1 = min(b_o0_0 + u32(b_o1_1c), p.columns_dim - 1u);
+  let b0_1 = p.offset + b_o0_1 * p.stride2 + b_o1_1 * p.stride3 + b_o2_1;
+  let b1_1 = p.offset1 + b_o1_1;
+  let b2_1 = p.offset2 + b_o2_1;
   let b_o2_2n = b_o2_1 + 1u;
-  let b_o2_2c = b_o2_2n >= p.columns_dim18;
+  let b_o2_2c = b_o2_2n >= p.columns_dim2;
   let b_o2_2 = select(b_o2_2n, 0u, b_o2_2c);
   let b_o1_2n = b_o1_1 + u32(b_o2_2c);
-  let b_o1_2c = b_o1_2n >= p.columns_dim17;
+  let b_o1_2c = b_o1_2n >= p.columns_dim1;
   let b_o1_2 = select(b_o1_2n, 0u, b_o1_2c);
-  let b_o0_2 = min(b_o0_1 + u32(b_o1_2c), p.columns_dim16 - 1u);
-  let b0_2 = p.offset24 + b_o0_2 * p.stride25 + b_o1_2 * p.stride26 + b_o2_2;
-  let b1_2 = p.offset29 + b_o1_2;
-  let b2_2 = p.offset30 + b_o2_2;
+  let b_o0_2 = min(b_o0_1 + u32(b_o1_2c), p.columns_dim - 1u);
+  let b0_2 = p.offset + b_o0_2 * p.stride2 + b_o1_2 * p.stride3 + b_o2_2;
+  let b1_2 = p.offset1 + b_o1_2;
+  let b2_2 = p.offset2 + b_o2_2;
   let b_o2_3n = b_o2_2 + 1u;
-  let b_o2_3c = b_o2_3n >= p.columns_dim18;
+  let b_o2_3c = b_o2_3n >= p.columns_dim2;
   let b_o2_3 = select(b_o2_3n, 0u, b_o2_3c);
   let b_o1_3n = b_o1_2 + u32(b_o2_3c);
-  let b_o1_3c = b_o1_3n >= p.columns_dim17;
+  let b_o1_3c = b_o1_3n >= p.columns_dim1;
   let b_o1_3 = select(b_o1_3n, 0u, b_o1_3c);
-  let b_o0_3 = min(b_o0_2 + u32(b_o1_3c), p.columns_dim16 - 1u);
-  let b0_3 = p.offset24 + b_o0_3 * p.stride25 + b_o1_3 * p.stride26 + b_o2_3;
-  let b1_3 = p.offset29 + b_o1_3;
-  let b2_3 = p.offset30 + b_o2_3;
+  let b_o0_3 = min(b_o0_2 + u32(b_o1_3c), p.columns_dim - 1u);
+  let b0_3 = p.offset + b_o0_3 * p.stride2 + b_o1_3 * p.stride3 + b_o2_3;
+  let b1_3 = p.offset1 + b_o1_3;
+  let b2_3 = p.offset2 + b_o2_3;
   var b_k = first;
   var b_k_rest = b_k;
-  let b_k2_0 = b_k_rest % p.summed_dim22;
-  b_k_rest /= p.summed_dim22;
-  let b_k1_0 = b_k_rest % p.summed_dim21;
-  b_k_rest /= p.summed_dim21;
+  let b_k2_0 = b_k_rest % p.summed_dim4;
+  b_k_rest /= p.summed_dim4;
+  let b_k1_0 = b_k_rest % p.summed_dim3;
+  b_k_rest /= p.summed_dim3;
   let b_k0_0 = b_k_rest;
   var b_k0 = b_k0_0;
   var b_k1 = b_k1_0;
@@ -160,19 +160,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let b_k0_0 = b_k0;
       let b_k1_0 = b_k1;
       let b_k2_0 = b_k2;
-      let k0_0 = b_k0_0 * p.stride27 + b_k1_0 + b_k2_0 * p.stride28;
+      let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
       let ok0 = b_k + 0u < end;
       bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.advance4;
-      let carry2 = b_k2 >= p.summed_dim22;
-      b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.advance5 + u32(carry2);
-      let carry1 = b_k1 >= p.summed_dim21;
-      b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.advance6 + u32(carry1);
+      b_k2 += p.advance2;
+      let carry2 = b_k2 >= p.summed_dim4;
+      b_k2 -= select(0u, p.summed_dim4, carry2);
+      b_k1 += p.advance3 + u32(carry2);
+      let carry1 = b_k1 >= p.summed_dim3;
+      b_k1 -= select(0u, p.summed_dim3, carry1);
+      b_k0 += p.advance4 + u32(carry1);
     }
     var ax0_0 = f32(0);
     var ax0_1 = f32(0);
@@ -181,36 +181,36 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
-      let k0_0 = a_k0_0 + a_k1_0 * p.stride14;
+      let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
       let ok0 = a_k + 0u < end;
       ax0_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax0_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax0_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax0_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.advance2;
-      let carry1 = a_k1 >= p.summed_dim11;
-      a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.advance3 + u32(carry1);
+      a_k1 += p.advance;
+      let carry1 = a_k1 >= p.summed_dim1;
+      a_k1 -= select(0u, p.summed_dim1, carry1);
+      a_k0 += p.advance1 + u32(carry1);
     }
     var bx1_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
       let b_k1_0 = b_k1;
       let b_k2_0 = b_k2;
-      let k0_0 = b_k0_0 * p.stride27 + b_k1_0 + b_k2_0 * p.stride28;
+      let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
       let ok0 = b_k + 0u < end;
       bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.advance4;
-      let carry2 = b_k2 >= p.summed_dim22;
-      b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.advance5 + u32(carry2);
-      let carry1 = b_k1 >= p.summed_dim21;
-      b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.advance6 + u32(carry1);
+      b_k2 += p.advance2;
+      let carry2 = b_k2 >= p.summed_dim4;
+      b_k2 -= select(0u, p.summed_dim4, carry2);
+      b_k1 += p.advance3 + u32(carry2);
+      let carry1 = b_k1 >= p.summed_dim3;
+      b_k1 -= select(0u, p.summed_dim3, carry1);
+      b_k0 += p.advance4 + u32(carry1);
     }
     var ax1_0 = f32(0);
     var ax1_1 = f32(0);
@@ -219,36 +219,36 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
-      let k0_0 = a_k0_0 + a_k1_0 * p.stride14;
+      let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
       let ok0 = a_k + 0u < end;
       ax1_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax1_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax1_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax1_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.advance2;
-      let carry1 = a_k1 >= p.summed_dim11;
-      a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.advance3 + u32(carry1);
+      a_k1 += p.advance;
+      let carry1 = a_k1 >= p.summed_dim1;
+      a_k1 -= select(0u, p.summed_dim1, carry1);
+      a_k0 += p.advance1 + u32(carry1);
     }
     var bx2_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
       let b_k1_0 = b_k1;
       let b_k2_0 = b_k2;
-      let k0_0 = b_k0_0 * p.stride27 + b_k1_0 + b_k2_0 * p.stride28;
+      let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
       let ok0 = b_k + 0u < end;
       bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.advance4;
-      let carry2 = b_k2 >= p.summed_dim22;
-      b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.advance5 + u32(carry2);
-      let carry1 = b_k1 >= p.summed_dim21;
-      b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.advance6 + u32(carry1);
+      b_k2 += p.advance2;
+      let carry2 = b_k2 >= p.summed_dim4;
+      b_k2 -= select(0u, p.summed_dim4, carry2);
+      b_k1 += p.advance3 + u32(carry2);
+      let carry1 = b_k1 >= p.summed_dim3;
+      b_k1 -= select(0u, p.summed_dim3, carry1);
+      b_k0 += p.advance4 + u32(carry1);
     }
     var ax2_0 = f32(0);
     var ax2_1 = f32(0);
@@ -257,36 +257,36 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
-      let k0_0 = a_k0_0 + a_k1_0 * p.stride14;
+      let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
       let ok0 = a_k + 0u < end;
       ax2_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax2_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax2_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax2_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.advance2;
-      let carry1 = a_k1 >= p.summed_dim11;
-      a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.advance3 + u32(carry1);
+      a_k1 += p.advance;
+      let carry1 = a_k1 >= p.summed_dim1;
+      a_k1 -= select(0u, p.summed_dim1, carry1);
+      a_k0 += p.advance1 + u32(carry1);
     }
     var bx3_0 = vec4<f32>(0);
     {
       let b_k0_0 = b_k0;
       let b_k1_0 = b_k1;
       let b_k2_0 = b_k2;
-      let k0_0 = b_k0_0 * p.stride27 + b_k1_0 + b_k2_0 * p.stride28;
+      let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
       let ok0 = b_k + 0u < end;
       bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.advance4;
-      let carry2 = b_k2 >= p.summed_dim22;
-      b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.advance5 + u32(carry2);
-      let carry1 = b_k1 >= p.summed_dim21;
-      b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.advance6 + u32(carry1);
+      b_k2 += p.advance2;
+      let carry2 = b_k2 >= p.summed_dim4;
+      b_k2 -= select(0u, p.summed_dim4, carry2);
+      b_k1 += p.advance3 + u32(carry2);
+      let carry1 = b_k1 >= p.summed_dim3;
+      b_k1 -= select(0u, p.summed_dim3, carry1);
+      b_k0 += p.advance4 + u32(carry1);
     }
     var ax3_0 = f32(0);
     var ax3_1 = f32(0);
@@ -295,17 +295,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
-      let k0_0 = a_k0_0 + a_k1_0 * p.stride14;
+      let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
       let ok0 = a_k + 0u < end;
       ax3_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax3_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax3_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax3_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.advance2;
-      let carry1 = a_k1 >= p.summed_dim11;
-      a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.advance3 + u32(carry1);
+      a_k1 += p.advance;
+      let carry1 = a_k1 >= p.summed_dim1;
+      a_k1 -= select(0u, p.summed_dim1, carry1);
+      a_k0 += p.advance1 + u32(carry1);
     }
     acc0_0 = fma(vec4<f32>(ax0_0), bx0_0, acc0_0);
     acc1_0 = fma(vec4<f32>(ax0_1), bx0_0, acc1_0);
@@ -326,25 +326,25 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
   let row_0 = 0u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim32 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim32 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim32 - 1u);
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
   var column_0_rest = column_0;
-  let y_c1_0 = column_0_rest % p.columns_dim35;
-  column_0_rest /= p.columns_dim35;
+  let y_c1_0 = column_0_rest % p.columns_dim4;
+  column_0_rest /= p.columns_dim4;
   let y_c0_0 = column_0_rest;
   let y_c1_1n = y_c1_0 + 1u;
-  let y_c1_1c = y_c1_1n >= p.columns_dim35;
+  let y_c1_1c = y_c1_1n >= p.columns_dim4;
   let y_c1_1 = select(y_c1_1n, 0u, y_c1_1c);
-  let y_c0_1 = min(y_c0_0 + u32(y_c1_1c), p.columns_dim34 - 1u);
+  let y_c0_1 = min(y_c0_0 + u32(y_c1_1c), p.columns_dim3 - 1u);
   let y_c1_2n = y_c1_1 + 1u;
-  let y_c1_2c = y_c1_2n >= p.columns_dim35;
+  let y_c1_2c = y_c1_2n >= p.columns_dim4;
   let y_c1_2 = select(y_c1_2n, 0u, y_c1_2c);
-  let y_c0_2 = min(y_c0_1 + u32(y_c1_2c), p.columns_dim34 - 1u);
+  let y_c0_2 = min(y_c0_1 + u32(y_c1_2c), p.columns_dim3 - 1u);
   let y_c1_3n = y_c1_2 + 1u;
-  let y_c1_3c = y_c1_3n >= p.columns_dim35;
+  let y_c1_3c = y_c1_3n >= p.columns_dim4;
   let y_c1_3 = select(y_c1_3n, 0u, y_c1_3c);
-  let y_c0_3 = min(y_c0_2 + u32(y_c1_3c), p.columns_dim34 - 1u);
+  let y_c0_3 = min(y_c0_2 + u32(y_c1_3c), p.columns_dim3 - 1u);
   var sum0 = acc0_0;
   partials[t] = sum0;
   workgroupBarrier();
@@ -364,19 +364,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum0 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (0u < p.rows33)) {
-    let start = y_r0_0 * p.stride37;
-    if (column_0 + 0u < p.columns36) {
-      out[start + y_c0_0 * p.stride38 + y_c1_0] = finish(sum0.x, y_r0_0, y_c0_0, y_c1_0);
+  if ((strip == 0u) & (0u < p.rows1)) {
+    let start = y_r0_0 * p.stride6;
+    if (column_0 + 0u < p.columns1) {
+      out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum0.x, y_r0_0, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns36) {
-      out[start + y_c0_1 * p.stride38 + y_c1_1] = finish(sum0.y, y_r0_0, y_c0_1, y_c1_1);
+    if (column_0 + 1u < p.columns1) {
+      out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum0.y, y_r0_0, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns36) {
-      out[start + y_c0_2 * p.stride38 + y_c1_2] = finish(sum0.z, y_r0_0, y_c0_2, y_c1_2);
+    if (column_0 + 2u < p.columns1) {
+      out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum0.z, y_r0_0, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns36) {
-      out[start + y_c0_3 * p.stride38 + y_c1_3] = finish(sum0.w, y_r0_0, y_c0_3, y_c1_3);
+    if (column_0 + 3u < p.columns1) {
+      out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum0.w, y_r0_0, y_c0_3, y_c1_3);
     }
   }
   var sum1 = acc1_0;
@@ -398,19 +398,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum1 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (1u < p.rows33)) {
-    let start = y_r0_1 * p.stride37;
-    if (column_0 + 0u < p.columns36) {
-      out[start + y_c0_0 * p.stride38 + y_c1_0] = finish(sum1.x, y_r0_1, y_c0_0, y_c1_0);
+  if ((strip == 0u) & (1u < p.rows1)) {
+    let start = y_r0_1 * p.stride6;
+    if (column_0 + 0u < p.columns1) {
+      out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum1.x, y_r0_1, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns36) {
-      out[start + y_c0_1 * p.stride38 + y_c1_1] = finish(sum1.y, y_r0_1, y_c0_1, y_c1_1);
+    if (column_0 + 1u < p.columns1) {
+      out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum1.y, y_r0_1, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns36) {
-      out[start + y_c0_2 * p.stride38 + y_c1_2] = finish(sum1.z, y_r0_1, y_c0_2, y_c1_2);
+    if (column_0 + 2u < p.columns1) {
+      out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum1.z, y_r0_1, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns36) {
-      out[start + y_c0_3 * p.stride38 + y_c1_3] = finish(sum1.w, y_r0_1, y_c0_3, y_c1_3);
+    if (column_0 + 3u < p.columns1) {
+      out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum1.w, y_r0_1, y_c0_3, y_c1_3);
     }
   }
   var sum2 = acc2_0;
@@ -432,19 +432,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum2 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (2u < p.rows33)) {
-    let start = y_r0_2 * p.stride37;
-    if (column_0 + 0u < p.columns36) {
-      out[start + y_c0_0 * p.stride38 + y_c1_0] = finish(sum2.x, y_r0_2, y_c0_0, y_c1_0);
+  if ((strip == 0u) & (2u < p.rows1)) {
+    let start = y_r0_2 * p.stride6;
+    if (column_0 + 0u < p.columns1) {
+      out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum2.x, y_r0_2, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns36) {
-      out[start + y_c0_1 * p.stride38 + y_c1_1] = finish(sum2.y, y_r0_2, y_c0_1, y_c1_1);
+    if (column_0 + 1u < p.columns1) {
+      out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum2.y, y_r0_2, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns36) {
-      out[start + y_c0_2 * p.stride38 + y_c1_2] = finish(sum2.z, y_r0_2, y_c0_2, y_c1_2);
+    if (column_0 + 2u < p.columns1) {
+      out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum2.z, y_r0_2, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns36) {
-      out[start + y_c0_3 * p.stride38 + y_c1_3] = finish(sum2.w, y_r0_2, y_c0_3, y_c1_3);
+    if (column_0 + 3u < p.columns1) {
+      out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum2.w, y_r0_2, y_c0_3, y_c1_3);
     }
   }
   var sum3 = acc3_0;
@@ -466,19 +466,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum3 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (3u < p.rows33)) {
-    let start = y_r0_3 * p.stride37;
-    if (column_0 + 0u < p.columns36) {
-      out[start + y_c0_0 * p.stride38 + y_c1_0] = finish(sum3.x, y_r0_3, y_c0_0, y_c1_0);
+  if ((strip == 0u) & (3u < p.rows1)) {
+    let start = y_r0_3 * p.stride6;
+    if (column_0 + 0u < p.columns1) {
+      out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum3.x, y_r0_3, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns36) {
-      out[start + y_c0_1 * p.stride38 + y_c1_1] = finish(sum3.y, y_r0_3, y_c0_1, y_c1_1);
+    if (column_0 + 1u < p.columns1) {
+      out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum3.y, y_r0_3, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns36) {
-      out[start + y_c0_2 * p.stride38 + y_c1_2] = finish(sum3.z, y_r0_3, y_c0_2, y_c1_2);
+    if (column_0 + 2u < p.columns1) {
+      out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum3.z, y_r0_3, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns36) {
-      out[start + y_c0_3 * p.stride38 + y_c1_3] = finish(sum3.w, y_r0_3, y_c0_3, y_c1_3);
+    if (column_0 + 3u < p.columns1) {
+      out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum3.w, y_r0_3, y_c0_3, y_c1_3);
     }
   }
 }

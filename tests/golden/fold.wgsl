@@ -1,8 +1,7 @@
 // copy
 struct Params {
-  size0: u32,
-  dim1: u32,
-  span2: u32,
+  size: u32,
+  span: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -13,9 +12,9 @@ fn value(c0: u32) -> vec4<f32> {
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.span2 / 128u);
+  let group = wid.x + wid.y * (p.span / 128u);
   let i = (group * 128u + lid.x) * 4u;
-  if (i >= p.size0) {
+  if (i >= p.size) {
     return;
   }
   let c0 = i;
@@ -25,52 +24,51 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 
 // sum+mul
 struct Params {
-  row_dim0: u32,
-  loop1: u32,
-  loop2: u32,
-  stride3: u32,
-  stride4: u32,
-  scalar5: f32,
-  rows6: u32,
-  length7: u32,
-  chunk8: u32,
-  blocks9: u32,
-  line10: u32,
+  row_dim: u32,
+  reduced: u32,
+  stride: u32,
+  stride1: u32,
+  scalar: f32,
+  rows: u32,
+  length: u32,
+  chunk: u32,
+  blocks: u32,
+  line: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn value(c0: u32, c1: u32, r0: u32, r1: u32) -> f32 {
-  let t0 = in0[c0 * p.stride3 + c1 + r0 * p.stride4 + r1];
+  let t0 = in0[c0 * p.stride + c1 + r0 * p.stride1 + r1];
   return t0;
 }
 fn end0(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
-  let t1 = f32(p.scalar5);
+  let t1 = f32(p.scalar);
   let t2 = (t0 * t1);
   return t2;
 }
 var<workgroup> partials: array<f32, 256>;
 fn element(k: u32, c0: u32, c1: u32) -> f32 {
   var k_rest = k;
-  let r1 = k_rest % p.loop2;
-  k_rest /= p.loop2;
+  let r1 = k_rest % p.reduced;
+  k_rest /= p.reduced;
   let r0 = k_rest;
   return value(c0, c1, r0, r1);
 }
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let lane = lid.x % 8u;
-  let group = wid.x + wid.y * p.line10;
-  let row = (group % p.blocks9) * 32u + lid.x / 8u;
-  let part = group / p.blocks9;
-  let is_row = (row < p.rows6) & (part < 1u);
+  let group = wid.x + wid.y * p.line;
+  let row = (group % p.blocks) * 32u + lid.x / 8u;
+  let part = group / p.blocks;
+  let is_row = (row < p.rows) & (part < 1u);
   var row_rest = row;
-  let c1 = row_rest % p.row_dim0;
-  row_rest /= p.row_dim0;
+  let c1 = row_rest % p.row_dim;
+  row_rest /= p.row_dim;
   let c0 = row_rest;
-  let first = part * p.chunk8;
-  let last = select(0u, min(first + p.chunk8, p.length7), is_row);
+  let first = part * p.chunk;
+  let last = select(0u, min(first + p.chunk, p.length), is_row);
   var t0 = f32(0);
   var t1 = f32(0);
   var t2 = f32(0);

@@ -1,12 +1,11 @@
 // sum
 struct Params {
-  loop0: u32,
-  rows1: u32,
-  length2: u32,
-  chunk3: u32,
-  blocks4: u32,
-  line5: u32,
-  parts6: u32,
+  rows: u32,
+  length: u32,
+  chunk: u32,
+  blocks: u32,
+  line: u32,
+  parts: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -23,12 +22,12 @@ fn element(k: u32) -> vec4<f32> {
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let lane = lid.x % 256u;
-  let group = wid.x + wid.y * p.line5;
-  let row = (group % p.blocks4) * 1u + lid.x / 256u;
-  let part = group / p.blocks4;
-  let is_row = (row < p.rows1) & (part < p.parts6);
-  let first = part * p.chunk3;
-  let last = select(0u, min(first + p.chunk3, p.length2), is_row);
+  let group = wid.x + wid.y * p.line;
+  let row = (group % p.blocks) * 1u + lid.x / 256u;
+  let part = group / p.blocks;
+  let is_row = (row < p.rows) & (part < p.parts);
+  let first = part * p.chunk;
+  let last = select(0u, min(first + p.chunk, p.length), is_row);
   var t0 = vec4<f32>(0);
   var t1 = vec4<f32>(0);
   var t2 = vec4<f32>(0);
@@ -114,15 +113,15 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if (is_row & (lane == 0u)) {
     let result = joined;
-    out[part * p.rows1 + row] = result;
+    out[part * p.rows + row] = result;
   }
 }
 
 // sum
 struct Params {
-  size0: u32,
-  total1: u32,
-  groups2: u32,
+  size: u32,
+  total: u32,
+  groups: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
@@ -133,12 +132,12 @@ fn finish(acc: f32) -> f32 {
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let first = ((wid.x + wid.y * p.groups2) * 128u + lid.x) * 1u;
-  if (first >= p.size0) {
+  let first = ((wid.x + wid.y * p.groups) * 128u + lid.x) * 1u;
+  if (first >= p.size) {
     return;
   }
   var total = f32(0);
-  for (var at = first; at < p.total1; at += p.size0) {
+  for (var at = first; at < p.total; at += p.size) {
     total += in0[at];
   }
   let result = finish(total);

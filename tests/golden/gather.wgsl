@@ -1,15 +1,14 @@
 // add
 struct Params {
-  size0: u32,
+  size: u32,
+  dim: u32,
+  stride: u32,
+  check: u32,
+  check1: u32,
   dim1: u32,
-  dim2: u32,
-  stride3: u32,
-  check4: u32,
-  check5: u32,
-  dim6: u32,
-  stride7: u32,
-  scalar8: f32,
-  span9: u32,
+  stride1: u32,
+  scalar: f32,
+  span: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<i32>>;
@@ -17,25 +16,25 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> out: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> faults: array<vec4<u32>>;
 fn value(c0: u32, c1: u32) -> vec4<f32> {
-  let t0 = in0[(c0 * p.stride3 + c1) / 4u];
-  let t1 = inside_i32x4(t0, p.check4, p.check5);
-  let t2_w = min(vec4<u32>(t1), vec4<u32>(p.dim6 - 1u));
-  let t2_a = c1 + t2_w * p.stride7 + vec4<u32>(0u, 1u, 2u, 3u);
+  let t0 = in0[(c0 * p.stride + c1) / 4u];
+  let t1 = inside_i32x4(t0, p.check, p.check1);
+  let t2_w = min(vec4<u32>(t1), vec4<u32>(p.dim1 - 1u));
+  let t2_a = c1 + t2_w * p.stride1 + vec4<u32>(0u, 1u, 2u, 3u);
   let t2 = vec4<f32>(in1[(t2_a).x], in1[(t2_a).y], in1[(t2_a).z], in1[(t2_a).w]);
-  let t3 = vec4<f32>(p.scalar8);
+  let t3 = vec4<f32>(p.scalar);
   let t4 = (t2 + t3);
   return t4;
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.span9 / 128u);
+  let group = wid.x + wid.y * (p.span / 128u);
   let i = (group * 128u + lid.x) * 4u;
-  if (i >= p.size0) {
+  if (i >= p.size) {
     return;
   }
   var i_rest = i;
-  let c1 = i_rest % p.dim2;
-  i_rest /= p.dim2;
+  let c1 = i_rest % p.dim;
+  i_rest /= p.dim;
   let c0 = i_rest;
   let y = value(c0, c1);
   out[i / 4u] = y;

@@ -1,30 +1,30 @@
 // matmul+add+relu
 struct Params {
-  advance0: u32,
+  advance: u32,
   advance1: u32,
+  batch: u32,
+  rows_dim: u32,
+  rows: u32,
+  summed_dim: u32,
+  summed: u32,
+  stride: u32,
+  batch1: u32,
+  columns_dim: u32,
+  columns: u32,
+  summed_dim1: u32,
+  summed1: u32,
+  stride1: u32,
   batch2: u32,
-  rows_dim3: u32,
-  rows4: u32,
-  summed_dim5: u32,
-  summed6: u32,
-  stride7: u32,
-  batch8: u32,
-  columns_dim9: u32,
-  columns10: u32,
-  summed_dim11: u32,
-  summed12: u32,
-  stride13: u32,
-  batch14: u32,
-  rows_dim15: u32,
-  rows16: u32,
-  columns_dim17: u32,
-  columns18: u32,
-  stride19: u32,
-  summed20: u32,
-  depth21: u32,
-  tiles22: u32,
-  tiles23: u32,
-  groups24: u32,
+  rows_dim1: u32,
+  rows1: u32,
+  columns_dim1: u32,
+  columns1: u32,
+  stride2: u32,
+  summed2: u32,
+  depth: u32,
+  tiles: u32,
+  tiles1: u32,
+  groups: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -51,30 +51,30 @@ var<workgroup> tile_b: array<vec4<f32>, 144>;
 @compute @workgroup_size(64, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
-  let group = wid.x + wid.y * p.groups24;
+  let group = wid.x + wid.y * p.groups;
   let place = group;
-  let line = group / p.tiles22;
-  let depth = line / p.tiles23;
-  if (depth >= p.depth21) {
+  let line = group / p.tiles;
+  let depth = line / p.tiles1;
+  if (depth >= p.depth) {
     return;
   }
-  let column0 = (place % p.tiles22) * 32u;
-  let row0 = (line % p.tiles23) * 32u;
+  let column0 = (place % p.tiles) * 32u;
+  let row0 = (line % p.tiles1) * 32u;
   let batch = depth;
   let begin = 0u;
-  let end = p.summed20;
+  let end = p.summed2;
   let a_q = t / 4u;
   let a_in = (t % 4u) * 4u;
   let a_batch = batch;
-  let a_first0 = min(row0 + (a_q + 0u) * 4u, p.rows4 - 1u);
+  let a_first0 = min(row0 + (a_q + 0u) * 4u, p.rows - 1u);
   let a_o0_0 = a_first0;
-  let a0_0 = a_o0_0 * p.stride7;
-  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim3 - 1u);
-  let a0_1 = a_o0_1 * p.stride7;
-  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim3 - 1u);
-  let a0_2 = a_o0_2 * p.stride7;
-  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim3 - 1u);
-  let a0_3 = a_o0_3 * p.stride7;
+  let a0_0 = a_o0_0 * p.stride;
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
+  let a0_1 = a_o0_1 * p.stride;
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim - 1u);
+  let a0_2 = a_o0_2 * p.stride;
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim - 1u);
+  let a0_3 = a_o0_3 * p.stride;
   var a_k = begin + a_in;
   let a_k0_0 = a_k;
   var a_k0 = a_k0_0;
@@ -85,7 +85,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let b_q = t % 8u;
   let b_in = t / 8u;
   let b_batch = batch;
-  let b_first0 = min(column0 + (b_q + 0u) * 4u, p.columns10 - 4u);
+  let b_first0 = min(column0 + (b_q + 0u) * 4u, p.columns - 4u);
   let b_o0_0 = b_first0;
   let b0_0 = b_o0_0;
   var b_k = begin + b_in;
@@ -102,12 +102,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
     ar3 = select(vec4<f32>(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
     a_k += 16u;
-    a_k0 += p.advance0;
+    a_k0 += p.advance;
   }
   {
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.stride13;
+      let k0_0 = b_k0_0 * p.stride1;
       let ok0 = b_k + 0u < end;
       br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
@@ -115,7 +115,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.stride13;
+      let k0_0 = b_k0_0 * p.stride1;
       let ok0 = b_k + 0u < end;
       br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
@@ -149,12 +149,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
         ar3 = select(vec4<f32>(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
         a_k += 16u;
-        a_k0 += p.advance0;
+        a_k0 += p.advance;
       }
       {
         {
           let b_k0_0 = b_k0;
-          let k0_0 = b_k0_0 * p.stride13;
+          let k0_0 = b_k0_0 * p.stride1;
           let ok0 = b_k + 0u < end;
           br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
@@ -162,7 +162,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         }
         {
           let b_k0_0 = b_k0;
-          let k0_0 = b_k0_0 * p.stride13;
+          let k0_0 = b_k0_0 * p.stride1;
           let ok0 = b_k + 0u < end;
           br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
@@ -315,30 +315,30 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_c0_0 = column_0;
   let row_0 = row0 + (ty + 0u) * 4u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim15 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim15 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim15 - 1u);
-  if (row_0 + 0u < p.rows16) {
-    let start = y_r0_0 * p.stride19;
-    if (column_0 + 0u < p.columns18) {
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
+  if (row_0 + 0u < p.rows1) {
+    let start = y_r0_0 * p.stride2;
+    if (column_0 + 0u < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc0_0, y_r0_0, y_c0_0);
     }
   }
-  if (row_0 + 1u < p.rows16) {
-    let start = y_r0_1 * p.stride19;
-    if (column_0 + 0u < p.columns18) {
+  if (row_0 + 1u < p.rows1) {
+    let start = y_r0_1 * p.stride2;
+    if (column_0 + 0u < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc1_0, y_r0_1, y_c0_0);
     }
   }
-  if (row_0 + 2u < p.rows16) {
-    let start = y_r0_2 * p.stride19;
-    if (column_0 + 0u < p.columns18) {
+  if (row_0 + 2u < p.rows1) {
+    let start = y_r0_2 * p.stride2;
+    if (column_0 + 0u < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc2_0, y_r0_2, y_c0_0);
     }
   }
-  if (row_0 + 3u < p.rows16) {
-    let start = y_r0_3 * p.stride19;
-    if (column_0 + 0u < p.columns18) {
+  if (row_0 + 3u < p.rows1) {
+    let start = y_r0_3 * p.stride2;
+    if (column_0 + 0u < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc3_0, y_r0_3, y_c0_0);
     }
   }

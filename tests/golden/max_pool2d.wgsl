@@ -1,38 +1,38 @@
 // max+where
 struct Params {
-  scalar0: u32,
+  scalar: u32,
+  stride: u32,
+  offset: u32,
+  padded: u32,
+  offset1: u32,
+  padded1: u32,
   stride1: u32,
+  stride2: u32,
+  stride3: u32,
   offset2: u32,
-  padded3: u32,
+  stride4: u32,
+  offset3: u32,
+  padded2: u32,
   offset4: u32,
-  padded5: u32,
-  stride6: u32,
-  stride7: u32,
-  stride8: u32,
-  offset9: u32,
-  stride10: u32,
-  offset11: u32,
-  padded12: u32,
-  offset13: u32,
-  padded14: u32,
-  scalar15: f32,
-  loop16: u32,
-  dim17: u32,
-  strips18: u32,
-  size19: u32,
-  line20: u32,
-  span21: u32,
+  padded3: u32,
+  scalar1: f32,
+  reduced: u32,
+  dim: u32,
+  strips: u32,
+  size: u32,
+  line: u32,
+  span: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
 fn cells(c0: u32, c1: u32, r0: u32, cell: u32) -> f32 {
-  let t0 = bool(p.scalar0 != 0u);
-  let t1 = select(bool(false), t0, ((p.offset2 + c1 * p.stride1 + r0) < p.padded3) & ((p.offset4 + cell) < p.padded5));
-  let t2_ok = ((p.offset11 + c1 * p.stride10 + r0) < p.padded12) & ((p.offset13 + cell) < p.padded14);
-  let t2_at = select(0u, p.offset9 + c0 * p.stride6 + c1 * p.stride7 + r0 * p.stride8 + cell, t2_ok);
+  let t0 = bool(p.scalar != 0u);
+  let t1 = select(bool(false), t0, ((p.offset + c1 * p.stride + r0) < p.padded) & ((p.offset1 + cell) < p.padded1));
+  let t2_ok = ((p.offset3 + c1 * p.stride4 + r0) < p.padded2) & ((p.offset4 + cell) < p.padded3);
+  let t2_at = select(0u, p.offset2 + c0 * p.stride1 + c1 * p.stride2 + r0 * p.stride3 + cell, t2_ok);
   let t2 = select(f32(0), in0[t2_at], t2_ok);
-  let t3 = f32(p.scalar15);
+  let t3 = f32(p.scalar1);
   let t4 = select(t3, t2, t1);
   return t4;
 }
@@ -42,15 +42,15 @@ fn finish(acc: f32, e0: u32) -> f32 {
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let strip = (wid.x + wid.y * p.span21) * 128u + lid.x;
-  if (strip >= p.size19) {
+  let strip = (wid.x + wid.y * p.span) * 128u + lid.x;
+  if (strip >= p.size) {
     return;
   }
-  let place = (strip % p.strips18) * 4u;
-  let line = strip / p.strips18;
+  let place = (strip % p.strips) * 4u;
+  let line = strip / p.strips;
   var line_rest = line;
-  let c1 = line_rest % p.dim17;
-  line_rest /= p.dim17;
+  let c1 = line_rest % p.dim;
+  line_rest /= p.dim;
   let c0 = line_rest;
   let first = place * 2u;
   let column0 = place + 0u;
@@ -61,7 +61,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   var acc2 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
   let column3 = place + 3u;
   var acc3 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
-  for (var r0 = 0u; r0 < p.loop16; r0++) {
+  for (var r0 = 0u; r0 < p.reduced; r0++) {
     let cell0 = cells(c0, c1, r0, first + 0u);
     let cell1 = cells(c0, c1, r0, first + 1u);
     let cell2 = cells(c0, c1, r0, first + 2u);
@@ -84,17 +84,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     acc3 = nanmax_f32(acc3, cell7);
     acc3 = nanmax_f32(acc3, cell8);
   }
-  let row = line * p.line20 + place;
-  let e0_row = line * p.line20 + column0;
+  let row = line * p.line + place;
+  let e0_row = line * p.line + column0;
   let e0_0 = e0_row;
   let y0 = finish(acc0, e0_0);
-  let e1_row = line * p.line20 + column1;
+  let e1_row = line * p.line + column1;
   let e0_1 = e1_row;
   let y1 = finish(acc1, e0_1);
-  let e2_row = line * p.line20 + column2;
+  let e2_row = line * p.line + column2;
   let e0_2 = e2_row;
   let y2 = finish(acc2, e0_2);
-  let e3_row = line * p.line20 + column3;
+  let e3_row = line * p.line + column3;
   let e0_3 = e3_row;
   let y3 = finish(acc3, e0_3);
   out[row / 4u] = vec4<f32>(y0, y1, y2, y3);

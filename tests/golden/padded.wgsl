@@ -1,47 +1,47 @@
 // relu
 struct Params {
-  size0: u32,
+  size: u32,
+  dim: u32,
   dim1: u32,
-  dim2: u32,
-  stride3: u32,
-  offset4: u32,
-  offset5: u32,
-  padded6: u32,
-  span7: u32,
+  stride: u32,
+  offset: u32,
+  offset1: u32,
+  padded: u32,
+  span: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
 fn value(c0: u32, c1: u32) -> f32 {
-  let t0_ok = ((p.offset5 + c1) < p.padded6);
-  let t0_at = select(0u, p.offset4 + c0 * p.stride3 + c1, t0_ok);
+  let t0_ok = ((p.offset1 + c1) < p.padded);
+  let t0_at = select(0u, p.offset + c0 * p.stride + c1, t0_ok);
   let t0 = select(f32(0), in0[t0_at], t0_ok);
   let t1 = rectified_f32(t0);
   return t1;
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.span7 / 128u);
+  let group = wid.x + wid.y * (p.span / 128u);
   let i = (group * 128u + lid.x) * 4u;
-  if (i >= p.size0) {
+  if (i >= p.size) {
     return;
   }
   var i_rest = i;
-  let c1_0 = i_rest % p.dim2;
-  i_rest /= p.dim2;
+  let c1_0 = i_rest % p.dim1;
+  i_rest /= p.dim1;
   let c0_0 = i_rest;
   let c1_1n = c1_0 + 1u;
-  let c1_1c = c1_1n >= p.dim2;
+  let c1_1c = c1_1n >= p.dim1;
   let c1_1 = select(c1_1n, 0u, c1_1c);
-  let c0_1 = min(c0_0 + u32(c1_1c), p.dim1 - 1u);
+  let c0_1 = min(c0_0 + u32(c1_1c), p.dim - 1u);
   let c1_2n = c1_1 + 1u;
-  let c1_2c = c1_2n >= p.dim2;
+  let c1_2c = c1_2n >= p.dim1;
   let c1_2 = select(c1_2n, 0u, c1_2c);
-  let c0_2 = min(c0_1 + u32(c1_2c), p.dim1 - 1u);
+  let c0_2 = min(c0_1 + u32(c1_2c), p.dim - 1u);
   let c1_3n = c1_2 + 1u;
-  let c1_3c = c1_3n >= p.dim2;
+  let c1_3c = c1_3n >= p.dim1;
   let c1_3 = select(c1_3n, 0u, c1_3c);
-  let c0_3 = min(c0_2 + u32(c1_3c), p.dim1 - 1u);
+  let c0_3 = min(c0_2 + u32(c1_3c), p.dim - 1u);
   let y0 = value(c0_0, c1_0);
   let y1 = value(c0_1, c1_1);
   let y2 = value(c0_2, c1_2);

@@ -1,31 +1,30 @@
 // bitwise_right_shift+cast+mul
 struct Params {
-  size0: u32,
-  dim1: u32,
+  size: u32,
+  seed: u32,
+  seed1: u32,
   seed2: u32,
   seed3: u32,
-  seed4: u32,
-  seed5: u32,
-  scalar6: u32,
-  scalar7: f32,
-  span8: u32,
+  scalar: u32,
+  scalar1: f32,
+  span: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> out: array<vec4<f32>>;
 fn value(c0: u32) -> vec4<f32> {
-  let t0 = philox_u32(vec4<u32>(p.seed2, p.seed3, p.seed4, p.seed5), (c0) / 4u);
-  let t1 = vec4<u32>(p.scalar6);
+  let t0 = philox_u32(vec4<u32>(p.seed, p.seed1, p.seed2, p.seed3), (c0) / 4u);
+  let t1 = vec4<u32>(p.scalar);
   let t2 = select(vec4<u32>(0), t0 >> (bitcast<vec4<u32>>(t1) & vec4<u32>(31u)), bitcast<vec4<u32>>(t1) < vec4<u32>(32u));
   let t3 = vec4<f32>(t2);
-  let t4 = vec4<f32>(p.scalar7);
+  let t4 = vec4<f32>(p.scalar1);
   let t5 = (t3 * t4);
   return t5;
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.span8 / 128u);
+  let group = wid.x + wid.y * (p.span / 128u);
   let i = (group * 128u + lid.x) * 4u;
-  if (i >= p.size0) {
+  if (i >= p.size) {
     return;
   }
   let c0 = i;

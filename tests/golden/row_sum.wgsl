@@ -1,20 +1,19 @@
 // sum+mul+sqrt
 struct Params {
-  loop0: u32,
-  stride1: u32,
-  scalar2: f32,
-  rows3: u32,
-  length4: u32,
-  chunk5: u32,
-  blocks6: u32,
-  line7: u32,
+  stride: u32,
+  scalar: f32,
+  rows: u32,
+  length: u32,
+  chunk: u32,
+  blocks: u32,
+  line: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn value(c0: u32, r0: u32) -> vec4<f32> {
-  let t0 = in0[(c0 * p.stride1 + r0) / 4u];
-  let t1 = vec4<f32>(p.scalar2);
+  let t0 = in0[(c0 * p.stride + r0) / 4u];
+  let t1 = vec4<f32>(p.scalar);
   let t2 = (t0 * t1);
   return t2;
 }
@@ -31,13 +30,13 @@ fn element(k: u32, c0: u32) -> vec4<f32> {
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let lane = lid.x % 1u;
-  let group = wid.x + wid.y * p.line7;
-  let row = (group % p.blocks6) * 256u + lid.x / 1u;
-  let part = group / p.blocks6;
-  let is_row = (row < p.rows3) & (part < 1u);
+  let group = wid.x + wid.y * p.line;
+  let row = (group % p.blocks) * 256u + lid.x / 1u;
+  let part = group / p.blocks;
+  let is_row = (row < p.rows) & (part < 1u);
   let c0 = row;
-  let first = part * p.chunk5;
-  let last = select(0u, min(first + p.chunk5, p.length4), is_row);
+  let first = part * p.chunk;
+  let last = select(0u, min(first + p.chunk, p.length), is_row);
   var t0 = vec4<f32>(0);
   var t1 = vec4<f32>(0);
   var t2 = vec4<f32>(0);

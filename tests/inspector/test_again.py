@@ -97,7 +97,7 @@ WRONG = {  # change, a line that is in the original: what is said begins with
     "unknown": (("(t0 + t1)", "(t0 + tq)"), "let t2", ""),
     "type": (("(t0 + t1)", "(t0 + 1u)"), "let t2", ""),
     "name": (("in2", "bias"), "bind", "bias: no buffer of that name is read: there are in0, in1, in2"),
-    "param": (("  stride0: u32,", "  pace: u32,"), "  stride0", "Params.pace: the kernel is not told of"),
+    "param": (("  stride1: u32,", "  pace: u32,"), "  stride1", "Params.pace: the kernel is not told of"),
     "gap": (
         ("binding(4)", "binding(6)"),
         "binding(4)",
@@ -272,7 +272,7 @@ def test_what_can_not_be_sent(product):
         send.script(made, 3)
     assert str(e.value) == "inspect: there is no kernel 3: there is one: 0"
     with pytest.raises(FlambeauError) as e:
-        send.custom_op(made, 0, edited(made, ("  stride0: u32,", "  stride0: i32,")))
+        send.custom_op(made, 0, edited(made, ("  stride1: u32,", "  stride1: i32,")))
     assert str(e.value) == "inspect: matmul+add+relu: its Params have i32: a custom op's are u32 and f32"
     several = edited(
         made, ("fn finish", "@group(0) @binding(5) var<storage, read_write> o: array<f32>;\nfn finish")

@@ -173,7 +173,7 @@ def test_every_line_of_a_kernel_leads_somewhere(product):
     loop = next(i for i, line in enumerate(lines) if line.lstrip().startswith("for"))
     assert made.places[shader.places[loop][0]].file == shader.template and shader.steps[loop] == ""
     assert [b.name for b in shader.bindings if b.writes] == ["out"]
-    assert dict(zip([n for n, _ in shader.params], k.params, strict=True))["summed_dim6"] == 16
+    assert dict(zip([n for n, _ in shader.params], k.params, strict=True))["summed"] == 16
 
 
 def test_the_report(product):

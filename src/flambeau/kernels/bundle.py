@@ -2,9 +2,8 @@
 
 from itertools import accumulate
 from math import prod
-from typing import Any
 
-from .ir import Kernel, Shader, WgslFunction, numbers_of, out_name
+from .ir import Kernel, Quantities, Shader, WgslFunction, out_name
 from .substitute import input_name, renamed
 
 
@@ -13,10 +12,10 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
     names = _Names()
     segments = [names.add(k) for k in members]
     ends = list(accumulate(prod(k.grid) for k in members))
-    end_words = [names.word(f"end_{i}", "u32", end) for i, end in enumerate(ends)]
+    end_words = [names.q.add("end", end) for end in ends[:-1]]
     shader = Shader(
         "map/map_bundle.wgsl",
-        tuple(names.params),
+        tuple(names.q.names),
         tuple(kind for _, kind in names.buffers),
         tuple(names.outs),
         members[0].shader.workgroup,
@@ -29,7 +28,7 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
         shader,
         tuple(value for value, _ in names.buffers),
         tuple(v for k in members for v in k.outputs),
-        tuple(names.quantities),
+        tuple(names.q.values),
         (ends[-1], 1, 1),
         over=tuple(pair for k in members for pair in k.over),
         ends=", ".join(dict.fromkeys(k.ends for k in members)),
@@ -38,30 +37,23 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
 
 
 class _Names:
-    """What the members of a bundle bind and are told, under names of its own."""
+    """The buffers and Params of a bundle's members, under names of its own."""
 
     def __init__(self):
-        self.params: list[tuple[str, str]] = []
-        self.quantities: list[Any] = []
-        self.shared: dict[tuple, str] = {}  # a host number and its type -> its name
+        self.q = Quantities()
         self.buffers: dict[tuple[int, tuple], str] = {}  # (value, kind) -> the name of its binding
         self.outs: list[tuple[str, int]] = []
         self.functions: list[tuple[str, WgslFunction]] = []
 
-    def word(self, name: str, wgsl: str, value: Any) -> str:
-        """The name of a quantity; host numbers that several read are told once."""
-        if isinstance(value, tuple):
-            name = self.shared.setdefault((value, wgsl), name)
-            if name in (n for n, _ in self.params):
-                return name
-        self.params.append((name, wgsl))
-        self.quantities.append(value)
-        return name
-
     def add(self, k: Kernel) -> tuple:
         """The segment of a kernel: its function, and what the template asks for."""
-        at, numbers = len(self.functions), numbers_of(k)
-        words = {name: self.word(f"{name}_{at}", wgsl, numbers[name]) for name, wgsl in k.shader.params}
+        ((_, f),), options = k.shader.functions, dict(k.shader.options)
+        at, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups
+        words = {
+            name: self.q.add(name.rstrip("0123456789"), value, wgsl)
+            for (name, wgsl), value in zip(k.shader.params, k.quantities, strict=True)
+            if name != span
+        }
         buffers = {
             input_name(i): self.buffers.setdefault(bound, input_name(len(self.buffers)))
             for i, bound in enumerate(zip(k.inputs, k.shader.bindings, strict=True))
@@ -69,9 +61,8 @@ class _Names:
         outs = [out_name(len(self.outs) + i) for i in range(len(k.outputs))]
         buffers |= {out_name(i): name for i, name in enumerate(outs)}
         self.outs += k.shader.outs
-        ((_, f),), options = k.shader.functions, dict(k.shader.options)
         f = renamed(f, buffers, words)
         f = f._replace(result=f"Results{at}") if f.results else f
         self.functions.append((f"value{at}", f))
-        dims = tuple(words[name] for name in options["dims"])
+        dims = tuple(words.get(name, "") for name in options["dims"])
         return f"value{at}", words[options["size"]], dims, tuple(outs), k.shader.outs[0][1]

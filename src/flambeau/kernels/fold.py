@@ -27,7 +27,7 @@ def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     body = trace.function(runs, coords, b, q, root, 1)
     axes = tuple(
         (
-            q.add("made", head.shape[lead + i]),
+            q.add("length", head.shape[lead + i]),
             q.add("windows", x.shape[lead + i]),
             q.add("kernel", w.kernel),
             q.add("stride", w.stride),

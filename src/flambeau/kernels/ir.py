@@ -90,13 +90,30 @@ class WgslFunction(NamedTuple):
 
 @dataclass
 class Quantities:
-    """The numbers of one dispatch, in the order of its Params struct; names are structure, values are not."""
+    """The numbers of one dispatch, in the order of its Params struct; names are structure, values are not.
+
+    used: how often each prefix was used as a name. A kernel that names Params itself begins with these.
+    """
 
     names: list[tuple[str, str]] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
+    used: dict[str, int] = field(default_factory=dict)
+    from_host: dict[tuple[Any, str], str] = field(default_factory=dict)
 
     def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
-        name = f"{prefix}{len(self.names)}"
+        """The name of a number: its prefix, numbered from the second such one on. A host number, which is a
+        tuple that says where it is at each run, has one name however often it is added."""
+        if isinstance(value, tuple):
+            name = self.from_host.get((value, wgsl))
+            if name is None:
+                name = self.from_host[value, wgsl] = self._add(prefix, value, wgsl)
+            return name
+        return self._add(prefix, value, wgsl)
+
+    def _add(self, prefix: str, value: Any, wgsl: str) -> str:
+        count = self.used.get(prefix, 0)
+        self.used[prefix] = count + 1
+        name = f"{prefix}{count}" if count else prefix
         self.names.append((name, wgsl))
         self.values.append(value)
         return name

@@ -93,7 +93,7 @@ class _LaunchBuilder:
         planner, given = self.planner, self.given
         label = self.head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
         check_turns(planner.limits, label, launch.turns)
-        q, b = Quantities(), Bindings()
+        q, b = Quantities(used=dict.fromkeys(launch.sizes, 1)), Bindings()
         options = dict(launch.options)
         for place, what in enumerate(launch.reads):
             value, dtype, width = given[what]
@@ -147,7 +147,7 @@ def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Lau
     if trace.turns > 1 and trace.turns * launch.turns > planner.limits.turns:
         raise NeedStore(node, "its own loops would be inside the kernel's")
     runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
-    dims = tuple(q.add("dim", s) for s in sizes)
+    dims = "", *(q.add("dim", s) for s in sizes[1:])  # an index is taken apart without the first
     room = len(b.values) + 2 * len(trace.reads) <= trace.most  # a buffer may be bound twice
     width = 4 if launch.fours and room and trace.can_widen(runs, sizes) else 1
     body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, width)

@@ -77,7 +77,7 @@ def _pair_map(planner: Stored, head: Node, trace: Trace, steps: list[int]) -> Ke
     n = prod(trace.domain)
     size = q.add("size", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
-    dims = [q.add("dim", s) for s in sizes]
+    dims = [*("" for _ in sizes[:1]), *(q.add("dim", s) for s in sizes[1:])]
     body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, steps[0], 1)
     check_bindings(b, trace.most)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
@@ -166,7 +166,9 @@ def _map_in_fours(planner: Stored, trace: Trace, roots: dict[int, int], narrow: 
     # four neighbours a thread, read at once where they lie side by side
     written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
     width = written if not narrow and trace.can_widen(runs, sizes) else 1
-    dims = [q.add("dim", s) for s in sizes]
+    # coordinates that are counted on end at the first dim's size; without others it is the size of all
+    first = size if len(sizes) == 1 else q.add("dim", sizes[0]) if sizes and width < written else ""
+    dims = [*(first for _ in sizes[:1]), *(q.add("dim", s) for s in sizes[1:])]
     coords = [f"c{i}" for i in range(len(runs))]
     body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
     check_bindings(b, trace.most)

@@ -250,7 +250,9 @@ class ReduceBuilder:
         q, b = Quantities(), Bindings()
         width = 4 if not narrow and self.can_widen() else 1
         row_dims = tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:])
-        loops = tuple(q.add("loop", self.sizes[i]) for i in self.inner)
+        reduced = [self.sizes[i] for i in self.inner]
+        first = [q.add("reduced", n) for n in reduced[:1]] if planner.limits.software else [""]
+        loops = (*first, *(q.add("reduced", n) for n in reduced[1:]))
         coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
         body = trace.function(self.runs, coords, b, q, self.domain.root, width)
         if len(made) > 1:

@@ -82,6 +82,9 @@ class RowTrace(Trace):
         super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
         self.members = {id(n) for n in group.reduces}
         self.variables: dict[int, str] = {}  # id of a reduction -> what it is called in the kernel
+        self.emitted: dict[
+            tuple[int, int | None], WgslStep
+        ] = {}  # by step and width: one has its Params once
         row = contiguous_strides(domain[:kept])
         self.own = (*row, *(0,) * (len(domain) - kept))
 
@@ -95,8 +98,12 @@ class RowTrace(Trace):
         return self._add(Raw("stat", node.dtype, node))
 
     def emit_step(self, i: int, naming: Naming) -> WgslStep:
-        step, raw = super().emit_step(i, naming), self.steps[i]
-        return step._replace(name=self.variables[id(raw.node)]) if raw.kind == "stat" else step
+        step = self.emitted.get((i, naming.inner))
+        if step is None:
+            step, raw = super().emit_step(i, naming), self.steps[i]
+            step = step._replace(name=self.variables[id(raw.node)]) if raw.kind == "stat" else step
+            self.emitted[i, naming.inner] = step
+        return step
 
 
 def domain_of(group: Group) -> tuple[Shape, int]:
@@ -361,6 +368,7 @@ class RowFunctions:
         self.functions: list[tuple[str, WgslFunction]] = []
         self.held: set[int] = set()  # steps whose values lanes hold by now
         self.trace.variables.clear()
+        self.trace.emitted.clear()
         self.partials: dict[str, str] = {}
         self.phases = [self.phase(p) for p in build.phases(form.reads > 0, form.online)]
         self.full, self.single = [], []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import prod
 
 from .ir import Kernel, WgslFunction, WgslIndex, WgslStep, numbers_of
 
@@ -18,7 +19,10 @@ class MapReads:
 
     def __init__(self, k: Kernel):
         self.kernel, self.numbers = k, numbers_of(k)
-        self.sizes = [self.numbers[name] for name in dict(k.shader.options)["dims"]]
+        options = dict(k.shader.options)
+        dims = options["dims"]
+        rest = [self.numbers[name] for name in dims[1:]]
+        self.sizes = [self.numbers[options["size"]] // prod(rest), *rest] if dims else []
 
     def of(self, value: int) -> Iterator[tuple[WgslFunction, WgslStep]]:
         """The steps that read a value, each with its function."""

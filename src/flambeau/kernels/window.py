@@ -180,7 +180,7 @@ class WindowBuilder:
             "dilation": line.dilation,
             "lead": tuple(self.lead),
             "loops": tuple(
-                (r, q.add("loop", n)) for r, n in zip(self.loops, sizes[self.outer :], strict=False)
+                (r, q.add("reduced", n)) for r, n in zip(self.loops, sizes[self.outer :], strict=False)
             ),
             "dims": tuple(q.add("dim", n) for n in sizes[1 : self.outer - 1]),
             "strips": q.add("strips", strips),
