@@ -9,6 +9,16 @@ def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
 
 
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a value is a list."""
+    return isinstance(value, list)
+
+
+def is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
+    """Whether a value is a tuple."""
+    return isinstance(value, tuple)
+
+
 def is_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
     """Whether a value is a dict."""
     return isinstance(value, dict)

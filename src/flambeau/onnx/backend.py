@@ -6,6 +6,7 @@ from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 
 from ..core.modes import no_grad
+from ..core.tree import is_dict
 from ..device import get_device
 from ..errors import DeviceError
 from .model import OnnxModel
@@ -25,7 +26,7 @@ class PreparedModel(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs, NumPy arrays, for inputs in their order (or by name, in a dict)."""
         names = [v.name for v in self.model.inputs]
-        feeds = inputs if isinstance(inputs, dict) else dict(zip(names, inputs, strict=True))
+        feeds = inputs if is_dict(inputs) else dict(zip(names, inputs, strict=True))
         with no_grad():
             found = self.model(feeds)
             self.ran_on = {t.device.kind for t in tensors_in(found)}
@@ -64,9 +65,10 @@ class FlambeauBackend(Backend):
     def supports_device(cls, device: str) -> bool:
         """Whether there is such a device here."""
         try:
-            return get_device(device_of(device)) is not None
+            get_device(device_of(device))
         except (DeviceError, KeyError):
             return False
+        return True
 
 
 def device_of(name: str) -> str:

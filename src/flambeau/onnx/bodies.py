@@ -8,10 +8,12 @@ from .graph import CODES, FunctionDef, NodeDef, OnnxError
 from .operators.table import TABLE
 from .values import dtype_name
 
-PLAIN = int | float | str | tuple  # attributes that the onnx package makes of values
+PLAIN = (int, float, str, tuple)  # attributes that the onnx package makes of values
 
 
-def body_of(node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]) -> tuple[FunctionDef, dict]:
+def body_of(
+    node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]
+) -> tuple[FunctionDef, dict[Any, Any]]:
     """The function that stands for a node, and the opsets of its nodes; OnnxError where there is none."""
     schema = schema_of(node, opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):

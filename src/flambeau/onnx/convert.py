@@ -2,6 +2,7 @@
 
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -13,8 +14,11 @@ FIELDS = {
     "complex64": "float_data",
     "float64": "double_data",
     "complex128": "double_data",
+    "int64": "int64_data",
+    "uint32": "uint64_data",
+    "uint64": "uint64_data",
+    "string": "string_data",
 }
-FIELDS |= {"int64": "int64_data", "uint32": "uint64_data", "uint64": "uint64_data", "string": "string_data"}
 BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}  # of those that share a byte
 LARGEST = 1 << 40  # elements of a tensor: more is a mistake
 IN_PLACE = "consumed_inputs"  # of opset 1: inputs that results may overwrite, from which nothing follows
@@ -224,7 +228,7 @@ def _typed(numbers: Any, dtype: str, count: int) -> Any:
     import numpy as np
 
     found = numpy_dtype(dtype)
-    if isinstance(numbers, array):  # of our own reader: floats that lie in bytes
+    if isinstance(numbers, array):  # our own reader returns floats as an array
         numbers = np.frombuffer(numbers, f"f{numbers.itemsize}")
     if dtype in BITS:
         return _shared(np.array(numbers, np.int64).astype(np.uint8), dtype, count)
@@ -238,7 +242,7 @@ def _typed(numbers: Any, dtype: str, count: int) -> Any:
 
 
 # AttributeProto.AttributeType -> how its value is read
-ATTRIBUTES: dict[int, Any] = {
+ATTRIBUTES: dict[int, Callable[[Reader, Any], Any]] = {
     1: lambda r, a: a.f,
     2: lambda r, a: a.i,
     3: lambda r, a: text_of(a.s),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from ..tensor import Tensor
 from .convert import numpy_dtype
@@ -12,12 +12,13 @@ from .values import to_array
 
 LEAST = -(1 << 62)  # an end that lies before the first element
 EMITTERS: dict[str, Callable[..., str]] = {}
+F = TypeVar("F", bound=Callable[..., str])
 
 
-def emits(*names: str) -> Callable:
+def emits(*names: str) -> Callable[[F], F]:
     """Enter a function for ops of these names: it is given the emitter, the node and the inputs' names."""
 
-    def enter(f: Callable) -> Callable:
+    def enter(f: F) -> F:
         EMITTERS.update(dict.fromkeys(names, f))
         return f
 
@@ -164,7 +165,10 @@ LOGIC = {  # of bools: (on bools, on integers)
 
 
 def _direct(op: str) -> Callable[..., str]:
-    return lambda e, n, *xs: e.add(op, *xs)
+    def emit(e: Emitter, n: TracedNode, *xs: str) -> str:
+        return e.add(op, *xs)
+
+    return emit
 
 
 for _name, _op in DIRECT.items():
@@ -214,7 +218,7 @@ def _as_number(e: Emitter, n: TracedNode, value: float) -> str:
     return e.number(value, n.dtype.name)
 
 
-FORMULAS: dict[str, Callable[..., str]] = {
+UNARY: dict[str, Callable[[Emitter, TracedNode, str], str]] = {
     "rsqrt": lambda e, n, x: e.add("Reciprocal", e.add("Sqrt", x)),
     "square": lambda e, n, x: e.add("Mul", x, x),
     "exp2": lambda e, n, x: e.add("Pow", _as_number(e, n, 2.0), x),
@@ -224,17 +228,28 @@ FORMULAS: dict[str, Callable[..., str]] = {
     "log10": lambda e, n, x: e.add("Mul", e.add("Log", x), _as_number(e, n, 0.4342944819032518)),
     "erfc": lambda e, n, x: e.add("Sub", _as_number(e, n, 1.0), e.add("Erf", x)),
     "trunc": lambda e, n, x: e.add("Mul", e.add("Sign", x), e.add("Floor", e.add("Abs", x))),
-    "hypot": lambda e, n, a, b: e.add("Sqrt", e.add("Add", e.add("Mul", a, a), e.add("Mul", b, b))),
-    "fmod": lambda e, n, a, b: e.add("Mod", a, b, fmod=1),
     "cast": lambda e, n, x: e.add("Cast", x, to=CODES[n.attrs["to"].name]),
     "detach": lambda e, n, x: x,
-    "_inside": lambda e, n, x, *_: x,
     "permute": lambda e, n, x: e.add("Transpose", x, perm=_fixed(n.attrs["dims"])),
-    "_cat": lambda e, n, *xs: e.add("Concat", *xs, axis=n.attrs["dim"].base),
     "_softmax": lambda e, n, x: e.add("Softmax", x, axis=n.attrs["dim"].base),
     "_log_softmax": lambda e, n, x: e.add("LogSoftmax", x, axis=n.attrs["dim"].base),
 }
-EMITTERS.update(FORMULAS)
+BINARY: dict[str, Callable[[Emitter, TracedNode, str, str], str]] = {
+    "hypot": lambda e, n, a, b: e.add("Sqrt", e.add("Add", e.add("Mul", a, a), e.add("Mul", b, b))),
+    "fmod": lambda e, n, a, b: e.add("Mod", a, b, fmod=1),
+}
+EMITTERS.update(UNARY)
+EMITTERS.update(BINARY)
+
+
+@emits("_inside")
+def _inside(e: Emitter, n: TracedNode, x: str, *_: str) -> str:
+    return x
+
+
+@emits("_cat")
+def _cat(e: Emitter, n: TracedNode, *xs: str) -> str:
+    return e.add("Concat", *xs, axis=n.attrs["dim"].base)
 
 
 @emits("remainder", "floor_divide")
@@ -362,7 +377,8 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
     nk, rank = n.attrs["nk"].base, len(n.inputs[0].shape)
     letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
     both = [p if p != sized(1) else q for p, q in zip(n.inputs[0].shape, n.inputs[1].shape)]
-    terms, operands = [], []
+    terms: list[str] = []
+    operands: list[str] = []
     for x, name in zip(n.inputs, (a, b)):
         kept = [d for d in range(rank) if x.shape[d] != sized(1) or both[d] == sized(1)]
         terms.append("".join(letters[d] for d in kept))
@@ -420,8 +436,16 @@ FITS: dict[str, Callable[[TracedNode], bool]] = {
 def _conv(e: Emitter, n: TracedNode, x: str, w: str) -> str:
     a = n.node.attrs
     pads = [*a["padding"], *a["padding"]]
-    given = {"strides": a["stride"], "dilations": a["dilation"], "group": a["groups"], "pads": pads}
-    return e.add("Conv", x, w, kernel_shape=_fixed(n.parents[1].shape[2:]), **given)
+    return e.add(
+        "Conv",
+        x,
+        w,
+        kernel_shape=_fixed(n.parents[1].shape[2:]),
+        strides=a["stride"],
+        dilations=a["dilation"],
+        group=a["groups"],
+        pads=pads,
+    )
 
 
 @emits("max_pool")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import write_whole
+from ..core.tree import is_dict, is_sequence
 from ..device import get_device
 from ..export.inputs import names_of
 from ..tensor import Tensor, tensor
@@ -16,7 +17,7 @@ OPSET, IR_VERSION = 18, 9
 
 
 def export(
-    model: Callable, example: Any, path: Any = None, *, dynamic: Any = None, names: Any = None
+    model: Callable[..., Any], example: Any, path: Any = None, *, dynamic: Any = None, names: Any = None
 ) -> bytes:
     """Write a module or a function of tensors as an ONNX file; its bytes.
 
@@ -35,12 +36,13 @@ def export(
     return data
 
 
-def _inputs(model: Callable, example: Any) -> dict[str, Tensor]:
+def _inputs(model: Callable[..., Any], example: Any) -> dict[str, Tensor]:
     """Examples by name."""
-    given = example if isinstance(example, dict | list | tuple) else [example]
-    if not isinstance(given, dict):
-        given = dict(zip(names_of(model, len(given)), given, strict=True))
-    return {name: v if isinstance(v, Tensor) else tensor(v, device="cpu") for name, v in given.items()}
+    examples = example
+    if not is_dict(example):
+        items = example if is_sequence(example) else [example]
+        examples = dict(zip(names_of(model, len(items)), items, strict=True))
+    return {name: v if isinstance(v, Tensor) else tensor(v, device="cpu") for name, v in examples.items()}
 
 
 def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], dict[str, int]]:
@@ -50,7 +52,8 @@ def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], di
     if unknown:
         rule = f"there is no input {unknown[0]!r}: there are {', '.join(inputs)}"
         raise ValueError(f"export(dynamic={dynamic}): {rule}")
-    specs, sizes = [], {}
+    specs: list[InputSpec] = []
+    sizes: dict[str, int] = {}
     for name, t in inputs.items():
         shape: list[int | str] = list(t.shape)
         for dim, symbol in named.get(name, {}).items():
@@ -78,7 +81,7 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
     wanted = [names] if isinstance(names, str) else list(names or graph.outputs)
     if len(wanted) != len(made):
         raise ValueError(f"export(names={names!r}): the model has {len(made)} outputs")
-    outputs = []
+    outputs: list[Any] = []
     for name, given, n in zip(wanted, made, graph.roots):
         emitter.nodes.append(helper.make_node("Identity", [given], [name]))
         outputs.append(helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_named, n.shape))))
@@ -93,7 +96,8 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
 
 def _asked(nodes: list[Any], wanted: list[str]) -> list[Any]:
     """The nodes that the outputs need."""
-    needed, kept = set(wanted), []
+    needed = set(wanted)
+    kept: list[Any] = []
     for node in reversed(nodes):
         if needed.intersection(node.output):
             kept.append(node)

@@ -9,8 +9,10 @@ from .graph import GraphDef, ModelDef, NodeDef
 from .operators.table import Operator, find
 
 # operators whose results differ from call to call, or by the model's mode
-DRAWS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
-DRAWS |= {"Dropout", "BatchNormalization", "Gradient"}
+DRAWS = {
+    *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"),
+    *("Dropout", "BatchNormalization", "Gradient"),
+}
 OF_SHAPES = {"Shape", "Size"}  # they read the shape of their input, and no element
 STEPS = 1 << 20  # nodes that are looked at, those of loops several times: beyond, nothing is known
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ..core.tree import is_tuple
 from ..errors import FlambeauError
 
 # TensorProto.DataType -> name, as NumPy and ml_dtypes have it
@@ -89,7 +90,7 @@ class NodeDef:
     op: str
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     domain: str = ""
     name: str = ""
     overload: str = ""
@@ -105,7 +106,7 @@ class NodeDef:
         for value in self.attributes.values():
             if isinstance(value, GraphDef):
                 yield value
-            elif isinstance(value, tuple):
+            elif is_tuple(value):
                 yield from (v for v in value if isinstance(v, GraphDef))
 
 
@@ -117,7 +118,7 @@ class GraphDef:
     nodes: tuple[NodeDef, ...] = ()
     inputs: tuple[ValueDef, ...] = ()
     outputs: tuple[ValueDef, ...] = ()
-    initializers: dict[str, Any] = field(default_factory=dict)
+    initializers: dict[str, Any] = field(default_factory=dict[str, Any])
     values: tuple[ValueDef, ...] = ()  # what the file says of values in between
     doubled: tuple[str, ...] = ()  # names of which the file has several initializers
 
@@ -131,8 +132,8 @@ class FunctionDef:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     nodes: tuple[NodeDef, ...]
-    attributes: dict[str, Any] = field(default_factory=dict)
-    opsets: dict[str, int] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    opsets: dict[str, int] = field(default_factory=dict[str, int])
     overload: str = ""
 
 
@@ -147,10 +148,12 @@ class ModelDef:
     is_unwatched = True  # by recordings: it does not change
     graph: GraphDef
     opsets: dict[str, int]
-    functions: dict[tuple[str, str, str], FunctionDef] = field(default_factory=dict)
+    functions: dict[tuple[str, str, str], FunctionDef] = field(
+        default_factory=dict[tuple[str, str, str], FunctionDef]
+    )
     ir_version: int = 0
     producer: str = ""
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
     training: tuple[tuple[GraphDef | None, GraphDef | None], ...] = ()
     place: str = "the model"  # what errors call the file
 

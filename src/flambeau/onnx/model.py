@@ -23,7 +23,7 @@ from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
 from .passes import HostConstants, Initializers
 from .patterns import fused
 from .run import Runner, kinds, place_of, reason
-from .values import cpu, dtype_name, to_array, to_value
+from .values import cpu, dtype_name, tensors_in, to_array, to_value
 from .verify import verify
 
 RECORDINGS_KEPT = 4  # of a model, by shapes: each holds what its kernels need between them
@@ -89,12 +89,17 @@ class OnnxModel(Module):
         return self.runner.device
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OnnxModel":
-        """A model of its own, which records anew."""
-        made = memo[id(self)] = type(self).__new__(type(self))
+        """A copy with its own runner and without recordings."""
+        copy = memo[id(self)] = type(self).__new__(type(self))
         runner, own = Runner(self.runner.model, self.device), vars(self)
-        anew = {"_recordings": None, "_single": {}, "runner": runner, "definition": self.definition}
-        vars(made).update({k: anew[k] if k in anew else deepcopy(v, memo) for k, v in own.items()})
-        return made
+        fresh: dict[str, Any] = {
+            "_recordings": None,
+            "_single": {},
+            "runner": runner,
+            "definition": self.definition,
+        }
+        vars(copy).update({k: fresh[k] if k in fresh else deepcopy(v, memo) for k, v in own.items()})
+        return copy
 
     def to(self, *args: Any, **kw: Any) -> Self:
         """As Module.to; what the graph computes moves with its weights."""
@@ -108,7 +113,9 @@ class OnnxModel(Module):
         """The outputs for inputs: arrays, numbers or tensors. ValueError for too many, OnnxError for others
         than `inputs` says."""
         by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping)
-        feeds = dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
+        feeds: dict[str, Any] = (
+            dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
+        )
         if not by_name and len(inputs) > len(self.inputs):
             rule = f"takes {len(self.inputs)} inputs ({self._signature()}), given {len(inputs)}"
             raise ValueError(f"{self.definition.place}: {rule}")
@@ -118,15 +125,15 @@ class OnnxModel(Module):
     def arrays(self, feeds: dict[str, Any]) -> list[Any]:
         """All outputs for inputs by name, as NumPy arrays; OnnxError with file and node where one can't be
         computed."""
-        made = {name: n.label for n in self.definition.graph.nodes for name in n.outputs}
-        found = []
+        labels = {name: n.label for n in self.definition.graph.nodes for name in n.outputs}
+        arrays: list[Any] = []
         for v, value in zip(self.outputs, self(feeds)):
             try:
-                found.append(to_array(value))
+                arrays.append(to_array(value))
             except (MemoryError, ValueError, FlambeauError) as e:
-                where = made.get(v.name, f"the output {v.name!r}")
+                where = labels.get(v.name, f"the output {v.name!r}")
                 raise OnnxError(f"{self.definition.place}: {where}: {reason(e, [])}") from e
-        return found
+        return arrays
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
         fed = self._checked(feeds)
@@ -250,9 +257,7 @@ class OnnxModel(Module):
 
 def requires_grad(value: Any) -> bool:
     """Whether an input, or a tensor of a sequence, takes gradients."""
-    if isinstance(value, list):
-        return any(map(requires_grad, value))
-    return isinstance(value, Tensor) and value.requires_grad
+    return any(t.requires_grad for t in tensors_in([value]))
 
 
 def _is_device(given: Any) -> bool:

@@ -18,10 +18,14 @@ ROOM = 1 << 28  # bytes of what is kept that is made of weights; beyond, each ca
 class GraphPlan:
     """What is left to do for inputs of given shapes: nodes, and the values that are known."""
 
-    known: dict[str, Any] = field(default_factory=dict)
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
     nodes: tuple[NodeDef, ...] = ()
-    lists: dict[int, Any] = field(default_factory=dict)  # those that operators take as numbers, by id
-    moved: dict[int, Any] = field(default_factory=dict)  # those on the model's device; None until asked for
+    lists: dict[int, Any] = field(
+        default_factory=dict[int, Any]
+    )  # those that operators take as numbers, by id
+    moved: dict[int, Any] = field(
+        default_factory=dict[int, Any]
+    )  # those on the model's device; None until asked for
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,16 @@ class Initializers:
 class Folded:
     """What is made of weights that count as constants, for as long as these stay."""
 
-    values: dict[str, Any] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)  # those weights, and all that is made of nothing else
-    static: set[str] = field(default_factory=set)  # of these what is made of no floats that can be trained
-    made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict)
-    tensors: dict[str, Tensor] = field(default_factory=dict)  # all those weights
-    kept: dict[Any, Any] = field(default_factory=dict)  # what operators made of weights, by who asked
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    names: set[str] = field(default_factory=set[str])  # those weights, and all that is made of nothing else
+    static: set[str] = field(
+        default_factory=set[str]
+    )  # of these what is made of no floats that can be trained
+    made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict[str, tuple[Tensor, Node]])
+    tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])  # all those weights
+    kept: dict[Any, Any] = field(
+        default_factory=dict[Any, Any]
+    )  # what operators made of weights, by who asked
     room: int = ROOM
 
     @staticmethod
@@ -92,12 +100,13 @@ class Folded:
 
 def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeDef]:
     """The nodes that depend on values of these names alone."""
-    known, found = set(names), []
+    known = set(names)
+    folded: list[NodeDef] = []
     for node in graph.nodes:
         if folds(node, known, functions):
-            found.append(node)
+            folded.append(node)
             known |= {name for name in node.outputs if name}
-    return found
+    return folded
 
 
 def read_beside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
@@ -109,7 +118,8 @@ def read_beside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
 
 def asked_for(nodes: Iterable[NodeDef], wanted: Iterable[str]) -> tuple[NodeDef, ...]:
     """The nodes that the wanted values need."""
-    needed, kept = set(wanted), []
+    needed = set(wanted)
+    kept: list[NodeDef] = []
     for node in reversed(tuple(nodes)):
         if needed.intersection(node.outputs):
             kept.append(node)
@@ -143,11 +153,12 @@ def fold_norms(model: ModelDef) -> ModelDef:
     readers = Counter(name for n in graph.nodes for name in names_read(n)) + Counter(
         v.name for v in graph.outputs
     )
-    made = {out: n for n in graph.nodes for out in n.outputs}
-    arrays, replaced, taken = dict(graph.initializers), {}, {*readers, *made, *graph.initializers}
+    makers = {out: n for n in graph.nodes for out in n.outputs}
+    replaced: dict[int, NodeDef | None] = {}
+    arrays, taken = dict(graph.initializers), {*readers, *makers, *graph.initializers}
     known = _known(graph)
     for norm in graph.nodes:
-        conv = made.get(norm.inputs[0]) if norm.inputs else None
+        conv = makers.get(norm.inputs[0]) if norm.inputs else None
         if norm.op != "BatchNormalization" or conv is None or not _folds(conv, norm, known, readers):
             continue
         names = [_own_name(n, graph, readers, taken) for n in (conv.inputs[1], norm.inputs[2])]
@@ -183,7 +194,7 @@ def _is_constant(node: NodeDef, known: dict[str, Any]) -> bool:
     return is_alias or (node.op == "Constant" and hasattr(node.attributes.get("value"), "dtype"))
 
 
-def _own_name(name: str, graph: GraphDef, readers: Counter, taken: set[str]) -> str:
+def _own_name(name: str, graph: GraphDef, readers: Counter[Any], taken: set[str]) -> str:
     """The name for what is made of an initializer: its own, or where others read that too, one like it."""
     if name in graph.initializers and readers[name] == 1:
         return name
@@ -194,7 +205,7 @@ def _own_name(name: str, graph: GraphDef, readers: Counter, taken: set[str]) -> 
     return name
 
 
-def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter) -> bool:
+def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter[Any]) -> bool:
     """Whether weights are there, and nobody else has a use for what the convolution gives."""
     if conv.op != "Conv" or conv.domain or norm.domain or len(norm.outputs) > 1:
         return False

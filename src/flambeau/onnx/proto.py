@@ -128,18 +128,18 @@ def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
 
 
 def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
-    found = into.__dict__
+    fields = into.__dict__
     if field.many:
-        several = read if isinstance(read, list | array) else [read]
-        if field.name in found:
-            found[field.name].extend(several)
+        several: Any = read if isinstance(read, list | array) else [read]
+        if field.name in fields:
+            fields[field.name].extend(several)
         else:
-            found[field.name] = several
+            fields[field.name] = several
         return
     group = ONE_OF.get(into.kind, ())
-    for name in [n for n in group if n in found and n != field.name] if field.name in group else ():
-        del found[name]
-    found[field.name] = read[-1] if isinstance(read, list | array) else read
+    for name in [n for n in group if n in fields and n != field.name] if field.name in group else ():
+        del fields[name]
+    fields[field.name] = read[-1] if isinstance(read, list | array) else read
 
 
 def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
@@ -186,11 +186,12 @@ def _integers(signed: bool) -> Callable[[Any, int], Any]:
     def read(value: Any, wire: int) -> Any:
         if wire == 0:
             return _signed(value) if signed else value
-        found, at = [], 0
+        numbers: list[int] = []
+        at = 0
         while at < len(value):
             number, at = _varint(value, at, len(value))
-            found.append(_signed(number) if signed else number)
-        return found
+            numbers.append(_signed(number) if signed else number)
+        return numbers
 
     return read
 
@@ -219,6 +220,8 @@ SCALARS: dict[str, Callable[[Any, int], Any]] = {
     "bytes": lambda value, _: value,
     "string": lambda value, _: str(value, "utf-8", "backslashreplace"),
 }
-WIRES = {**dict.fromkeys(KINDS, (2,)), "int": (0,), "uint": (0,), "float": (5,), "double": (1,)}
-WIRES |= {"bytes": (2,), "string": (2,)}
+WIRES = {
+    **dict.fromkeys((*KINDS, "bytes", "string"), (2,)),
+    **{"int": (0,), "uint": (0,), "float": (5,), "double": (1,)},
+}
 WIRES_OF_LISTS = {kind: wires if wires == (2,) else (*wires, 2) for kind, wires in WIRES.items()}

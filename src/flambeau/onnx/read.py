@@ -44,20 +44,18 @@ def _refuse(view: memoryview, place: str) -> None:
 
 def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
     """The ModelProto of a file's bytes: read by the onnx package where it is installed, else by proto.py."""
+    if not by_onnx:
+        return parse(data, place)
     try:
         from google.protobuf.message import DecodeError
         from onnx import ModelProto
     except ImportError:
-        by_onnx = False
-    if not by_onnx:
         return parse(data, place)
     proto = ModelProto()
     try:
         proto.ParseFromString(bytes(data))
-    except DecodeError:
-        return parse(
-            data, place
-        )  # which says why it can't be read, or reads what protobuf refuses for its size
+    except DecodeError:  # parse says why it can't be read, or reads a file too large for protobuf
+        return parse(data, place)
     return proto
 
 

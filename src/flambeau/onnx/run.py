@@ -10,6 +10,7 @@ from typing import Any
 from ..capture.recorder import Recorder
 from ..core.lru_cache import Recent
 from ..core.modes import settings
+from ..core.tree import is_list, is_tuple
 from ..errors import FlambeauError
 from ..runtime.state import record_with, thread
 from .bodies import body_of
@@ -78,10 +79,10 @@ class NodeCall:
 
     def number(self, value: Any) -> Any:
         """A value as Python's number, where it is one and the same in all calls like this; else None."""
-        found = self.runner.known(value)
-        while isinstance(found, list) and len(found) == 1:
-            found = found[0]
-        return found if isinstance(found, int | float) else None
+        known = self.runner.known(value)
+        while is_list(known) and len(known) == 1:
+            known = known[0]
+        return known if isinstance(known, int | float) else None
 
     def once(self, make: Callable[..., Any], *args: Any, of: tuple[int, ...]) -> Any:
         """make(*args), kept where weights that count as constants are all that it is made of: the inputs at
@@ -105,7 +106,8 @@ class NodeCall:
 
     def again(self, name: str, given: dict[str, Any]) -> Any:
         """A value of the node's graph, computed anew with other values for some names."""
-        needed, nodes = {name}, []
+        needed = {name}
+        nodes: list[NodeDef] = []
         for node in reversed(self.around):
             if any(out in needed and out not in given for out in node.outputs):
                 nodes.append(node)
@@ -126,7 +128,7 @@ class Runner:
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
         self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until asked for
-        self._bodies: dict[tuple, Bound] = {}
+        self._bodies: dict[tuple[Any, ...], Bound] = {}
         self._held: list[FunctionDef] = []
         self._plans: Recent[Any, GraphPlan] = (
             Recent()
@@ -200,8 +202,8 @@ class Runner:
         folded = self.folded
         if key not in folded.kept:
             with record_with(None):
-                made = make()
-                parts = [t for t in (made if isinstance(made, tuple) else (made,)) if own_bytes(t)]
+                made: Any = make()
+                parts: list[Any] = [t for t in (made if is_tuple(made) else (made,)) if own_bytes(t)]
                 fits = sum(map(own_bytes, parts)) <= folded.room
                 if fits:
                     folded.room -= sum(map(own_bytes, parts))
@@ -252,9 +254,10 @@ class Runner:
     def constant(self, of: Any, make: Callable[[], Any]) -> Any:
         """What `make` gives of a node or an array, made once."""
         if id(of) not in self._constants:
-            made = make()
+            made: Any = make()
             self._constants[id(of)] = of, made  # held: another object may have its id later
-            self._moved |= dict.fromkeys(map(id, made if isinstance(made, tuple) else (made,)))
+            parts: tuple[Any, ...] = made if is_tuple(made) else (made,)
+            self._moved |= dict.fromkeys(map(id, parts))
         return self._constants[id(of)][1]
 
     def _found(self, values: Values, name: str, asker: str) -> Any:
@@ -262,7 +265,7 @@ class Runner:
             raise OnnxError(f"{self.model.place}: {asker}: nothing before it makes {name!r}")
         return values[name]
 
-    def _call(self, node: NodeDef, inputs: list, call: NodeCall) -> Any:
+    def _call(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> Any:
         """What a node gives; OnnxError with file and node where it gives nothing, or more than there is room
         for."""
         try:
@@ -276,7 +279,7 @@ class Runner:
         except Exception as e:
             raise OnnxError(f"{self.model.place}: {node.label}: {reason(e, inputs)}") from e
 
-    def _results(self, node: NodeDef, inputs: list, call: NodeCall) -> tuple:
+    def _results(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> tuple[Any, ...]:
         """What a node gives: by a function of the file, the operator's row, or ONNX's own body of it."""
         opsets, depth = call.opsets, call.depth
         own = self.model.functions.get((node.domain, node.op, node.overload))
@@ -288,7 +291,7 @@ class Runner:
             return self._row(row, replace(call, opset=opset), inputs)
         return self._function(*self._body(node, opset, inputs, opsets), inputs, depth)
 
-    def _row(self, row: Operator, call: NodeCall, inputs: list) -> tuple:
+    def _row(self, row: Operator, call: NodeCall, inputs: list[Any]) -> tuple[Any, ...]:
         node = call.definition
         if node.op == "Constant" and not node.domain:
             return self.constant(node, lambda: (row.function(**node.attributes),))
@@ -300,10 +303,10 @@ class Runner:
             given = self._together(given)
         extra = {"node": call} if row.takes_node else {}
         run = partial(row.function, **node.attributes, **extra)
-        result = by_places(run, given) if row.places else run(*given)
-        return result if isinstance(result, tuple) else (result,)
+        result: Any = by_places(run, given) if row.places else run(*given)
+        return result if is_tuple(result) else (result,)
 
-    def _arranged(self, row: Operator, inputs: list) -> list:
+    def _arranged(self, row: Operator, inputs: list[Any]) -> list[Any]:
         """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
         names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
         given = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
@@ -319,7 +322,7 @@ class Runner:
         """What shapes decide, as Python's numbers and lists; None of other values."""
         return self._plan.lists.get(id(value))
 
-    def _together(self, given: list) -> list:
+    def _together(self, given: list[Any]) -> list[Any]:
         """Values on one device; a constant is moved once."""
         device = common_device(given, self.device)
         if device is None:
@@ -338,7 +341,7 @@ class Runner:
                 self._plan.lists[id(store[id(value)])] = self._plan.lists[id(value)]
         return store[id(value)]
 
-    def _body(self, node: NodeDef, opset: int, inputs: list, opsets: dict[str, int]) -> Bound:
+    def _body(self, node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]) -> Bound:
         """What `_function` runs for one of ONNX's operators; made once for inputs of the same types."""
         types = [v if v is None else (str(getattr(v, "dtype", "")), getattr(v, "ndim", 0)) for v in inputs]
         key = id(node), opset, tuple(types)
@@ -355,8 +358,8 @@ class Runner:
         return self._bodies[key]
 
     def _function(
-        self, node: NodeDef, f: FunctionDef, opsets: dict[str, int], inputs: list, depth: int
-    ) -> tuple:
+        self, node: NodeDef, f: FunctionDef, opsets: dict[str, int], inputs: list[Any], depth: int
+    ) -> tuple[Any, ...]:
         if len(inputs) > len(f.inputs):
             raise ValueError(f"takes {len(f.inputs)} inputs, given {len(inputs)}")
         values: Values = dict.fromkeys(f.inputs)
@@ -370,7 +373,7 @@ class Runner:
 UNKNOWN = re.compile(r"^\w+\.__new__\(\) got an unexpected keyword argument (.*)$", re.DOTALL)
 
 
-def reason(e: Exception, inputs: list) -> str:
+def reason(e: Exception, inputs: list[Any]) -> str:
     """What an operator's exception says; what it did not expect is told with its inputs."""
     if unknown := UNKNOWN.search(str(e)):
         return printable(f"has no attribute {unknown[1]}")
@@ -392,23 +395,25 @@ def place_of(array: Any, device: Any) -> Any:
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 
-def check_arrays(given: list, row: Operator) -> None:
+def check_arrays(given: list[Any], row: Operator) -> None:
     """TypeError for what the operator can't take."""
     import numpy as np
 
-    bad = None if row.arrays or row.places else next((v for v in given if isinstance(v, np.ndarray)), None)
+    bad: Any = (
+        None if row.arrays or row.places else next((v for v in given if isinstance(v, np.ndarray)), None)
+    )
     if bad is not None:
         raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
 
 
-def kinds(fed: dict[str, Any]) -> tuple:
+def kinds(fed: dict[str, Any]) -> tuple[Any, ...]:
     """What a plan depends on of inputs by name."""
     return tuple([(name, *_kind(v)) for name, v in fed.items()])
 
 
-def _kind(value: Any) -> tuple:
+def _kind(value: Any) -> tuple[Any, ...]:
     """What a plan depends on of an input."""
-    if isinstance(value, list):
+    if is_list(value):
         return ("sequence", *map(_kind, value))
     return (str(getattr(value, "dtype", "")), tuple(getattr(value, "shape", ())), value is None)
 

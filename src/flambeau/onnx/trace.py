@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ..core.node import Node, next_serial, toposort
 from ..core.op import OPS
+from ..core.tree import is_tuple, rebuild
 from ..export.trace import TracedInput, Tracer, inference, made_before, parts_of
 from ..runtime import run
 from ..runtime.state import record_with
@@ -82,14 +83,16 @@ class TracedGraph:
     inputs: list[TracedNode]
     roots: list[TracedNode]
     outputs: list[str]
-    symbols: dict[str, tuple[int, int]] = field(default_factory=dict)  # name: (input, dim) where it is read
+    symbols: dict[str, tuple[int, int]] = field(
+        default_factory=dict[str, tuple[int, int]]
+    )  # name: (input, dim) where it is read
 
 
-def trace(fn: Callable, specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:
+def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:
     """The graph of a call; sizes: of each name, the one that it is traced with."""
     start = next_serial()
     first = _Trace(fn, specs, sizes, device, start)
-    others = {}
+    others: dict[str, _Trace] = {}
     for name, n in sizes.items():
         other = _Trace(fn, specs, {**sizes, name: 2 * n}, device, start)
         if [n.op.name for n in other.order] != [n.op.name for n in first.order]:
@@ -102,7 +105,9 @@ def trace(fn: Callable, specs: list[InputSpec], sizes: dict[str, int], device: A
 class _Trace:
     """One call, with sizes that are numbers."""
 
-    def __init__(self, fn: Callable, specs: list[InputSpec], sizes: dict[str, int], device: Any, start: int):
+    def __init__(
+        self, fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any, start: int
+    ):
         self.inputs: list[Node] = []
         for place, spec in enumerate(specs):
             node = Node(OPS["buffer"], (), {}, spec.at(sizes), spec.dtype, device)
@@ -161,15 +166,15 @@ class _Formula:
         """A value with SizeFormula in place of whole numbers."""
         if type(value) is int:
             return self.size(value, twins)
-        if isinstance(value, tuple):
-            parts = [self.of(v, {k: t[i] for k, t in twins.items()}) for i, v in enumerate(value)]
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if is_tuple(value):
+            parts = (self.of(v, {k: t[i] for k, t in twins.items()}) for i, v in enumerate(value))
+            return rebuild(value, parts)
         if any(value != t for t in twins.values()):
             raise OnnxError(f"export: {self._op}: {value!r} depends on a size: {LEAVE}")
         return value
 
     def size(self, value: int, twins: dict[str, int]) -> SizeFormula:
-        terms = []
+        terms: list[tuple[str, int]] = []
         for name, other in twins.items():
             factor, rest = divmod(other - value, self.sizes[name])
             if rest:

@@ -7,11 +7,13 @@ sequence is a list, an empty optional None, a map a dict.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from ..core.dtype import DTYPES, uint32
 from ..core.node import Node
 from ..core.op import OPS
+from ..core.tree import is_dict, is_list, is_sequence
 from ..device import get_device
 from ..functions import arange, full
 from ..kernels.lower import MAX_ELEMENTS
@@ -42,9 +44,9 @@ def to_value(data: Any, device: Any) -> Any:
     """An array, a number, a list of arrays (a sequence) or None as a value on a device."""
     if data is None or isinstance(data, Tensor):
         return data
-    if isinstance(data, list | tuple):
+    if is_sequence(data):
         return [to_value(d, device) for d in data]
-    if isinstance(data, dict):
+    if is_dict(data):
         return {key: to_value(d, device) for key, d in data.items()}
     import numpy as np
 
@@ -60,9 +62,9 @@ def to_array(value: Any) -> Any:
     if isinstance(value, Tensor):
         array = value.numpy()
         return array.astype(numpy_dtype("bfloat16")) if value.dtype.name == "bfloat16" else array
-    if isinstance(value, list):
+    if is_list(value):
         return [to_array(v) for v in value]
-    return {k: to_array(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return {k: to_array(v) for k, v in value.items()} if is_dict(value) else value
 
 
 def dtype_name(value: Any) -> str:
@@ -72,13 +74,18 @@ def dtype_name(value: Any) -> str:
 
 def numbers(value: Any) -> Any:
     """A value as Python's numbers and lists."""
-    return value if value is None or isinstance(value, list) else value.tolist()
+    return value if value is None or is_list(value) else value.tolist()
+
+
+def first_number(value: Any) -> Any:
+    """A number, or the first one of a list."""
+    return (value[0] if value else None) if is_list(value) else value
 
 
 def cast(value: Any, dtype: str) -> Tensor:
     """A tensor in another dtype by name, on NumPy's device where its own has none such."""
-    found = DTYPES[dtype]
-    return value.to(device_for(found, value.device)).to(found)
+    target = DTYPES[dtype]
+    return value.to(device_for(target, value.device)).to(target)
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
@@ -86,13 +93,13 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
     for v in values:
         if isinstance(v, Tensor):
             yield v
-        elif isinstance(v, list):
+        elif is_list(v):
             yield from tensors_in(v)
 
 
 def moved(value: Any, device: Any) -> Any:
     """A value on a device."""
-    if isinstance(value, list):
+    if is_list(value):
         return [moved(v, device) for v in value]
     return value.to(device) if isinstance(value, Tensor) else value
 
@@ -179,14 +186,14 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
     It is given their places in all of them together, and what it makes of these is taken."""
     import numpy as np
 
-    arrays = [v for v in inputs if isinstance(v, np.ndarray)]
+    arrays: list[Any] = [v for v in inputs if isinstance(v, np.ndarray)]
     if not arrays:
         return function(*inputs)
     if len({a.dtype for a in arrays}) > 1:
         raise TypeError(f"inputs are of several dtypes: {', '.join(sorted({dtype_name(a) for a in arrays}))}")
-    starts = iter(np.cumsum([0, *[a.size for a in arrays]]).tolist())
+    starts = accumulate([0, *[a.size for a in arrays]])
     given = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
-    every = np.concatenate([a.reshape(-1) for a in arrays])
+    every: Any = np.concatenate([a.reshape(-1) for a in arrays])
     result = function(*given)
     return tuple(_taken(every, r) for r in result) if type(result) is tuple else _taken(every, result)
 
@@ -196,4 +203,4 @@ def _places(array: Any, start: int) -> Tensor:
 
 
 def _taken(every: Any, places: Any) -> Any:
-    return [_taken(every, p) for p in places] if isinstance(places, list) else every[places.numpy()]
+    return [_taken(every, p) for p in places] if is_list(places) else every[places.numpy()]

@@ -1,7 +1,7 @@
 """All that is wrong with a file, at once: names, order, operators, attributes, functions."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,7 +149,7 @@ def _all_nodes(nodes: tuple[NodeDef, ...]) -> Iterator[NodeDef]:
             yield from _all_nodes(g.nodes)
 
 
-def _twice(names: Any) -> list[str]:
+def _twice(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 

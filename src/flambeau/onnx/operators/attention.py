@@ -117,7 +117,9 @@ def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
     return dt.float64 if wants and q.device.kind == "cpu" else q.dtype.as_float
 
 
-def _with_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes) -> tuple:
+def _with_scores(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes
+) -> tuple[Any, ...]:
     """Attention step by step, and what qk_matmul_output_mode asks for."""
     wide = softmax_dtype(q, a)
     stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
@@ -191,7 +193,7 @@ def _allowed(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttribut
 
 
 @operator("Attention", since=23)
-def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple:
+def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     """Attention, the keys and values with those before them, and the scores of a stage (where asked for)."""
     i, a = AttentionInputs(*inputs), AttentionAttributes(**attributes)
     _checked(i, a)
@@ -269,7 +271,8 @@ def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
 
 def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
     """The recurrence, a step a token. [b, h, t, d] each -> [b, g, t, e], the last state"""
-    made, group = [], i.q.shape[1] // i.k.shape[1]
+    outputs: list[Tensor] = []
+    group = i.q.shape[1] // i.k.shape[1]
     for t in range(i.q.shape[2]):
         k, v = i.k[:, :, t], i.v[:, :, t]
         if i.decay is not None:
@@ -278,12 +281,14 @@ def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
             v = (v - (k.unsqueeze(-2) @ state).squeeze(-2)) * i.beta[:, :, t]
         state = state + k.unsqueeze(-1) * v.unsqueeze(-2)
         q = i.q[:, :, t].unflatten(1, (k.shape[1], group))
-        made.append((q @ state).flatten(1, 2))
-    return stack(made, 2), state
+        outputs.append((q @ state).flatten(1, 2))
+    return stack(outputs, 2), state
 
 
 @operator("LinearAttention", since=27)
-def linear_attention(*inputs: Tensor, q_num_heads: int, kv_num_heads: int, **attributes: Any) -> tuple:
+def linear_attention(
+    *inputs: Tensor, q_num_heads: int, kv_num_heads: int, **attributes: Any
+) -> tuple[Any, ...]:
     """Attention by a state of [d, e] a head, not by scores; also the new state. [b, t, heads * d] -> same"""
     rule, scale = attributes.pop("update_rule", "gated_delta"), attributes.pop("scale", 0.0)
     if attributes.keys() - {"chunk_size"}:  # chunk_size changes how fast it is, not what

@@ -104,7 +104,7 @@ def saturated(x: Any, name: str, wanted: Any) -> Any:
     import ml_dtypes
     import numpy as np
 
-    most = np.float32(ml_dtypes.finfo(wanted).max)
+    most: Any = np.float32(ml_dtypes.finfo(wanted).max)
     wide = x.astype(np.float32)
     return np.where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(wanted)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ...core.dtype import DTYPES
+from ...core.tree import is_list
 from ...functions import stack, zeros
 from ...tensor import Tensor
 from ..graph import GraphDef, ValueDef
@@ -11,14 +12,14 @@ from .table import operator
 
 
 @operator("If", moves=False, numbers="condition")
-def if_else(condition: Any, *, then_branch: GraphDef, else_branch: GraphDef, node: Any) -> tuple:
+def if_else(condition: Any, *, then_branch: GraphDef, else_branch: GraphDef, node: Any) -> tuple[Any, ...]:
     chosen = then_branch if truth(condition) else else_branch
     return tuple(node.run(chosen))
 
 
 def truth(value: Any) -> bool:
     """A condition of one element."""
-    while isinstance(value, list):
+    while is_list(value):
         if len(value) != 1:
             raise ValueError(f"the condition has {len(value)} elements: it takes one")
         value = value[0]
@@ -26,11 +27,12 @@ def truth(value: Any) -> bool:
 
 
 @operator("Loop", moves=False, optional=True, numbers=("count", "condition"))
-def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) -> tuple:
+def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) -> tuple[Any, ...]:
     """States and stacked outputs after `count` runs, or as long as the condition holds."""
     most = None if count is None else count if isinstance(count, int) else count[0]
     goes_on = True if condition is None else truth(condition)
-    values, rows, k = list(states), [], 0
+    rows: list[list[Any]] = []
+    values, k = list(states), 0
     while goes_on and (most is None or k < most):
         held, *results = node.run(body, host(k), host(True, "bool"), *values)
         values, kept = results[: len(values)], results[len(values) :]
@@ -59,7 +61,7 @@ def together(parts: list[Tensor], device: Any) -> list[Tensor]:
 @operator("Scan", moves=False, optional=True)
 def scan_of_batches(
     lengths: Any, *inputs: Any, body: GraphDef, num_scan_inputs: int, directions: Any = None, node: Any
-) -> tuple:
+) -> tuple[Any, ...]:
     """Before opset 9: the first axis is a batch, the second is scanned."""
     if lengths is not None:
         raise ValueError("sequence_lens: batches of several lengths are not computed: use opset 9")
@@ -72,7 +74,7 @@ def scan_of_batches(
 
 
 @operator("Scan", since=9, moves=False)
-def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: Any) -> tuple:
+def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: Any) -> tuple[Any, ...]:
     """States after all steps, and outputs of each step stacked; how: axes and directions."""
     states, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
     wanted = body.outputs[len(states) :]
@@ -80,7 +82,8 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
     lengths = {x.shape[a] for x, a in zip(scanned, axes)}
     if len(lengths) != 1:
         raise ValueError(f"scans axes of the sizes {sorted(lengths)}: they are equal")
-    n, rows = lengths.pop(), []
+    rows: list[list[Any]] = []
+    n = lengths.pop()
     for k in range(n):
         now = [x.select(a, n - 1 - k if back else k) for x, a, back in zip(scanned, axes, backward)]
         results = node.run(body, *states, *now)
@@ -97,7 +100,7 @@ def _axis(axis: int, parts: list[Tensor], wanted: ValueDef) -> int:
     return axis + ndim + 1 if axis < 0 else axis
 
 
-def directions_of(how: dict[str, Any], inputs: int, outputs: int) -> tuple:
+def directions_of(how: dict[str, Any], inputs: int, outputs: int) -> tuple[Any, ...]:
     """Axes and directions of scanned inputs and outputs; TypeError for other attributes."""
     known = {
         "scan_input_axes": inputs,

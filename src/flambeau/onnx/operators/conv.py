@@ -14,7 +14,7 @@ CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 CONV_TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
-def _of_rank(table: dict, x: Tensor, w: Tensor) -> Any:
+def _of_rank(table: dict[Any, Any], x: Tensor, w: Tensor) -> Any:
     rank = x.ndim - 2
     if rank not in table or w.ndim != x.ndim:
         raise ValueError(
@@ -55,12 +55,12 @@ def _transposed_pads(
         dilations = spread(a.dilations, len(full), 1, "dilations")
         spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
         wanted = [f - span + s for f, span, s in zip(full, spans, strides, strict=True)]
-    found = []
+    pairs: list[tuple[int, int]] = []
     for f, e, n in zip(full, extra, wanted, strict=True):
         total = max(f + e - n, 0)
         before = total // 2 if a.auto_pad == "SAME_UPPER" else total - total // 2
-        found.append((before, f - n - before))
-    return found
+        pairs.append((before, f - n - before))
+    return pairs
 
 
 @operator("ConvTranspose")

@@ -8,7 +8,7 @@ from ...functions import arange, full
 from ...tensor import Tensor
 from ..convert import numpy_dtype
 from ..graph import DTYPES as NAMES
-from ..values import check_array, cpu, device_for, dtype_name, to_value
+from ..values import check_array, cpu, device_for, dtype_name, first_number, to_value
 from .table import operator
 
 KINDS = {  # attribute: dtype of what it gives
@@ -70,7 +70,7 @@ def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
 
 @operator("Trilu", numbers="k")
 def trilu(x: Tensor, k: Any = 0, *, upper: int = 1) -> Tensor:
-    k = (k[0] if isinstance(k, list) else k) or 0
+    diagonal = first_number(k) or 0
     n = max(x.shape[-2:])
-    k = min(max(k, -n - 1), n + 1)
-    return x.triu(k) if upper else x.tril(k)
+    diagonal = min(max(diagonal, -n - 1), n + 1)
+    return x.triu(diagonal) if upper else x.tril(diagonal)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...tensor import Tensor
-from ..values import host, to_array
+from ..values import first_number, host, to_array
 from .table import operator
 
 
@@ -23,7 +23,7 @@ def _overlaps(box: Any, others: Any) -> Any:
 
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     shared = np.prod(np.clip(high - low, 0, None), 1)
-    areas = np.prod(others[:, 2:] - others[:, :2], 1) + np.prod(box[2:] - box[:2]) - shared
+    areas: Any = np.prod(others[:, 2:] - others[:, :2], 1) + np.prod(box[2:] - box[:2]) - shared
     return np.where(areas > 0, shared / np.where(areas > 0, areas, 1), 0.0)
 
 
@@ -41,11 +41,6 @@ def _kept(boxes: Any, scores: Any, most: int, overlap: float, least: float | Non
     return kept
 
 
-def _first(value: Any) -> Any:
-    """A number that may be in a list of one."""
-    return value[0] if isinstance(value, list) and value else None if isinstance(value, list) else value
-
-
 @operator(
     "NonMaxSuppression", since=10, numbers=("most", "overlap", "least"), moves=False, sized_by_values=True
 )
@@ -59,7 +54,7 @@ def non_max_suppression(
     center_point_box: int = 0,
 ) -> Tensor:
     """What is left of boxes that overlap. [n, k, 4], [n, classes, k] -> [left, 3] of n, class, k"""
-    limit, overlap = int(_first(most) or 0), float(_first(overlap) or 0.0)
+    limit, overlap = int(first_number(most) or 0), float(first_number(overlap) or 0.0)
     all_boxes, all_scores = to_array(boxes), to_array(scores)
     found = [
         (image, kind, k)
@@ -70,7 +65,7 @@ def non_max_suppression(
             all_scores[image, kind],
             limit,
             overlap,
-            _first(least),
+            first_number(least),
         )
     ]
     return host(found).reshape(-1, 3)

@@ -62,7 +62,10 @@ def _enter(names: dict[str, str], call: Any) -> None:
 
 
 def _one(method: str) -> Any:
-    return lambda x: getattr(x, method)()
+    def call(x: Tensor) -> Tensor:
+        return getattr(x, method)()
+
+    return call
 
 
 def _two(method: str) -> Any:
@@ -105,7 +108,10 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
 
 
 def _joined(method: str) -> Any:
-    return lambda *xs: reduce(lambda a, b: getattr(a, method)(b), xs)
+    def call(*xs: Tensor) -> Tensor:
+        return reduce(getattr(Tensor, method), xs)
+
+    return call
 
 
 _enter({"Max": "maximum", "Min": "minimum", "Sum": "add"}, _joined)

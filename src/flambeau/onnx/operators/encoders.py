@@ -1,5 +1,6 @@
 """Features into others (ai.onnx.ml): scaled, normalised, looked up, put into maps and taken out."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...functions import cat, where
@@ -18,7 +19,7 @@ def scaler(x: Tensor, *, offset: tuple[float, ...] = (0.0,), scale: tuple[float,
     return (x.float() - shift) * factor
 
 
-NORMS = {
+NORMS: dict[str, Callable[[Tensor], Tensor]] = {
     "MAX": lambda x: x.abs().amax(-1, keepdim=True),
     "L1": lambda x: x.abs().sum(-1, keepdim=True),
     "L2": lambda x: x.square().sum(-1, keepdim=True).sqrt(),
@@ -31,7 +32,7 @@ def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
     if norm not in NORMS:
         raise ValueError(f"norm {norm!r} is unknown: use MAX, L1 or L2")
     x = x.float()
-    size = x.amax(-1, keepdim=True) if norm == "MAX" else NORMS[norm](x)
+    size: Tensor = x.amax(-1, keepdim=True) if norm == "MAX" else NORMS[norm](x)
     return x / where(size == 0, 1.0, size)
 
 
@@ -71,16 +72,16 @@ def feature_vectorizer(*xs: Tensor, inputdimensions: tuple[int, ...] = ()) -> Te
 # --- looking up ---
 
 
-def _looked_up(x: Any, table: dict, default: Any) -> Any:
+def _looked_up(x: Any, table: dict[Any, Any], default: Any) -> Any:
     """Every element's value in a table. An array of texts, or a tensor on the host."""
     import numpy as np
 
     keys = to_array(x)
     found = [table.get(key, default) for key in keys.reshape(-1).tolist()]
     if isinstance(default, str):
-        made = np.empty(len(found), object)
-        made[:] = found
-        return made.reshape(keys.shape)
+        texts: Any = np.empty(len(found), object)
+        texts[:] = found
+        return texts.reshape(keys.shape)
     dtype = (
         default.dtype.name
         if hasattr(default, "dtype")
@@ -134,7 +135,7 @@ def one_hot_encoder(
 @operator("ZipMap", domain=ML, moves=False)
 def zip_map(
     x: Tensor, *, classlabels_int64s: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = ()
-) -> list:
+) -> list[Any]:
     """Each row as a map from labels to its elements."""
     labels = classlabels_strings or classlabels_int64s
     rows = (x.unsqueeze(0) if x.ndim == 1 else x).tolist()
@@ -145,7 +146,7 @@ def zip_map(
 
 @operator("DictVectorizer", domain=ML, arrays=True, moves=False)
 def dict_vectorizer(
-    x: dict, *, int64_vocabulary: tuple[int, ...] = (), string_vocabulary: tuple[str, ...] = ()
+    x: dict[Any, Any], *, int64_vocabulary: tuple[int, ...] = (), string_vocabulary: tuple[str, ...] = ()
 ) -> Any:
     """A map's values in the order of a vocabulary; 0 where there is none. -> [1, words]"""
     import numpy as np
@@ -159,7 +160,9 @@ def dict_vectorizer(
 
 
 @operator("CastMap", domain=ML, arrays=True, moves=False, sized_by_values=True)
-def cast_map(x: dict, *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> Any:
+def cast_map(
+    x: dict[Any, Any], *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1
+) -> Any:
     """A map's values by rising keys, or (SPARSE) each at its key's place. -> [1, n]"""
     import numpy as np
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...functions import arange, cat, where
 from ...tensor import Tensor
-from ..values import cpu, to_array, to_value
+from ..values import cpu, first_number, to_array, to_value
 from .table import operator
 
 
@@ -101,7 +101,7 @@ def nonzero(x: Any) -> Tensor:
 
 
 @operator("Unique", arrays=True, sized_by_values=True)
-def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple:
+def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ...]:
     """The different elements (or slices), where each is first, which each is, and how often it is there.
 
     On the host: sizes depend on values."""
@@ -122,7 +122,7 @@ def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple:
 
 @operator("OneHot", numbers="depth")
 def one_hot(index: Tensor, depth: Any, values: Tensor, *, axis: int = -1) -> Tensor:
-    n = int(depth[0] if isinstance(depth, list) else depth)
+    n = int(first_number(depth))
     axis += index.ndim + 1 if axis < 0 else 0
     index = from_start(index, n).unsqueeze(axis)
     classes = arange(n, device=index.device).reshape(*_at(index.ndim, axis))

@@ -28,8 +28,8 @@ def _matrix(x: Tensor) -> Tensor:
 def linear_regressor(
     x: Tensor,
     *,
-    coefficients: tuple = (),
-    intercepts: tuple = (),
+    coefficients: tuple[Any, ...] = (),
+    intercepts: tuple[Any, ...] = (),
     post_transform: str = "NONE",
     targets: int = 1,
 ) -> Tensor:
@@ -60,7 +60,7 @@ def _best(scores: Tensor, classes: int) -> Any:
 
 
 @operator("LinearClassifier", domain=ML)
-def linear_classifier(x: Tensor, **attributes: Any) -> tuple:
+def linear_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
     a, x = LinearAttributes(**attributes), _matrix(x)
     labels = a.classlabels_strings or a.classlabels_ints
@@ -143,11 +143,11 @@ def _between(x: Tensor, a: SvmAttributes) -> Tensor:
     starts = [sum(counts[:k]) for k in range(len(counts))]
     alike = _kernel(x, _rows(a.support_vectors, sum(counts), x), a)
     by_class = _rows(a.coefficients, len(counts) - 1, x)
-    made = []
+    scores: list[Tensor] = []
     for (i, j), rho in zip(_pairs(len(counts)), a.rho, strict=True):
         first, second = (slice(starts[c], starts[c] + counts[c]) for c in (i, j))
-        made.append(alike[:, first] @ by_class[j - 1, first] + alike[:, second] @ by_class[i, second] + rho)
-    return stack(made, 1)
+        scores.append(alike[:, first] @ by_class[j - 1, first] + alike[:, second] @ by_class[i, second] + rho)
+    return stack(scores, 1)
 
 
 def _coupled(r: Any) -> Any:
@@ -197,7 +197,7 @@ def _votes(scores: Any, k: int) -> Any:
 
 
 @operator("SVMClassifier", domain=ML)
-def svm_classifier(x: Tensor, **attributes: Any) -> tuple:
+def svm_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     """The label of each row, and scores or probabilities. [n, features] -> [n], [n, classes or pairs]"""
     a, x = SvmAttributes(**attributes), _matrix(x)
     labels = a.classlabels_strings or a.classlabels_ints

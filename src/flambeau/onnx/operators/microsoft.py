@@ -1,11 +1,13 @@
 """com.microsoft's fused forms of products, activations and norms, as ONNX Runtime's optimiser writes them."""
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
 from ...functions import inverse as inverted
 from ...nn import functional as F
 from ...tensor import Tensor
+from ..values import first_number
 from .conv import conv
 from .creation import range_of, trilu
 from .index import gather_nd, unique
@@ -105,20 +107,32 @@ def fused_matmul(x: Tensor, y: Tensor, **attributes: Any) -> Tensor:
     return made if a.alpha == 1 else made * a.alpha
 
 
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
+def _hard_sigmoid(x: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
+    return (x * alpha + beta).clamp(0, 1)
+
+
+def _quick_gelu(x: Tensor, alpha: float = 1.702) -> Tensor:
+    return x * (x * alpha).sigmoid()
+
+
 def _activated(x: Tensor, name: str, given: tuple[float, ...]) -> Tensor:
     """The activation of a fused product."""
-    table = {
-        "": lambda x: x,
+    table: dict[str, Callable[..., Tensor]] = {
+        "": _identity,
         "Relu": F.relu,
-        "Tanh": lambda x: x.tanh(),
-        "Sigmoid": lambda x: x.sigmoid(),
-        "LeakyRelu": lambda x, alpha=0.01: F.leaky_relu(x, alpha),
-        "Clip": lambda x, low, high: x.clamp(low, high),
-        "HardSigmoid": lambda x, alpha=0.2, beta=0.5: (x * alpha + beta).clamp(0, 1),
-        "Elu": lambda x, alpha=1.0: F.elu(x, alpha),
+        "Tanh": Tensor.tanh,
+        "Sigmoid": Tensor.sigmoid,
+        "LeakyRelu": F.leaky_relu,
+        "Clip": Tensor.clamp,
+        "HardSigmoid": _hard_sigmoid,
+        "Elu": F.elu,
         "Gelu": F.gelu,
         "FastGelu": _fast_gelu,
-        "QuickGelu": lambda x, alpha=1.702: x * (x * alpha).sigmoid(),
+        "QuickGelu": _quick_gelu,
         "Softplus": F.softplus,
         "Softsign": F.softsign,
     }
@@ -175,7 +189,7 @@ def inverse(x: Tensor) -> Tensor:
 @operator("ExpandDims", domain=MS, numbers="axis", places=True)
 def expand_dims(x: Tensor, axis: Any) -> Tensor:
     """A dim of size 1 at an axis, which is one number."""
-    return x.unsqueeze(int(axis[0] if isinstance(axis, list) else axis))
+    return x.unsqueeze(int(first_number(axis)))
 
 
 @operator("Range", domain=MS, sized_by_values=True)
@@ -191,7 +205,7 @@ def ms_pad(x: Tensor, pads: Any, value: Any = None, *, mode: str = "constant") -
 
 
 @operator("Unique", domain=MS, arrays=True, sized_by_values=True)
-def ms_unique(x: Any) -> tuple:
+def ms_unique(x: Any) -> tuple[Any, ...]:
     """The different elements in the order in which they come, which each is, and how often each is there."""
     values, _, inverse, counts = unique(x, sorted=0)
     return values, inverse, counts
@@ -255,7 +269,9 @@ class EmbedInputs(NamedTuple):
 
 
 @operator("EmbedLayerNormalization", domain=MS)
-def embed_layer_normalization(*inputs: Any, epsilon: float = 1e-12, mask_index_type: int = 1) -> tuple:
+def embed_layer_normalization(
+    *inputs: Any, epsilon: float = 1e-12, mask_index_type: int = 1
+) -> tuple[Any, ...]:
     """Layer norm of BERT's embeddings; also how many of each sample's tokens count, and the sum."""
     i = EmbedInputs(*inputs)
     places = Tensor.arange(i.ids.shape[1], device=i.ids.device).unsqueeze(0) if i.places is None else i.places

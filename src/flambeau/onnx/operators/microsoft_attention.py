@@ -88,7 +88,7 @@ def _scaled(q: Tensor, scale: float | None, **more: Any) -> AttentionAttributes:
 
 
 @operator("Attention", domain=MS)
-def ms_attention(*inputs: Any, **attributes: Any) -> tuple:
+def ms_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
     """Self attention with its projection in. [b, n, i], [i, q + k + v] -> [b, n, v], [2, b, heads, all, d]"""
     i, a = MsAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
     _refuse("shared buffers", i.past_length)
@@ -98,7 +98,7 @@ def ms_attention(*inputs: Any, **attributes: Any) -> tuple:
 
 def _self_attention(
     made: Tensor, i: "MsAttentionInputs | QAttentionInputs", a: MsAttentionAttributes
-) -> tuple:
+) -> tuple[Any, ...]:
     """Attention of queries, keys and values behind each other. [b, n, q + k + v] -> [b, n, v], present"""
     _refuse("rotary embeddings and shared buffers", a.do_rotary, a.past_present_share_buffer)
     sizes = list(a.qkv_hidden_sizes or [made.shape[-1] // 3] * 3)
@@ -131,7 +131,7 @@ class QAttentionInputs(NamedTuple):
 
 
 @operator("QAttention", domain=MS)
-def q_attention(*inputs: Any, **attributes: Any) -> tuple:
+def q_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
     """Attention whose projection is of quantised numbers. [b, n, i], [i, q + k + v] -> [b, n, v], present"""
     i, a = QAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
     made = matmul_integer(i.x, i.weights, i.x_zero, i.w_zero).float() * (i.x_scale * i.w_scale) + i.bias
@@ -171,7 +171,7 @@ def _unpacked(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @operator("MultiHeadAttention", domain=MS)
-def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple:
+def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple[Any, ...]:
     """Attention of heads side by side; also keys and values with those before. [b, n, hidden] -> same"""
     i, a = MultiHeadInputs(*inputs), MsAttentionAttributes(**attributes)
     _refuse("beam search's caches", i.past_length, i.indirection)
@@ -276,7 +276,7 @@ def _with_sink(
 @operator("GroupQueryAttention", domain=MS, sized_by_values=True)
 def group_query_attention(
     *inputs: Any, num_heads: int, kv_num_heads: int, node: Any, **attributes: Any
-) -> tuple:
+) -> tuple[Any, ...]:
     """Attention of groups of queries with a cache. [b, n, heads * d] -> same, the cache's keys and values"""
     i, a = GroupedInputs(*inputs), GroupedAttributes(num_heads, kv_num_heads, **attributes)
     quantised = a.kv_cache_bit_width or a.k_quant_type != "NONE" or a.v_quant_type != "NONE"

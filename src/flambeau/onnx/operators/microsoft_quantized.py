@@ -169,7 +169,7 @@ def _spread(t: Tensor, size: int, axis: int, length: int) -> Tensor:
     return t.repeat_interleave(size, axis).narrow(axis, 0, length)
 
 
-def _filled(inputs: tuple, count: int) -> tuple[Any, ...]:
+def _filled(inputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """Inputs, None for those that are left out at the end."""
     return (*inputs, *[None] * (count - len(inputs)))
 
@@ -254,7 +254,7 @@ def _global_mean(x: Tensor) -> Tensor:
 
 _two("QLinearAdd", lambda a, b: a + b)
 _two("QLinearMul", lambda a, b: a * b)
-_one("QLinearSigmoid", lambda x: x.sigmoid())
+_one("QLinearSigmoid", Tensor.sigmoid)
 _one("QLinearLeakyRelu", _leaky)
 _one("QLinearSoftmax", _softmax)
 _one("QLinearReduceMean", _mean)

@@ -30,7 +30,9 @@ def _affine(x: Tensor, scale: Tensor, b: Tensor) -> Tensor:
     return x * _by_channel(scale, x) + _by_channel(b, x)
 
 
-def _batch_training(x: Tensor, scale: Tensor, b: Tensor, running: tuple, a: BatchAttributes) -> tuple:
+def _batch_training(
+    x: Tensor, scale: Tensor, b: Tensor, running: tuple[Any, ...], a: BatchAttributes
+) -> tuple[Any, ...]:
     """The result, the new running statistics, and the batch's own."""
     dims = (0, *range(2, x.ndim))
     mean, var = x.mean(dims), x.var(dims, correction=0)

@@ -51,12 +51,12 @@ def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: 
 
 def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> list[int]:
     """How many taps of each window of a dim lie inside it, `ends` more on both sides."""
-    found = []
+    counts: list[int] = []
     for start in range(-w.before, positions * w.stride - w.before, w.stride):
         first = max(0, -(-(-ends[0] - start) // w.dilation))
         last = min(w.kernel - 1, (n + ends[1] - 1 - start) // w.dilation)
-        found.append(max(last - first + 1, 0))
-    return found
+        counts.append(max(last - first + 1, 0))
+    return counts
 
 
 def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], include: int) -> Any:

@@ -11,9 +11,9 @@ from .table import operator
 from .window import WindowAttributes, pad_ends, windows_of
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-RANGES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
-HELD = tuple(RANGES)  # by devices; those below are on the host
-RANGES |= {"uint4": (0, 15), "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1)}
+ON_DEVICES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
+ON_HOST = {"uint4": (0, 15), "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1)}
+RANGES = {**ON_DEVICES, **ON_HOST}
 
 
 class QuantizeAttributes(NamedTuple):
@@ -71,7 +71,7 @@ def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) 
     y = x.float() / scale.float()
     if name in RANGES:
         found = rounded(y, zero, name)
-        return cast(found, name) if name in HELD else converted(found.numpy(), name, True, "up")
+        return cast(found, name) if name in ON_DEVICES else converted(found.numpy(), name, True, "up")
     return converted((y if zero is None else y + zero).numpy(), name, bool(a.saturate), "up")
 
 

@@ -61,7 +61,7 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
     return [found[i * each : (i + 1) * each] for i in range(directions)]
 
 
-def _activation(name: str, alphas: Iterator, betas: Iterator) -> Activation:
+def _activation(name: str, alphas: Iterator[Any], betas: Iterator[Any]) -> Activation:
     """A function by name; those that take alpha and beta take the next of them."""
     usual = ACTIVATIONS.get(name.lower(), ((),))[0]
     return cells.activation(name, *(next(values, n) for values, n in zip((alphas, betas), usual)))
@@ -92,7 +92,7 @@ def _ordered(w: Tensor, r: Tensor, b: Tensor | None, kind: str, coupled: int, d:
     return tuple(None if t is None else _reordered(t, order, gates) for t in (w[d], r[d], *biases))
 
 
-def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple) -> Sequence:
+def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[Any, ...]) -> Sequence:
     """What one direction runs over; weights: its own, `_ordered`."""
     w, r, of_input, of_state = weights
     none = Tensor.zeros(x.shape[1], r.shape[-1], dtype=x.dtype, device=x.device)
@@ -125,7 +125,7 @@ def _check(i: RecurrentInputs, kind: str, a: RecurrentAttributes) -> int:
     return directions
 
 
-def _layer(kind: str, inputs: tuple, attributes: dict[str, Any], node: Any) -> tuple[Tensor, ...]:
+def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node: Any) -> tuple[Tensor, ...]:
     """All directions. -> Y [t, directions, b, h], Y_h and, of LSTM, Y_c [directions, b, h]"""
     i, a = RecurrentInputs(*inputs), RecurrentAttributes(**attributes)
     if a.layout:
@@ -133,7 +133,8 @@ def _layer(kind: str, inputs: tuple, attributes: dict[str, Any], node: Any) -> t
             **{k: v.transpose(0, 1) for k in ("x", "hidden", "cell") if (v := getattr(i, k)) is not None}
         )
     directions, kept = _check(i, kind, a), _kept(i)
-    acts, made = _activations(kind, a, directions), []
+    acts = _activations(kind, a, directions)
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
         x, flags = (t.flip(0) if back and t is not None else t for t in (i.x, kept))
@@ -143,8 +144,8 @@ def _layer(kind: str, inputs: tuple, attributes: dict[str, Any], node: Any) -> t
         states = recurrence(CELLS[kind](acts[d], a), s)
         hidden, last = states.select(-2, 0), states[-1]
         y = hidden if flags is None else where(flags, hidden, 0.0)
-        made.append((y.flip(0) if back else y, last.select(-2, 0), last.select(-2, last.shape[-2] - 1)))
-    y, last, cell = (stack([m[k] for m in made], int(k == 0)) for k in range(3))
+        parts.append((y.flip(0) if back else y, last.select(-2, 0), last.select(-2, last.shape[-2] - 1)))
+    y, last, cell = (stack([p[k] for p in parts], int(k == 0)) for k in range(3))
     if a.layout:
         y, last, cell = y.permute(2, 0, 1, 3), last.transpose(0, 1), cell.transpose(0, 1)
     return (y, last, cell) if kind == "LSTM" else (y, last)
@@ -182,7 +183,8 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
     """LSTM by products of 8 bits: x is quantised once by its range, the state at each step by its own."""
     q, a = QuantizedInputs(*inputs), RecurrentAttributes(**attributes)
     i = RecurrentInputs(*q[:8])._replace(w=q.w.mT, r=q.r.mT)
-    directions, kept, made = _check(i, "LSTM", a), _kept(i), []
+    directions, kept = _check(i, "LSTM", a), _kept(i)
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
     acts, x = _activations("LSTM", a, directions), dynamic_quantize_linear(q.x)
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
@@ -190,8 +192,8 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
         given = given if q.b is None else given + q.b[d].reshape(2, -1).sum(0)
         given = _backward(given, q.lengths) if back else given
         y, hidden, cell = _stepwise(q, d, given, kept, CELLS["LSTM"](acts[d], a))
-        made.append((_backward(y, q.lengths) if back else y, hidden, cell))
-    y, hidden, cell = (stack([m[k] for m in made], int(k == 0)) for k in range(3))
+        parts.append((_backward(y, q.lengths) if back else y, hidden, cell))
+    y, hidden, cell = (stack([p[k] for p in parts], int(k == 0)) for k in range(3))
     return y, hidden, cell
 
 
@@ -205,7 +207,7 @@ def _product(x: tuple[Tensor, Tensor, Tensor], w: Tensor, scale: Tensor, zero: T
     return matmul_integer(x[0], w, x[2], zero).float() * (x[1] * scale)
 
 
-def _stepwise(q: QuantizedInputs, d: int, given: Tensor, kept: Tensor | None, cell: Cell) -> tuple:
+def _stepwise(q: QuantizedInputs, d: int, given: Tensor, kept: Tensor | None, cell: Cell) -> tuple[Any, ...]:
     """Outputs of all steps, and the last states, of one direction."""
     none = Tensor.zeros(given.shape[1], q.r.shape[1], device=given.device)
     hidden, state = (none if t is None else t[d] for t in (q.hidden, q.cell))

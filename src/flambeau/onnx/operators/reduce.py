@@ -1,12 +1,13 @@
 """Reductions, extremes, sums so far, and the k largest."""
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from ...core.dtype import INTS
 from ...functions import arange, cat, full
 from ...tensor import Tensor
-from ..values import moved
+from ..values import first_number, moved
 from .table import operator
 
 
@@ -18,7 +19,7 @@ def _entries(name: str, reduce: Any, since: int) -> None:
 
     def by_input(x: Tensor, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
         if not axes and noop_with_empty_axes:
-            return ELEMENTWISE.get(name, lambda y: y)(x)
+            return ELEMENTWISE[name](x) if name in ELEMENTWISE else x
         return over(reduce, x, axes, keepdims)
 
     operator(name)(by_attribute)
@@ -81,7 +82,10 @@ def _wide(x: Tensor) -> Tensor:
     return x if x.dtype.is_float else x.float()
 
 
-REDUCTIONS = {  # name: (reduction over dims, the opset from which axes are an input)
+Reduction = Callable[[Tensor, Any, bool], Tensor]
+REDUCTIONS: dict[
+    str, tuple[Reduction, int]
+] = {  # name: (reduction over dims, the opset from which axes are an input)
     "ReduceSum": (_total, 13),
     "ReduceMean": (_mean, 18),
     "ReduceProd": (_product, 18),
@@ -93,7 +97,7 @@ REDUCTIONS = {  # name: (reduction over dims, the opset from which axes are an i
     "ReduceLogSumExp": (_log_sum_exp, 18),
     "ReduceSumSquare": (lambda x, dims, keep: _total(x * x, dims, keep), 18),
 }
-ELEMENTWISE = {  # what a reduction over no axes does to an element
+ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {  # a reduction over no axes, by element
     "ReduceL1": lambda x: x.abs(),
     "ReduceL2": lambda x: x.abs(),
     "ReduceLogSum": lambda x: x.log(),
@@ -125,11 +129,10 @@ def _scan(method: str, first: int) -> Any:
         y = getattr(x, method)(axis).to(x.dtype)
         return y.flip((axis,)) if reverse else y
 
-    return lambda x, axis, **how: scan(x, _number(axis) % max(1, x.ndim), **how)
+    def scan_axis(x: Tensor, axis: Any, **options: int) -> Tensor:
+        return scan(x, first_number(axis) % max(1, x.ndim), **options)
 
-
-def _number(given: Any) -> int:
-    return given[0] if isinstance(given, list) else given
+    return scan_axis
 
 
 def _enter_scan(name: str, method: str, first: int) -> None:
@@ -146,13 +149,13 @@ _enter_scan("CumProd", "cumprod", 1)
 
 
 @operator("TopK")
-def topk_of_attribute(x: Tensor, *, k: int, axis: int = -1) -> tuple:
+def topk_of_attribute(x: Tensor, *, k: int, axis: int = -1) -> tuple[Any, ...]:
     return topk(x, [k], axis=axis)
 
 
 @operator("TopK", since=10, numbers="k")
-def topk(x: Tensor, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple:
-    values, places = x.topk(_number(k), axis, bool(largest), True)
+def topk(x: Tensor, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Any, ...]:
+    values, places = x.topk(first_number(k), axis, bool(largest), True)
     return values, places
 
 

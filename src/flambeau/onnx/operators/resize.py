@@ -41,7 +41,7 @@ class ResizedAxis(NamedTuple):
 class TakenInputs(NamedTuple):
     """What the outputs of a dim are made of: places and weights [taps][o], and which lie beyond the input."""
 
-    index: list[list[int]]
+    indices: list[list[int]]
     weight: list[list[float]]
     beyond: list[bool]
 
@@ -161,10 +161,10 @@ MOST = 1 << 22  # elements that a dim is resized to
 FEW = 8  # inputs an output takes, up to which they are read one by one; beyond it is a product of matrices
 
 
-def _matrix(line: ResizedAxis, index: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
+def _matrix(line: ResizedAxis, indices: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
     """The weights of all inputs in all outputs. -> [o][n]"""
     rows = [[0.0] * line.n for _ in range(line.o)]
-    for places, weights in zip(index, weight, strict=True):
+    for places, weights in zip(indices, weight, strict=True):
         for row, k, w in zip(rows, places, weights, strict=True):
             row[k] += w
     return rows

@@ -81,15 +81,16 @@ def roi_align(x: Tensor, rois: list[list[float]], batch_indices: list[int], **at
     a = RoiAttributes(**attributes)
     if a.mode not in ("avg", "max"):
         raise ValueError(f"mode {a.mode!r} is unknown: use avg or max")
-    made = []
+    regions: list[Tensor] = []
     for box, image in zip(rois, batch_indices, strict=True):
         read = _read_region(x[image].to(x.dtype.as_float), box, a)
         samples = read.shape[2] * read.shape[5]
-        found = read.sum((2, 3, 5, 6)) / max(samples, 1) if a.mode == "avg" else read.amax((2, 3, 5, 6))
-        made.append(found)
-    if not made:
+        regions.append(
+            read.sum((2, 3, 5, 6)) / max(samples, 1) if a.mode == "avg" else read.amax((2, 3, 5, 6))
+        )
+    if not regions:
         return Tensor.zeros(0, x.shape[1], a.output_height, a.output_width, dtype=x.dtype, device=x.device)
-    return stack(made).to(x.dtype)
+    return stack(regions).to(x.dtype)
 
 
 @operator("RoiAlign", since=10, numbers=("rois", "batch_indices"))
@@ -114,12 +115,15 @@ def max_roi_pool(
     import numpy as np
 
     bounded(prod(pooled_shape), "the parts of a region", 1 << 16)
-    scale, made = np.float32(spatial_scale), []  # what is rounded is a product in float32
+    regions: list[Tensor] = []
+    scale = np.float32(spatial_scale)  # what is rounded is a product in float32
     for image, *box in rois:
         x0, y0, x1, y1 = (floor(float(np.float32(v) * scale) + 0.5) for v in box)
         rows = _bins(y0, y1, pooled_shape[0], x.shape[2])
         columns = _bins(x0, x1, pooled_shape[1], x.shape[3])
         parts = [x[int(image), :, a:b, c:d] for a, b in rows for c, d in columns]
-        found = [p.amax((1, 2)) if p.numel() else p.sum((1, 2)) for p in parts]
-        made.append(stack(found, 1).reshape(x.shape[1], *pooled_shape))
-    return stack(made) if made else Tensor.zeros(0, x.shape[1], *pooled_shape, dtype=x.dtype, device=x.device)
+        largest = [p.amax((1, 2)) if p.numel() else p.sum((1, 2)) for p in parts]
+        regions.append(stack(largest, 1).reshape(x.shape[1], *pooled_shape))
+    if not regions:
+        return Tensor.zeros(0, x.shape[1], *pooled_shape, dtype=x.dtype, device=x.device)
+    return stack(regions)

@@ -1,5 +1,6 @@
 """What the classifiers of ai.onnx.ml make of scores: probabilities and labels."""
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
@@ -17,7 +18,7 @@ def _softmax_zero(x: Tensor) -> Tensor:
     return powers / (total == 0).where(1.0, total)
 
 
-TRANSFORMS = {
+TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
     "NONE": lambda x: x,
     "SOFTMAX": lambda x: F.softmax(x, -1),
     "LOGISTIC": lambda x: x.sigmoid(),

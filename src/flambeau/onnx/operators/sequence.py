@@ -2,67 +2,68 @@
 
 from typing import Any
 
+from ...core.tree import is_list
 from ...functions import cat, stack
 from ...tensor import Tensor
 from ..graph import ValueDef
-from ..values import host
+from ..values import first_number, host
 from .table import operator
 
 
 @operator("SequenceEmpty")
-def sequence_empty(*, dtype: int = 1) -> list:
+def sequence_empty(*, dtype: int = 1) -> list[Any]:
     return []
 
 
 @operator("SequenceConstruct", arrays=True, moves=False)
-def sequence_construct(*values: Any) -> list:
+def sequence_construct(*values: Any) -> list[Any]:
     return list(values)
 
 
 @operator("SequenceLength", arrays=True, moves=False)
-def sequence_length(values: list) -> Tensor:
+def sequence_length(values: list[Any]) -> Tensor:
     return host(len(values))
 
 
 @operator("SequenceAt", arrays=True, moves=False, numbers="position")
-def sequence_at(values: list, position: Any) -> Any:
+def sequence_at(values: list[Any], position: Any) -> Any:
     return values[_place(position, len(values), len(values) - 1)]
 
 
 @operator("SequenceInsert", arrays=True, moves=False, numbers="position")
-def sequence_insert(values: list, value: Any, position: Any = None) -> list:
+def sequence_insert(values: list[Any], value: Any, position: Any = None) -> list[Any]:
     k = len(values) if position is None else _place(position, len(values), len(values))
     return [*values[:k], value, *values[k:]]
 
 
 @operator("SequenceErase", arrays=True, moves=False, numbers="position")
-def sequence_erase(values: list, position: Any = None) -> list:
+def sequence_erase(values: list[Any], position: Any = None) -> list[Any]:
     k = len(values) - 1 if position is None else _place(position, len(values), len(values) - 1)
     return [*values[:k], *values[k + 1 :]]
 
 
 def _place(position: Any, n: int, most: int) -> int:
-    k = position[0] if isinstance(position, list) else position
-    found = k + n if k < 0 else k
-    if not 0 <= found <= most:
+    k: int = first_number(position)
+    index = k + n if k < 0 else k
+    if not 0 <= index <= most:
         raise ValueError(f"position {k} of a sequence of {n}")
-    return found
+    return index
 
 
 @operator("ConcatFromSequence", places=False)
-def concat_from_sequence(values: list, *, axis: int, new_axis: int = 0) -> Tensor:
+def concat_from_sequence(values: list[Any], *, axis: int, new_axis: int = 0) -> Tensor:
     if not values:
         raise ValueError("the sequence is empty")
     return stack(values, axis) if new_axis else cat(values, axis)
 
 
 @operator("SplitToSequence", places=True, numbers="split")
-def split_to_sequence(x: Tensor, split: Any = None, *, axis: int = 0, keepdims: int = 1) -> list:
+def split_to_sequence(x: Tensor, split: Any = None, *, axis: int = 0, keepdims: int = 1) -> list[Any]:
     n = x.shape[axis]
     if split is None:
         parts = [x.narrow(axis, k, 1) for k in range(n)]
         return parts if keepdims else [p.squeeze(axis) for p in parts]
-    sizes = split if isinstance(split, list) else [min(split, n - k) for k in range(0, n, split)]
+    sizes: list[int] = split if is_list(split) else [min(split, n - k) for k in range(0, n, split)]
     if sum(sizes) != n or min(sizes, default=0) < 0:
         raise ValueError(f"split={split} of axis {axis}: its size is {n}")
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
@@ -70,7 +71,7 @@ def split_to_sequence(x: Tensor, split: Any = None, *, axis: int = 0, keepdims: 
 
 
 @operator("SequenceMap", arrays=True, moves=False)
-def sequence_map(values: list, *more: Any, body: Any, node: Any) -> tuple:
+def sequence_map(values: list[Any], *more: Any, body: Any, node: Any) -> tuple[Any, ...]:
     """A graph's outputs for each element of the first sequence, and of others beside it, as sequences."""
     rows = [
         node.run(body, value, *[m[k] if isinstance(m, list) else m for m in more])

@@ -1,11 +1,13 @@
 """Shapes: what they are, other shapes of the same elements, pieces and joins."""
 
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from ...core.tree import is_sequence
 from ...functions import arange, cat, full, where
 from ...tensor import Tensor
-from ..values import host
+from ..values import first_number, host
 from .table import operator
 
 
@@ -71,11 +73,11 @@ def unsqueeze_by_attribute(x: Tensor, *, axes: Any) -> Tensor:
 
 @operator("Unsqueeze", since=13, numbers="axes", places=True)
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
-    axes = axes if isinstance(axes, list | tuple) else [axes]
-    ndim = x.ndim + len(axes)
-    new = {d + ndim if d < 0 else d for d in axes}
-    if len(new) < len(axes) or not all(0 <= d < ndim for d in new):
-        raise ValueError(f"axes={list(axes)}: are not {len(axes)} different dims of {ndim}")
+    dims: list[int] = list(axes) if is_sequence(axes) else [axes]
+    ndim = x.ndim + len(dims)
+    new = {d + ndim if d < 0 else d for d in dims}
+    if len(new) < len(dims) or not all(0 <= d < ndim for d in new):
+        raise ValueError(f"axes={dims}: are not {len(dims)} different dims of {ndim}")
     sizes = iter(x.shape)
     return x.reshape(tuple(1 if d in new else next(sizes) for d in range(ndim)))
 
@@ -108,12 +110,8 @@ def tile(x: Tensor, repeats: Any) -> Tensor:
 @operator("Tile", numbers=("tiles", "axis"), places=True)
 def tile_axis(x: Tensor, tiles: Any, axis: Any) -> Tensor:
     counts = [1] * x.ndim
-    counts[_number(axis)] = _number(tiles)
+    counts[first_number(axis)] = first_number(tiles)
     return x.repeat(*counts)
-
-
-def _number(given: Any) -> Any:
-    return given[0] if isinstance(given, list) else given
 
 
 @operator("Concat", places=True)
@@ -122,19 +120,21 @@ def concat(*xs: Tensor, axis: int = 1) -> Tensor:
 
 
 @operator("Split", places=True)
-def split_by_attribute(x: Tensor, sizes: Any = None, *, axis: int = 0, split: Any = None, node: Any) -> tuple:
+def split_by_attribute(
+    x: Tensor, sizes: Any = None, *, axis: int = 0, split: Any = None, node: Any
+) -> tuple[Any, ...]:
     return pieces(x, split, axis, len(node.outputs))
 
 
 @operator("Split", since=13, numbers="split", places=True)
-def split(x: Tensor, split: Any = None, *, axis: int = 0, num_outputs: int = 0, node: Any) -> tuple:
+def split(x: Tensor, split: Any = None, *, axis: int = 0, num_outputs: int = 0, node: Any) -> tuple[Any, ...]:
     return pieces(x, split, axis, num_outputs or len(node.outputs))
 
 
 MOST_PIECES = 1000  # where they may be empty
 
 
-def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple:
+def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple[Any, ...]:
     """Pieces of an axis, of equal sizes (the last may be smaller) unless sizes are given."""
     n = x.shape[axis]
     if sizes is None and count > max(n, MOST_PIECES):
@@ -155,7 +155,7 @@ def slice_by_attributes(x: Tensor, *, starts: Any, ends: Any, axes: Any = None) 
 
 @operator("Slice", since=10, numbers=("starts", "ends", "axes", "steps"), places=True)
 def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Tensor:
-    key = [slice(None)] * x.ndim
+    key: list[Any] = [slice(None)] * x.ndim
     axes = range(len(starts)) if axes is None else axes
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts)):
         if step == 0 or not -x.ndim <= axis < x.ndim:
@@ -197,7 +197,7 @@ def pad(x: Tensor, pads: Any, value: Any = None, axes: Any = None, *, mode: str 
     return padded(x, pads, mode, 0 if value is None else value)
 
 
-def padded(x: Tensor, pads: Any, mode: str, value: Any) -> Tensor:
+def padded(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor:
     """Elements before and after each dim; negative counts take away."""
     if len(pads) != 2 * x.ndim or mode not in MODES | {"constant"}:
         raise ValueError(
@@ -220,7 +220,9 @@ def _reflected(i: int, n: int) -> int:
     return i if i < n else span - i
 
 
-SOURCES = {  # mode: the place that element i (below 0, above n) is taken from
+SOURCES: dict[
+    str, Callable[[int, int], int]
+] = {  # mode: the source of element i, which may be outside 0 to n
     "edge": lambda i, n: min(max(i, 0), n - 1),
     "wrap": lambda i, n: i % n,
     "reflect": _reflected,

@@ -56,7 +56,8 @@ def _is_long(q: Tensor, scores: tuple[int, ...]) -> bool:
 def _scaled_apart(q: Tensor, k: Tensor, factors: Factors, node: Any) -> tuple[float, Tensor, Tensor, Factors]:
     """The product of those factors that are known as numbers, queries and keys with theirs that are not, and
     those of the scores that are not."""
-    scale, of_scores = 1.0, []
+    scale = 1.0
+    of_scores: Factors = []
     for form, factor in factors:
         number = node.number(factor)
         if number:

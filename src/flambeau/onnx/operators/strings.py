@@ -1,9 +1,11 @@
 """Texts, which stay on the host as NumPy arrays."""
 
 import re
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from ...core.tree import is_sequence
 from ...tensor import Tensor
 from ..values import check_array, cpu, host, to_array, to_value
 from .table import operator
@@ -17,7 +19,7 @@ def string_concat(a: Any, b: Any) -> Any:
 
 
 @operator("StringSplit", arrays=True, sized_by_values=True)
-def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple:
+def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[Any, ...]:
     """Pieces of each text, filled up with "" to as many as the longest has, and how many each has."""
     import numpy as np
 
@@ -37,7 +39,7 @@ def regex_full_match(x: Any, *, pattern: str | None = None) -> Tensor:
 LONGEST, REPEATS = 1000, 6  # of a pattern: characters, and repetitions without end
 
 
-def compiled(pattern: str) -> re.Pattern:
+def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern of a file; ValueError for one that could take for ever: repetitions in repetitions."""
     if len(pattern) > LONGEST:
         raise ValueError(f"pattern: has {len(pattern):,} characters: {LONGEST:,} at most")
@@ -75,7 +77,7 @@ def _trees(given: Any) -> Any:
     """The patterns inside one."""
     if isinstance(given, parser.SubPattern):
         yield given
-    elif isinstance(given, list | tuple):
+    elif is_sequence(given):
         for part in given:
             yield from _trees(part)
 
@@ -96,7 +98,7 @@ def string_normalizer(
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
         raise ValueError(f"takes the shape [n] or [1, n], given {list(x.shape)}")
     change = CASES[case_change_action]
-    same = (lambda v: v) if is_case_sensitive else str.lower
+    same: Callable[[str], str] = str if is_case_sensitive else str.lower
     stop = {same(w) for w in stopwords}
     kept = [change(str(v)) for v in x.reshape(-1) if same(str(v)) not in stop] or [""]
     found = np.array(kept, object)
@@ -144,8 +146,8 @@ def _encoded(x: Any, classes: list[str], places: list[int], given: dict[str, Any
         found = [table.get(v, given.get("default_int64", -1)) for v in array.reshape(-1)]
         return host(found).reshape(array.shape)
     default = given.get("default_string", "_Unused")
-    flat = [classes[v] if 0 <= v < len(classes) else default for v in array.reshape(-1).tolist()]
-    return np.array(flat, object).reshape(array.shape)
+    texts: list[str] = [classes[v] if 0 <= v < len(classes) else default for v in array.reshape(-1).tolist()]
+    return np.array(texts, object).reshape(array.shape)
 
 
 def _side(side: str, given: dict[str, Any]) -> Any:
@@ -188,19 +190,20 @@ def tf_idf_vectorizer(x: Any, *, mode: str, **given: Any) -> Tensor:
     return to_value(out if array.ndim > 1 else out[0], x.device if isinstance(x, Tensor) else cpu())
 
 
-def ngrams(given: dict[str, Any]) -> dict[tuple, int]:
+def ngrams(given: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     """The pool's n-grams, each with its number: first those of one element, then of two, and so on."""
     pool = given.get("pool_strings") or given.get("pool_int64s") or ()
-    starts, found = [*given["ngram_counts"], len(pool)], {}
+    numbers: dict[tuple[Any, ...], int] = {}
+    starts = [*given["ngram_counts"], len(pool)]
     if starts != sorted(starts) or starts[0] < 0:
         raise ValueError(f"ngram_counts {starts[:-1]} do not cut a pool of {len(pool)} elements")
     for n in range(1, len(starts)):
         for at in range(starts[n - 1], starts[n] - n + 1, n):
-            found[tuple(pool[at : at + n])] = len(found)
-    return found
+            numbers[tuple(pool[at : at + n])] = len(numbers)
+    return numbers
 
 
-def found_in(row: list, given: dict[str, Any]) -> Any:
+def found_in(row: list[Any], given: dict[str, Any]) -> Any:
     """The n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
     low, high = given["min_gram_length"], given["max_gram_length"]
     for n in range(max(low, 1), min(high, len(row)) + 1):

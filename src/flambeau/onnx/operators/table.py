@@ -1,73 +1,73 @@
-"""The table of operators: a function a row, by name, domain and the opset that it begins with."""
+"""The table of operators: one function per name, domain and first opset."""
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A row. Inputs are positional, None where left out; attributes are keywords, by ONNX's names."""
+    """A row. Inputs are positional, None if omitted; attributes are keywords with ONNX's names."""
 
     name: str
     domain: str
     since: int
     function: Callable[..., Any]
-    numbers: tuple[str, ...] = ()  # inputs that are handed over as Python's numbers and lists
-    places: bool = False  # whether it only moves elements: of arrays it is given places, and these are taken
-    moves: bool = True  # whether its inputs are brought to one device
-    optional: bool = False  # whether inputs without a default may be left out all the same
-    arrays: bool = False  # whether it takes what no device holds (strings, 8-bit floats), as NumPy arrays
-    sized_by_values: bool = (
-        False  # whether sizes of its outputs depend on elements of inputs beside `numbers`
-    )
+    numbers: tuple[str, ...] = ()  # inputs that arrive as Python numbers and lists
+    places: bool = False  # it only moves elements: for an array it receives the flat indices of the elements
+    moves: bool = True  # inputs are moved to one device
+    optional: bool = False  # inputs without a default may be omitted too
+    arrays: bool = False  # takes NumPy arrays of dtypes that no device has (strings, 8-bit floats)
+    sized_by_values: bool = False  # output sizes depend on elements of inputs that are not in `numbers`
     inputs: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None  # None: any number
     attributes: frozenset[str] | None = None  # None: any name
     takes_node: bool = False
-    needs: frozenset[str] = field(default_factory=frozenset)  # attributes without a default
+    needs: frozenset[str] = field(default_factory=frozenset[str])  # attributes without a default
 
 
 TABLE: dict[tuple[str, str], list[Operator]] = {}
 
 
-def operator(*names: str, since: int = 1, domain: str = "", **how: Any) -> Callable:
-    """Enter a function for the operators of these names, from an opset on.
+def operator(*names: str, since: int = 1, domain: str = "", **options: Any) -> Callable[[F], F]:
+    """Declare a function as the operator of these names, from the opset `since` on.
 
-    how: numbers="shape" (or several names): these parameters arrive as lists or numbers of Python.
-    arrays=True: NumPy arrays (of strings and of dtypes that no device has) arrive as they are; without it
-    they are refused. places=True: it only moves elements, so arrays are done by the places of theirs.
-    moves=False: inputs stay on their devices. optional=True: any input may be left out.
-    sized_by_values=True: sizes of outputs depend on elements of other inputs than `numbers`.
+    options: numbers="shape" (or several names): these parameters arrive as Python lists or numbers.
+    arrays=True: NumPy arrays (of strings and of dtypes that no device has) arrive unchanged; without it
+    they raise an error. places=True: the operator only moves elements; for an array it receives the flat
+    indices of the elements, and the elements at the resulting indices are the output.
+    moves=False: inputs stay on their devices. optional=True: any input may be omitted.
+    sized_by_values=True: output sizes depend on elements of inputs that are not in `numbers`.
     """
-    numbers = how.pop("numbers", ())
-    how["numbers"] = (numbers,) if isinstance(numbers, str) else tuple(numbers)
+    numbers = options.pop("numbers", ())
+    options["numbers"] = (numbers,) if isinstance(numbers, str) else tuple(numbers)
 
-    def enter(function: Callable) -> Callable:
+    def enter(function: F) -> F:
         for name in names:
             rows = TABLE.setdefault((domain, name), [])
-            rows.append(Operator(name, domain, since, function, **how, **_read(function)))
+            rows.append(Operator(name, domain, since, function, **options, **_read_signature(function)))
             rows.sort(key=lambda row: row.since)
         return function
 
     return enter
 
 
-def _read(function: Callable) -> dict[str, Any]:
-    """What a function's signature says of the operator."""
-    given = inspect.signature(function).parameters.values()
-    inputs = [p for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    named = [p for p in given if p.kind is p.KEYWORD_ONLY and p.name != "node"]
+def _read_signature(function: Callable[..., Any]) -> dict[str, Any]:
+    """The fields of Operator that follow from a function's signature."""
+    parameters = inspect.signature(function).parameters.values()
+    inputs = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
     return {
         "inputs": tuple(p.name for p in inputs),
         "least": sum(p.default is p.empty for p in inputs),
-        "most": None if any(p.kind is p.VAR_POSITIONAL for p in given) else len(inputs),
-        "attributes": None
-        if any(p.kind is p.VAR_KEYWORD for p in given)
-        else frozenset(p.name for p in named),
-        "takes_node": any(p.name == "node" for p in given),
+        "most": None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(inputs),
+        "attributes": None if takes_any else frozenset(p.name for p in named),
+        "takes_node": any(p.name == "node" for p in parameters),
         "needs": frozenset(p.name for p in named if p.default is p.empty),
     }
 
@@ -81,5 +81,5 @@ def rows_of(domain: str, name: str) -> list[Operator]:
 
 
 def find(domain: str, name: str, opset: int) -> Operator | None:
-    """The row of an operator at an opset: the newest that is no newer."""
+    """The row of an operator at an opset: the newest one that is not newer."""
     return next((row for row in reversed(rows_of(domain, name)) if row.since <= opset), None)

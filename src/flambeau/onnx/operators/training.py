@@ -11,7 +11,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 @operator("Gradient", domain=DOMAIN)
-def gradient(*values: Tensor, xs: Any, y: str, zs: Any = (), node: Any) -> tuple:
+def gradient(*values: Tensor, xs: Any, y: str, zs: Any = (), node: Any) -> tuple[Any, ...]:
     """Gradients of the value named y by those named xs, at the values given for xs and zs."""
     at = dict(zip([*xs, *zs], values))
     with enable_grad():
@@ -21,13 +21,13 @@ def gradient(*values: Tensor, xs: Any, y: str, zs: Any = (), node: Any) -> tuple
     return tuple(found[leaves[name]] if leaves[name] in found else zeros_like(at[name]) for name in xs)
 
 
-def _groups(values: tuple, count: int) -> list[tuple]:
+def _groups(values: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:
     """Inputs in `count` rows of equal length: (x, gradient, ...) for each tensor."""
     n = len(values) // count
     return list(zip(*[values[k * n : (k + 1) * n] for k in range(count)]))
 
 
-def _outputs(rows: list[tuple]) -> tuple:
+def _outputs(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     """The new values of all tensors, then the new state of all, and so on."""
     return tuple(v for column in zip(*rows) for v in column)
 
@@ -40,10 +40,10 @@ def adagrad(
     decay_factor: float = 0.0,
     epsilon: float = 1e-6,
     norm_coefficient: float = 0.0,
-) -> tuple:
+) -> tuple[Any, ...]:
     step = rate / (1 + t.to(rate.dtype) * decay_factor)
 
-    def one(x: Tensor, g: Tensor, h: Tensor) -> tuple:
+    def one(x: Tensor, g: Tensor, h: Tensor) -> tuple[Any, ...]:
         g = g + norm_coefficient * x
         h = h + g * g
         return x - step * g / (h.sqrt() + epsilon), h
@@ -54,14 +54,14 @@ def adagrad(
 @operator("Adam", domain=DOMAIN)
 def adam(
     rate: Tensor, t: Tensor, *values: Tensor, alpha: float = 0.9, beta: float = 0.999, **more: float
-) -> tuple:
+) -> tuple[Any, ...]:
     """more: epsilon, norm_coefficient (decay of what the gradient is made of), norm_coefficient_post."""
     epsilon = more.get("epsilon", 1e-6)
     n = t.to(rate.dtype)
     corrected = rate * (1 - beta**n).sqrt() / (1 - alpha**n)
     step = (t > 0).to(rate.dtype) * corrected.nan_to_num(0.0, 0.0, 0.0) + (t == 0).to(rate.dtype) * rate
 
-    def one(x: Tensor, g: Tensor, v: Tensor, h: Tensor) -> tuple:
+    def one(x: Tensor, g: Tensor, v: Tensor, h: Tensor) -> tuple[Any, ...]:
         g = g + more.get("norm_coefficient", 0.0) * x
         v = alpha * v + (1 - alpha) * g
         h = beta * h + (1 - beta) * g * g
@@ -74,10 +74,10 @@ def adam(
 @operator("Momentum", domain=DOMAIN)
 def momentum(
     rate: Tensor, t: Tensor, *values: Tensor, alpha: float, beta: float, mode: str, norm_coefficient: float
-) -> tuple:
+) -> tuple[Any, ...]:
     scale = (t == 0).to(rate.dtype) + (t != 0).to(rate.dtype) * beta
 
-    def one(x: Tensor, g: Tensor, v: Tensor) -> tuple:
+    def one(x: Tensor, g: Tensor, v: Tensor) -> tuple[Any, ...]:
         g = g + norm_coefficient * x
         v = alpha * v + scale * g
         return x - rate * (g + alpha * v if mode == "nesterov" else v), v

@@ -1,5 +1,6 @@
 """Ensembles of decision trees (ai.onnx.ml), on the host: every step of a walk depends on the one before."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...tensor import Tensor
@@ -39,7 +40,7 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
     import numpy as np
 
     splits, mode = t.splits[at], t.modes[at]
-    tests = (
+    tests: tuple[Callable[[], Any], ...] = (
         lambda: values <= splits,
         lambda: values < splits,
         lambda: values >= splits,
@@ -47,27 +48,27 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
         lambda: values == splits,
         lambda: values != splits,
     )
-    found = np.zeros(values.shape, bool)
+    answers: Any = np.zeros(values.shape, bool)
     for k in np.unique(mode):
         if k < len(tests):
-            found = np.where(mode == k, tests[k](), found)
+            answers = np.where(mode == k, tests[k](), answers)
     for node, members in t.members.items():
-        found = np.where(at == node, np.isin(values, members), found)
-    return np.where(np.isnan(values), t.missing[at], found)
+        answers = np.where(at == node, np.isin(values, members), answers)
+    return np.where(np.isnan(values), t.missing[at], answers)
 
 
 def _leaves(t: Trees, x: Any) -> Any:
     """The leaf of every row in every tree. [n, features] -> [n, trees]"""
     import numpy as np
 
-    at = np.repeat(t.roots[None], len(x), 0)
+    at: Any = np.repeat(t.roots[None], len(x), 0)
     rows = np.arange(len(x))[:, None]
     for _ in range(len(t.features) + 1):
-        inner = at >= 0
+        inner: Any = at >= 0
         if not inner.any():
             return ~at
         node = np.where(inner, at, 0)
-        answer = _answers(t, node, x[rows, t.features[node]])
+        answer: Any = _answers(t, node, x[rows, t.features[node]])
         at = np.where(inner, np.where(answer, t.yes[node], t.no[node]), at)
     raise ValueError("its nodes lead back to nodes above them: a tree has no circles")
 
@@ -175,8 +176,10 @@ def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
 
 # --- TreeEnsembleClassifier and TreeEnsembleRegressor ---
 
-NODES = ("nodeids", "treeids", "featureids", "values", "falsenodeids", "truenodeids", "modes")
-NODES += ("missing_value_tracks_true", "hitrates")
+NODES = (
+    *("nodeids", "treeids", "featureids", "values", "falsenodeids", "truenodeids", "modes"),
+    *("missing_value_tracks_true", "hitrates"),
+)
 
 
 def _given(attributes: dict[str, Any], name: str, default: Any = ()) -> Any:
@@ -213,7 +216,7 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
         ],
         int,
     )
-    first = {}
+    first: dict[int, int] = {}  # of each tree: its first node
     for k, (tree, _) in enumerate(keys):
         first.setdefault(tree, k)
     roots = code[list(first.values())] if first else np.zeros(0, int)
@@ -223,7 +226,7 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
     return _checked(trees, int(is_leaf.sum()), features), _old_votes(attributes, votes, place, code)
 
 
-def _child(place: dict, code: Any, tree: int, node: int, is_leaf: bool) -> int:
+def _child(place: dict[Any, Any], code: Any, tree: int, node: int, is_leaf: bool) -> int:
     """The code of a node's child; a leaf has none."""
     if is_leaf:
         return ~0
@@ -232,7 +235,7 @@ def _child(place: dict, code: Any, tree: int, node: int, is_leaf: bool) -> int:
     return code[place[tree, node]]
 
 
-def _old_votes(attributes: dict[str, Any], kind: str, place: dict, code: Any) -> Votes:
+def _old_votes(attributes: dict[str, Any], kind: str, place: dict[Any, Any], code: Any) -> Votes:
     import numpy as np
 
     weights = _given(attributes, f"{kind}_weights")
@@ -269,7 +272,7 @@ def tree_ensemble_regressor(x: Tensor, **attributes: Any) -> Tensor:
 
 
 @operator("TreeEnsembleClassifier", domain=ML)
-def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple:
+def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
     import numpy as np
 
@@ -288,7 +291,7 @@ def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple:
     return labelled(best, labels), transformed(host(total, "float32"), transform)
 
 
-def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: Any) -> tuple:
+def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: Any) -> tuple[Any, ...]:
     """Where only one of two classes is voted for: its score says which it is."""
     import numpy as np
 
