@@ -278,3 +278,13 @@ def test_a_wide_integer_of_no_dims_meets_no_narrower_one():
     wide, narrow, many = (Value(n, fb.zeros(s, dtype=d, device="cpu"), np.zeros(s)) for n, s, d in kinds)
     assert not pointwise.of_alike(wide, narrow) and not pointwise.of_alike(narrow, wide)
     assert pointwise.of_alike(many, narrow)
+
+
+def test_what_may_overflow_has_no_bound_behind_a_product():
+    """Times 0, an infinity is NaN: in a contraction as in a product of elements."""
+    narrow = {"dtype": fb.float16, "device": "cpu"}
+    large, zeros = fb.tensor([60000.0, 1.0], **narrow), fb.tensor([[0.0, 0.0], [0.0, 1.0]], **narrow)
+    doubled = large + large
+    matrix, elements = known([(zeros @ doubled).node, (zeros[0] * doubled).node])
+    assert np.isnan((zeros @ doubled).numpy()).all() and np.isinf(matrix.error).all()
+    assert np.isinf(elements.error).tolist() == [True, False]

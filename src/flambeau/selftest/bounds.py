@@ -351,17 +351,13 @@ def _contracted(node: Node, given: list[Known]) -> Known:
         total = np.maximum(total, total.max()) * SPREAD
     far = None
     if any(x.error is not None for x in given):
-        e, f = (_finite(_or_zero(x)) for x in given)
+        e, f = map(_or_zero, given)
+        # what may overflow may be infinite, and times 0 that is NaN
+        is_lost = of(np.isinf(e) * 1.0, np.ones_like(b)) + of(np.ones_like(a), np.isinf(f) * 1.0) > 0
+        e, f = (np.where(np.isinf(x), 0.0, x) for x in (e, f))
         far = of(np.abs(a), f) + of(e, np.abs(b)) + of(e, f)
-        far = np.where(far >= HUGE, np.inf, far)
+        far = np.where(is_lost, np.inf, far)
     return Known(found, _sum_error(total, k, quantum(a) * quantum(b), far))
-
-
-HUGE = 1e60  # stands for an infinite bound where 0 times it is to be 0
-
-
-def _finite(x: Array) -> Array:
-    return np.minimum(x, 1e90)
 
 
 def _shows_windows(node: Node) -> bool:
