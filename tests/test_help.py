@@ -156,11 +156,12 @@ def raised_lines() -> list[tuple[str, object, str]]:
 
 
 def clauses_of(line: str) -> list[str]:
-    """ "ValueError where a; where b; TypeError for c" as three, each with its error."""
+    """ "ValueError if a; if b; TypeError for c" as three, each with its error."""
     error, out = "", []
     for part in line.removeprefix("Raises ").removesuffix(".").split("; "):
         error = part.split()[0] if part.split()[0] in ERRORS else error
-        out.append(part if part.startswith(error) else f"{error} {part}")
+        clause = part if part.startswith(error) else f"{error} {part}"
+        out.append(clause.replace("Error where ", "Error if "))
     return out
 
 
@@ -184,7 +185,7 @@ def test_no_line_of_what_is_raised_is_cut_short():
     assert [(name, line) for name, _, line in raised_lines() if line[-1] != "."] == []
     lines = [(name, c) for name, _, line in raised_lines() for c in clauses_of(line)]
     assert len(lines) > 500
-    assert [x for x in lines if not re.fullmatch(r"\w+Error (if|where|for) \S.*\w[\"')]?", x[1])] == []
+    assert [x for x in lines if not re.fullmatch(r"\w+Error (if|for) \S.*\w[\"')]?", x[1])] == []
 
 
 CPU = {"device": "cpu"}
@@ -195,117 +196,118 @@ RATES = fb.optim.lr_scheduler
 # a function that checks arguments: what its callers' docstrings say of it, and calls that provoke each clause
 CHECKS = {
     "contract._exact": (
-        "ValueError where operands have other numbers of dims, or inner sizes differ",
+        "ValueError if operands have other numbers of dims, or inner sizes differ",
         [lambda: fb.mm(X, X), lambda: fb.mm(X, V)],
     ),
     "contract._plus": (
-        "ValueError where the input does not broadcast to the product",
+        "ValueError if the input does not broadcast to the product",
         [lambda: fb.addmm(fb.ones(5, **CPU), X, X.T)],
     ),
     "conv._check_weight": (
-        "ValueError where the weight does not fit the input or the groups",
+        "ValueError if the weight does not fit the input or the groups",
         [
             lambda: F.conv1d(X, fb.ones(2, 2, 1, **CPU)),
             lambda: F.conv1d(X, fb.ones(1, 1, 1, **CPU), groups=2),
         ],
     ),
     "conv.batched": (
-        "ValueError where the input has too few or too many dims",
+        "ValueError if the input has too few or too many dims",
         [
             lambda: F.conv1d(V, fb.ones(1, 1, 1, **CPU)),
             lambda: F.conv2d(X, fb.ones(1, 1, 1, 1, **CPU)),
         ],
     ),
     "conv.pair": (
-        "ValueError where there is neither one number nor one for each dim",
+        "ValueError if there is neither one number nor one for each dim",
         [lambda: F.conv2d(X[None], fb.ones(1, 1, 1, 1, **CPU), stride=(1, 2, 3))],
     ),
     "conv.transposed_size": (
-        "ValueError where nothing is left, or output_padding is not below stride or dilation",
+        "ValueError if nothing is left, or output_padding is not below stride or dilation",
         [
             lambda: F.conv_transpose1d(X, fb.ones(3, 1, 1, **CPU), padding=9),
             lambda: F.conv_transpose1d(X, fb.ones(3, 1, 1, **CPU), output_padding=1),
         ],
     ),
     "creation._lower_places": (
-        "ValueError where row or col is below 0",
+        "ValueError if row or col is below 0",
         [lambda: fb.tril_indices(-1, 2), lambda: fb.triu_indices(2, -1)],
     ),
     "creation._two_dims": (
-        "ValueError where both dims are the same",
+        "ValueError if both dims are the same",
         [lambda: fb.diag_embed(X, dim1=1, dim2=1)],
     ),
-    "decompose._lower": ('ValueError where UPLO is neither "L" nor "U"', [lambda: linalg.eigh(SQUARE, "M")]),
+    "decompose._lower": ('ValueError if UPLO is neither "L" nor "U"', [lambda: linalg.eigh(SQUARE, "M")]),
     "decompose._not_larger": (
-        "ValueError where the matrices are larger than the algorithm serves",
+        "ValueError if the matrices are larger than the algorithm supports",
         [lambda: linalg.eigh(fb.ones(2000, 2000, **CPU))],
     ),
-    "dtype.as_dtype": ("TypeError where the dtype is unknown", [lambda: fb.full((2,), 1, "float31")]),
+    "dtype.as_dtype": ("TypeError if the dtype is unknown", [lambda: fb.full((2,), 1, "float31")]),
     "elementwise.fitted": (
-        "ValueError where the dtype has no such value",
+        "ValueError if the dtype has no such value",
         [lambda: fb.masked_fill(WHOLE, WHOLE > 0, float("inf"))],
     ),
     "elementwise.scaled": (
-        "TypeError where alpha is no whole number and the tensors are of integers;"
-        " TypeError where value is no whole number and the tensors are of integers",
+        "TypeError if alpha is no whole number and the tensors are of integers;"
+        " TypeError if value is not an integer and the tensors are of integers",
         [lambda: fb.add(WHOLE, WHOLE, alpha=0.5), lambda: fb.addcmul(WHOLE, WHOLE, WHOLE, value=0.5)],
     ),
     "embedding._row_of": (
-        "ValueError where padding_idx is no row",
+        "ValueError if padding_idx is not a row of weight",
         [lambda: F.embedding(WHOLE[0], X, padding_idx=7)],
     ),
     "factor.batched": (
-        "ValueError where leading dims do not fit",
+        "ValueError if leading dims do not broadcast",
         [lambda: linalg.lu_solve(SQUARE.expand(2, 3, 3), V.int().expand(2, 3), fb.ones(3, 3, 1, **CPU))],
     ),
     "indices.as_index": (
-        "IndexError where an index is out of range; TypeError where it is not of integers",
+        "IndexError if an index is out of range; TypeError if it is not of integers",
         [lambda: fb.gather(X, 0, [[9]]), lambda: fb.gather(X, 0, X)],
     ),
-    "join._cuts": ("IndexError where the input is 0-d", [lambda: fb.tensor_split(X[0, 0], 2)]),
+    "join._cuts": ("IndexError if the input is 0-d", [lambda: fb.tensor_split(X[0, 0], 2)]),
     "join._even_split": (
-        "ValueError where dims are missing, or the sections do not divide the dim",
+        "ValueError if dims are missing, or the sections do not divide the dim",
         [lambda: fb.dsplit(X, 2), lambda: fb.hsplit(X, 3)],
     ),
     "join.cat": (
-        "ValueError where there is no tensor, or shapes differ outside the dim",
+        "ValueError if no tensor is given, or shapes differ outside the dim",
         [lambda: fb.hstack([]), lambda: fb.hstack([X, fb.ones(2, 4, **CPU)])],
     ),
-    "linear.positive": ("ValueError where a size is no whole number above 0", [lambda: fb.nn.Linear(0, 3)]),
-    "loss._hits": (
-        "ValueError where the target's shape does not fit; TypeError where it is not of integers",
+    "linear.positive": ("ValueError if a size is no whole number above 0", [lambda: fb.nn.Linear(0, 3)]),
+    "loss._class_hits": (
+        "ValueError if the target's shape does not fit; TypeError if it is not of integers",
         [lambda: F.nll_loss(X, WHOLE), lambda: F.nll_loss(X, V)],
     ),
-    "loss._reduce": ("ValueError where reduction is unknown", [lambda: F.huber_loss(X, X, reduction="most")]),
+    "loss._reduce": ("ValueError if reduction is unknown", [lambda: F.huber_loss(X, X, reduction="most")]),
     "loss._same_shape": (
-        "ValueError where the target has another shape",
+        "ValueError if the target has another shape",
         [lambda: F.binary_cross_entropy_with_logits(X, V)],
     ),
-    "lu._only_pivoted": ("ValueError where pivot is False", [lambda: linalg.lu(SQUARE, pivot=False)]),
+    "lu._only_pivoted": ("ValueError if pivot is False", [lambda: linalg.lu(SQUARE, pivot=False)]),
     "lu.fits": (
-        "ValueError where the right-hand sides do not fit the matrices",
+        "ValueError if the right-hand sides do not fit the matrices",
         [lambda: linalg.solve_triangular(SQUARE, X.T, upper=True)],
     ),
     "lu.matrices": (
-        "ValueError where these are no matrices (square ones, where due); TypeError for integers",
+        "ValueError if an operand is not a batch of matrices (square ones if required);"
+        " TypeError for integers",
         [lambda: linalg.det(X), lambda: linalg.det(SQUARE.int())],
     ),
     "lu.unchecked": (
-        "ValueError where check_errors is True",
+        "ValueError if check_errors is True",
         [lambda: linalg.solve_ex(SQUARE, X, check_errors=True)],
     ),
-    "module.check_module": ("TypeError where one is no module", [lambda: fb.nn.Sequential(3)]),
+    "module.check_module": ("TypeError if one is no module", [lambda: fb.nn.Sequential(3)]),
     "norms.linalg_matrix_norm": (
-        "ValueError where ord is no norm of matrices",
+        "ValueError if ord is not a norm of matrices",
         [lambda: linalg.cond(SQUARE, "nothing")],
     ),
     "norms.matrix_dims": (
-        "ValueError where dim are not two different dims",
+        "ValueError if dim does not name two different dims",
         [lambda: linalg.matrix_norm(X, dim=(1, 1))],
     ),
     "pool._avg_pool": (
-        "ValueError where dims are missing, windows do not fit, or divisor_override is 0;"
-        " ValueError where dims are missing, or windows do not fit",
+        "ValueError if dims are missing, windows do not fit, or divisor_override is 0;"
+        " ValueError if dims are missing, or windows do not fit",
         [
             lambda: F.avg_pool1d(V, 2),
             lambda: F.avg_pool1d(X, 9),
@@ -313,11 +315,11 @@ CHECKS = {
         ],
     ),
     "pool._pool_spec": (
-        "ValueError where dims are missing, or padding is more than half of the kernel",
+        "ValueError if dims are missing, or padding is more than half of the kernel",
         [lambda: F.max_pool1d(V, 2), lambda: F.max_pool1d(X, 2, padding=2)],
     ),
     "quantile._quantile": (
-        "ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers",
+        "ValueError if q is not in 0 to 1 or interpolation is unknown; TypeError for integers",
         [
             lambda: fb.quantile(X, 1.5),
             lambda: fb.quantile(X, 0.5, interpolation="most"),
@@ -325,47 +327,47 @@ CHECKS = {
         ],
     ),
     "random._by_channel": (
-        "ValueError where the input has neither a batch nor channels",
+        "ValueError if the input has neither a batch nor channels",
         [lambda: F.dropout1d(V)],
     ),
-    "random._dropped": ("ValueError where p is not in 0 to 1", [lambda: fb.dropout(X, 2)]),
-    "reduce._not_empty": ("ValueError where there are no elements", [lambda: fb.amax(X[:0], 0)]),
+    "random._drop": ("ValueError if p is not in 0 to 1", [lambda: fb.dropout(X, 2)]),
+    "reduce._not_empty": ("ValueError if the input is empty", [lambda: fb.amax(X[:0], 0)]),
     "resize.interpolate": (
-        "ValueError where the input has not 3 to 5 dims, or size and scale_factor do not fit",
+        "ValueError if the input has not 3 to 5 dims, or size and scale_factor do not fit",
         [
             lambda: F.upsample_nearest(X, 2),
             lambda: F.upsample_nearest(X[None], size=2, scale_factor=2),
         ],
     ),
     "scan._areas": (
-        "ValueError where both x and dx are given, or y is 0-d",
+        "ValueError if both x and dx are given, or y is 0-d",
         [lambda: fb.cumulative_trapezoid(X, x=X, dx=1), lambda: fb.cumulative_trapezoid(X[0, 0])],
     ),
     "scatter._by_slices": (
-        "ValueError where source has not the index's slices; TypeError where dtypes differ",
+        "ValueError if source does not have one slice for each index; TypeError if dtypes differ",
         [
             lambda: fb.index_add(X, 0, WHOLE[0] * 0, X),
             lambda: fb.index_copy(X, 0, [0], WHOLE[:1]),
         ],
     ),
-    "shape.broadcast": ("ValueError where shapes do not broadcast", [lambda: fb.broadcast_tensors(X, V)]),
+    "shape.broadcast": ("ValueError if shapes do not broadcast", [lambda: fb.broadcast_tensors(X, V)]),
     "shape.new_sizes": (
-        "ValueError where a size is below 0; TypeError where one is no whole number",
+        "ValueError if a size is below 0; TypeError if one is no whole number",
         [lambda: fb.gumbel((-1,)), lambda: fb.gumbel((2.5,))],
     ),
-    "shape.normal_dim": ("IndexError where there is no such dim", [lambda: fb.sort(X, 2)]),
+    "shape.normal_dim": ("IndexError if there is no such dim", [lambda: fb.sort(X, 2)]),
     "shape.normal_dims": (
-        "IndexError where there is no such dim; ValueError where one is named twice",
+        "IndexError if there is no such dim; ValueError if one is named twice",
         [lambda: fb.all(X, (0, 5)), lambda: fb.all(X, (0, 0))],
     ),
-    "shape.sizes_of": ("TypeError where a size is no whole number", [lambda: fb.ones(2.5)]),
+    "shape.sizes_of": ("TypeError if a size is no whole number", [lambda: fb.ones(2.5)]),
 }
 
 
 SAME = {  # a function that raises what a check does without it: the clause, and a call
-    "flambeau.eye": ("ValueError where a size is below 0", lambda: fb.eye(-1)),
+    "flambeau.eye": ("ValueError if a size is below 0", lambda: fb.eye(-1)),
     "flambeau.linalg.matrix_norm": (
-        "ValueError where ord is no norm of matrices",
+        "ValueError if ord is not a norm of matrices",
         lambda: linalg.matrix_norm(X, "nothing"),
     ),
 }

@@ -63,19 +63,20 @@ BAD_CALLS = [
      "ValueError: pad(f32[2, 3], (1, 2, 3)): padding needs pairs for at most 2 dims"),
     (lambda: F.gelu(x, "fast"),
      "ValueError: gelu(f32[2, 3], 'fast'): approximate='fast' is unknown: use 'none' or 'tanh'"),
-    (lambda: F.dropout(x, 1.5), "ValueError: dropout(f32[2, 3], 1.5): p=1.5 is not in 0 to 1"),
+    (lambda: F.dropout(x, 1.5), "ValueError: dropout(f32[2, 3], 1.5): p=1.5 is not in 0 to 1: give a"
+     " probability"),
     (lambda: F.cross_entropy(x, i),
-     "ValueError: cross_entropy(f32[2, 3], i32[2, 3]): target has 2 dims, and input 2: classes are at dim 1"
-     " of input, and target is without that dim: squeeze(1) takes one of size 1"),
+     "ValueError: cross_entropy(f32[2, 3], i32[2, 3]): target has 2 dims, and input 2: dim 1 of input"
+     " has the classes, and target lacks this dim: remove one of size 1 with squeeze(1)"),
     (lambda: F.cross_entropy(x, x[0, :2]),
      "ValueError: cross_entropy(f32[2, 3], f32[2]): target is f32[2]: floats are probabilities of all"
      " classes: cast classes with .long()"),
     (lambda: F.nll_loss(x, x[:, 0]),
-     "TypeError: nll_loss(f32[2, 3], f32[2]): target is f32[2], and classes are integers: cast it with"
+     "TypeError: nll_loss(f32[2, 3], f32[2]): target is f32[2], but classes are integers: cast it with"
      " .long()"),
     (lambda: F.binary_cross_entropy_with_logits(x[:, :1], x[:, 0]),
-     "ValueError: binary_cross_entropy_with_logits(f32[2, 1], f32[2]): target has shape [2], and input"
-     " [2, 1]: each number of input has one of target: reshape one of them, as by squeeze(1)"),
+     "ValueError: binary_cross_entropy_with_logits(f32[2, 1], f32[2]): target has shape [2], input [2, 1]:"
+     " the shapes must be equal: reshape one of them, e.g. with squeeze(1)"),
     (lambda: fb.nn.Linear(3, 2)(np.ones((2, 3))),
      "TypeError: linear(ndarray float64[2, 3], f32[2, 3], f32[2]): takes tensors, not a numpy.ndarray: wrap"
      " it in fb.tensor(...)"),

@@ -112,12 +112,12 @@ def test_initialisers(device):
     (lambda x: F.group_norm(x, 2),
      "group_norm(f32[2, 3], 2): 3 channels do not divide into 2 groups: give a divisor"),
     (lambda x: F.batch_norm(x, None, None),
-     "batch_norm(f32[2, 3], None, None): outside training running_mean and running_var are needed:"
-     " give them"),
+     "batch_norm(f32[2, 3], None, None): without training, running_mean and running_var are required:"
+     " give both"),
     (lambda x: F.prelu(x, fb.ones(2, device="cpu")),
      "prelu(f32[2, 3], f32[2]): weight must have one value, or as many as input has at dim 1: reshape it"),
     (lambda x: F.multi_margin_loss(x, x, p=3),
-     "multi_margin_loss(f32[2, 3], f32[2, 3], p=3): p=3 is neither 1 nor 2: give one of them"),
+     "multi_margin_loss(f32[2, 3], f32[2, 3], p=3): p=3 is not 1 or 2: give one of these"),
 ])  # fmt: skip
 def test_errors(call, text):
     with pytest.raises(ValueError) as e:

@@ -144,21 +144,21 @@ ERRORS = [
     ),
     (
         lambda w: fb.quantize(w, block=48),
-        "quantize(f32[3, 64], block=48): block=48: blocks are multiples of 32 elements: use 32, 64 or 128",
+        "quantize(f32[3, 64], block=48): block=48: must be a multiple of 32: use 32, 64 or 128",
     ),
     (
         lambda w: fb.quantize(w, block=128),
-        "quantize(f32[3, 64], block=128): rows of 64 elements are no whole blocks of 128: use a"
-        " block that divides 64",
+        "quantize(f32[3, 64], block=128): rows of 64 elements do not divide into blocks of"
+        " 128: use a block that divides 64",
     ),
     (
         lambda w: fb.quantize(w[0]),
-        "quantize(f32[64]): shape [64]: weights need 2 dims",
+        "quantize(f32[64]): shape [64]: weights have 2 dims: reshape it",
     ),
     (
         lambda w: fb.quantized_linear(w, w),
-        "quantized_linear(f32[3, 64], f32[3, 64]): the weight is no Quantized: make one"
-        " by quantize(weight), or use linear",
+        "quantized_linear(f32[3, 64], f32[3, 64]): weight must be a Quantized: make one"
+        " with quantize(weight), or use linear",
     ),
     (
         lambda w: fb.quantized_linear(w[:, :32], COMPOSED["quantize"](w), None),

@@ -62,7 +62,7 @@ def test_like_keeps_and_takes_dtypes():
 
 @pytest.mark.parametrize("call, text", [
     (lambda: fb.rand(2, generator=7, device="cpu"),
-     "rand(2, generator=7, device='cpu'): generator=7 is none: give a flambeau.Generator"),
+     "rand(2, generator=7, device='cpu'): generator=7 is not a Generator: give a flambeau.Generator"),
     (lambda: fb.geometric((2,), 1.5, device="cpu"),
      "geometric((2,), 1.5, device='cpu'): p=1.5 is not inside 0 to 1: give a probability"),
     (lambda: fb.normal(device="cpu"), "normal(device='cpu'): numbers need a size: give size=(...)"),
@@ -373,7 +373,7 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
         "p=2 is not above 0, or maxnorm=-1 below 0: give others",
     ),
     "norm": (lambda: ONES.norm("most"), "p='most' is no norm: give a number, 'fro' or 'nuc'"),
-    "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1"),
+    "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1: give a probability"),
     "rrelu": (
         lambda: fb.rrelu(ONES, 3, 1, True),
         "lower=3 and upper=1 are no bounds: give finite ones, the lower first",
@@ -401,7 +401,7 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     ),
     "gaussian_nll_loss": (
         lambda: fb.nn.functional.gaussian_nll_loss(ONES, ONES, -1.0),
-        "var=-1.0 is negative or NaN: give a variance from 0",
+        "var=-1.0 is negative or NaN: give a variance of 0 or more",
     ),
     "cov dtype": (lambda: fb.ones(2, 3, **CPU).cov(fweights=ONES), "fweights are float32: give integers"),
     "cov aweights": (lambda: fb.ones(2, 3, **CPU).cov(aweights=WHOLE), "aweights are int64: give floats"),

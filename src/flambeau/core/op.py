@@ -3,7 +3,7 @@ graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import Parameter, Signature
@@ -62,8 +62,8 @@ class Launch:
     template: str
     reads: tuple[int | str, ...]
     groups: int | tuple[int, int, int]
-    sizes: dict[str, int | float] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int | float] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     writes: str = ""
     elements: int = 0
     dtype: dt.DType | None = None

@@ -208,7 +208,7 @@ class Sigmoid(FunctionLayer):
 
 
 class Softmax(FunctionLayer):
-    """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+    """exp(input) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
 
     def __init__(self, dim: int = -1, dtype: DTypeLike | None = None):
         self.dim, self.dtype = dim, dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,9 @@ from ..core.shape import broadcast, normal_dim
 from .elementwise import choose
 
 if TYPE_CHECKING:
+    from ..core.limits import Limits
+    from ..core.node import Node
+    from ..core.shape import Shape
     from ..tensor import Tensor
 
 FEW = 3  # tensors that are joined as padded views, which fuse; more are copied, each element once
@@ -23,28 +26,29 @@ LARGE_ON_GPU = 1 << 19  # on a GPU, where each waits for the one before, since t
 GROUP = 64
 
 
-def _cat_launch(limits, *nodes, dim):
-    """A dispatch for each large input, and for as many small ones in turn as bindings allow: each writes its
-    columns of the result's rows."""
+def _cat_launch(limits: Limits, *nodes: Node, dim: int) -> list[Launch]:
+    """One dispatch for each large input, and one for as many small inputs as there are bindings. Each writes
+    its columns of the result's rows."""
     rows = prod(nodes[0].shape[:dim])
     widths = [prod(n.shape[dim:]) for n in nodes]
     alone = [_is_large(limits, n) for n in nodes]
-    whole, most, before, at, launches = sum(widths), limits.storage_buffers - 1, 0, 0, []
+    total, most, before, at = sum(widths), limits.storage_buffers - 1, 0, 0
+    launches: list[Launch] = []
     while at < len(nodes):
         few = widths[at : at + most]
         few = few[: next((i for i in range(len(few)) if alone[at + i]), len(few))]
-        made = (
-            _few(few, at, rows, whole, before) if few else _large(limits, at, rows, widths[at], whole, before)
-        )
-        launches.append(made)
-        taken = max(len(few), 1)
-        before += sum(widths[at : at + taken])
-        at += taken
+        if few:
+            launches.append(_few(few, at, rows, total, before))
+        else:
+            launches.append(_large(limits, at, rows, widths[at], total, before))
+        count = max(len(few), 1)
+        before += sum(widths[at : at + count])
+        at += count
     return launches
 
 
-def _is_large(limits, node) -> bool:
-    """Whether an input is worth a dispatch of its own, which computes it or follows its view."""
+def _is_large(limits: Limits, node: Node) -> bool:
+    """Whether an input gets its own dispatch, which computes it or reads it through its view."""
     elements = prod(node.shape)
     if limits.software or not LARGE <= elements < LARGE_ON_GPU:
         return elements >= LARGE
@@ -53,11 +57,11 @@ def _is_large(limits, node) -> bool:
     return node.buffer is None and node.op.kind == "movement"  # else it would be copied first
 
 
-def _large(limits, at, rows, width, whole, before) -> Launch:
-    """One input, whatever it is made of: four neighbours a thread where rows are made of fours."""
-    wide = 4 if not (width % 4 or whole % 4 or before % 4) else 1
+def _large(limits: Limits, at: int, rows: int, width: int, total: int, before: int) -> Launch:
+    """Copy one input, computed where it is read; a thread copies four neighbours if all rows divide by 4."""
+    wide = 4 if not (width % 4 or total % 4 or before % 4) else 1
     sizes: dict[str, int | float] = {"size": rows * width // wide, "width": width // wide}
-    sizes |= {"whole": whole // wide, "before": before // wide}
+    sizes |= {"whole": total // wide, "before": before // wide}
     threads = GROUP if limits.software else 2 * GROUP
     groups = -(-rows * width // wide // threads)
     workgroup = (threads, 1, 1)
@@ -66,32 +70,32 @@ def _large(limits, at, rows, width, whole, before) -> Launch:
     )
 
 
-def _few(widths, at, rows, whole, before) -> Launch:
-    """Several inputs that lie in order."""
+def _few(widths: list[int], at: int, rows: int, total: int, before: int) -> Launch:
+    """Copy several contiguous inputs."""
     sizes: dict[str, int | float] = {f"width{i}": w for i, w in enumerate(widths)}
     sizes |= {f"end{i}": sum(widths[: i + 1]) for i in range(len(widths))}
-    sizes |= {"size": rows * sum(widths), "width": sum(widths), "whole": whole, "before": before}
+    sizes |= {"size": rows * sum(widths), "width": sum(widths), "whole": total, "before": before}
     reads = tuple(range(at, at + len(widths)))
     return Launch("map/concat.wgsl", reads, -(-rows * sum(widths) // GROUP), sizes, {"count": len(widths)})
 
 
-def _cat_shape(*shapes, dim):
+def _cat_shape(*shapes: Shape, dim: int) -> Shape:
     return (*shapes[0][:dim], sum(s[dim] for s in shapes), *shapes[0][dim + 1 :])
 
 
-def _cat_grad(g, y, *tensors, dim):
+def _cat_grad(g: Tensor, y: Tensor, *tensors: Tensor, dim: int) -> list[Tensor]:
     return _pieces(g, dim, [t.shape[dim] for t in tensors])
 
 
-def _cuts(x, dim) -> tuple[int, int]:
-    """A dim that is to be cut, and its size."""
+def _cuts(x: Tensor, dim: int) -> tuple[int, int]:
+    """The normalised dim, and its size."""
     if not x.ndim:
         raise IndexError("a 0-d tensor has no dim to cut")
     d = normal_dim(dim, x.ndim)
     return d, x.shape[d]
 
 
-def _pieces(x, dim, sizes):
+def _pieces(x: Tensor, dim: int, sizes: Sequence[int]) -> list[Tensor]:
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return [x.narrow(dim, a, n) for a, n in zip(starts, sizes, strict=True)]
 
@@ -100,7 +104,7 @@ def _pieces(x, dim, sizes):
 def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
 
-    Raises ValueError where sizes do not add up, or split_size is below 1.
+    Raises ValueError if sizes do not add up, or split_size is below 1.
     """
     d, n = _cuts(input, dim)
     if isinstance(split_size, int):
@@ -118,7 +122,7 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
 
-    Raises ValueError where chunks is below 1.
+    Raises ValueError if chunks is below 1.
     """
     if chunks < 1:
         raise ValueError(f"chunks={chunks} is not above 0")
@@ -130,10 +134,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple
+    """That many pieces, the first ones larger by one if needed; or a cut before each index. [n] -> tuple
 
     indices_or_sections: how many parts, or the places of the cuts
-    Raises ValueError where there are fewer than 1 sections.
+    Raises ValueError if there is less than 1 section.
     """
     d, n = _cuts(input, dim)
     k: Any = indices_or_sections
@@ -150,7 +154,7 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     """tensor_split along dim 1, or along the only dim.
 
     indices_or_sections: how many parts, or the places of the cuts
-    Raises ValueError where dims are missing, or the sections do not divide the dim.
+    Raises ValueError if dims are missing, or the sections do not divide the dim.
     """
     return _even_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
@@ -160,7 +164,7 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     """tensor_split along dim 0 of 2 or more.
 
     indices_or_sections: how many parts, or the places of the cuts
-    Raises ValueError where dims are missing, or the sections do not divide the dim.
+    Raises ValueError if dims are missing, or the sections do not divide the dim.
     """
     return _even_split(input, indices_or_sections, 0, 2)
 
@@ -170,7 +174,7 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     """tensor_split along dim 2.
 
     indices_or_sections: how many parts, or the places of the cuts
-    Raises ValueError where dims are missing, or the sections do not divide the dim.
+    Raises ValueError if dims are missing, or the sections do not divide the dim.
     """
     return _even_split(input, indices_or_sections, 2)
 
@@ -179,7 +183,7 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]
 
-    Raises IndexError where the input is 0-d.
+    Raises IndexError if the input is 0-d.
     """
     d, n = _cuts(input, dim)
     return tuple(input.select(d, i) for i in range(n))
@@ -187,7 +191,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @composed
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
+    """Every element of input times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
     rank = max(input.ndim, other.ndim)
     a, b = ((1,) * (rank - t.ndim) + t.shape for t in (input, other))
     x = input.reshape(*(n for s in a for n in (s, 1)))
@@ -208,7 +212,7 @@ class Join(Family):
     )
 
 
-def _even_split(x, sections, dim, least=0):
+def _even_split(x: Tensor, sections: int | Sequence[int], dim: int, least: int = 0) -> tuple[Tensor, ...]:
     if x.ndim <= dim or x.ndim < max(least, 1):
         raise ValueError(f"rank {x.ndim} is too low: use {max(dim + 1, least)} or more")
     if isinstance(sections, int) and (sections < 1 or x.shape[dim] % sections):
@@ -220,7 +224,7 @@ def _even_split(x, sections, dim, least=0):
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
 
-    Raises ValueError where there is no tensor, one is 0-d, or shapes differ outside the dim.
+    Raises ValueError if no tensor is given, a tensor is 0-d, or shapes differ outside the dim.
     """
     tensors = list(tensors)
     if not tensors:
@@ -247,8 +251,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return type(parts[0])(add_node(cat_node, tuple(t.node for t in parts), {"dim": d}))
 
 
-def _chain(parts, d):
-    """Each part padded to the whole, chosen where it stands: a view, so it fuses with what it is made of."""
+def _chain(parts: list[Tensor], d: int) -> Tensor:
+    """Each part padded to the full size and selected at its position: views, which fuse with producers."""
     total, at = sum(t.shape[d] for t in parts), 0
     out: Any = None
     for t in parts:
@@ -261,7 +265,7 @@ def _chain(parts, d):
     return out
 
 
-def _inside(t, before, after):
+def _inside(t: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
     return type(t).full(t.shape, True, device=t.device)._pad(before, after)
 
 
@@ -269,7 +273,7 @@ def _inside(t, before, after):
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]
 
-    Raises ValueError where there is no tensor, or shapes differ.
+    Raises ValueError if no tensor is given, or shapes differ.
     """
     tensors = list(tensors)
     if not tensors:
@@ -281,21 +285,22 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return cat([t.unsqueeze(d) for t in tensors], d)
 
 
-def _at_least(rank):
-    """Turn atleast_1d and its kind into one function: each tensor by itself, several as a tuple."""
+def _at_least(rank: int) -> Callable[..., Any]:
+    """atleast_1d, _2d or _3d: one tensor gives a tensor, several or a list give a tuple."""
 
-    def raised(*tensors):
-        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-        out = []
-        for t in given:
+    def add_dims(*tensors: Any) -> Any:
+        is_list = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
+        inputs: Sequence[Tensor] = tensors[0] if is_list else tensors
+        out: list[Tensor] = []
+        for t in inputs:
             while t.ndim < rank:
                 t = t.unsqueeze(2 if t.ndim == 2 else 0)
             out.append(t)
-        return out[0] if len(tensors) == 1 and given is tensors else tuple(out)
+        return out[0] if len(tensors) == 1 and not is_list else tuple(out)
 
-    raised.__name__ = f"atleast_{rank}d"
-    raised.__doc__ = f"Dims of size 1 added to tensors of less than {rank}; several give a tuple."
-    return composed(raised)
+    add_dims.__name__ = f"atleast_{rank}d"
+    add_dims.__doc__ = f"Dims of size 1 added to tensors of less than {rank} dims; several give a tuple."
+    return composed(add_dims)
 
 
 atleast_1d, atleast_2d, atleast_3d = (_at_least(rank) for rank in (1, 2, 3))
@@ -303,9 +308,9 @@ atleast_1d, atleast_2d, atleast_3d = (_at_least(rank) for rank in (1, 2, 3))
 
 @composed
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]
+    """Tensors joined along dim 1; vectors along dim 0. [a, n], [a, m] -> [a, n + m]
 
-    Raises ValueError where there is no tensor, or shapes differ outside the dim.
+    Raises ValueError if no tensor is given, or shapes differ outside the dim.
     """
     tensors = list(atleast_1d(list(tensors)))
     return cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
@@ -315,7 +320,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]
 
-    Raises ValueError where there is no tensor, or shapes differ outside the dim.
+    Raises ValueError if no tensor is given, or shapes differ outside the dim.
     """
     return cat(atleast_2d(list(tensors)), 0)
 
@@ -324,7 +329,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]
 
-    Raises ValueError where there is no tensor, or shapes differ outside the dim.
+    Raises ValueError if no tensor is given, or shapes differ outside the dim.
     """
     return cat(atleast_3d(list(tensors)), 2)
 
@@ -339,12 +344,13 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
     """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]
 
-    Raises ValueError where one has more than 2 dims.
+    Raises ValueError if a tensor has more than 2 dims.
     """
     blocks = atleast_2d(list(tensors))
     if not blocks or any(b.ndim != 2 for b in blocks):
         raise ValueError("needs matrices, vectors or 0-d tensors")
-    total, at, rows = sum(b.shape[1] for b in blocks), 0, []
+    total, at = sum(b.shape[1] for b in blocks), 0
+    rows: list[Tensor] = []
     for b in blocks:
         rows.append(b._pad((0, at), (0, total - at - b.shape[1])))
         at += b.shape[1]
@@ -355,7 +361,7 @@ def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple
 
-    Raises ValueError where shapes do not broadcast.
+    Raises ValueError if shapes do not broadcast.
     """
     shape = broadcast(*(t.shape for t in tensors))
     return tuple(t.expand(*shape) for t in tensors)

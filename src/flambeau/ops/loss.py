@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log, nan, pi
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite
@@ -19,66 +19,71 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 
-def _reduce(x, reduction: str):
+def _reduce(x: Tensor, reduction: str) -> Tensor:
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
     return x if reduction == "none" else getattr(x, reduction)()
 
 
-def _weighed(loss, weight, reduction: str):
-    return _reduce(loss, reduction) if weight is None else _averaged(loss * weight, weight, reduction)
+def _reduce_weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    return _reduce(loss, reduction) if weight is None else _average(loss * weight, weight, reduction)
 
 
-def _along(x, d: int, ndim: int):
-    """A vector laid along dim d of ndim."""
+def _along(x: Tensor, d: int, ndim: int) -> Tensor:
+    """A vector along dim d of ndim dims. [n] -> [1, ..., n, ..., 1]"""
     return x.reshape(*(-1 if e == d else 1 for e in range(ndim)))
 
 
-def _hits(input, target):
-    """(class dim, whether each class is the target's)"""
+def _class_hits(input: Tensor, target: Tensor) -> tuple[int, Tensor]:
+    """The class dim, and whether each class is the target's. [n, classes, ...]"""
     if not target.dtype.is_int:
-        raise TypeError(f"target is {describe(target)}, and classes are integers: cast it with .long()")
+        raise TypeError(f"target is {describe(target)}, but classes are integers: cast it with .long()")
     if input.ndim != target.ndim + 1:
-        rule = "classes are at dim 1 of input, and target is without that dim: squeeze(1) takes one of size 1"
+        rule = (
+            "dim 1 of input has the classes, and target lacks this dim: remove one of size 1 with squeeze(1)"
+        )
         raise ValueError(f"target has {target.ndim} dims, and input {input.ndim}: {rule}")
     d = min(1, input.ndim - 1)
     return d, _is_class(input, target, d)
 
 
-def _is_class(x, target, d: int):
-    """Whether each class is the target's: comparisons fuse, and need no gather."""
+def _is_class(x: Tensor, target: Tensor, d: int) -> Tensor:
+    """Whether each class is the target's. Comparisons fuse; a gather would not."""
     classes = type(x).arange(x.shape[d], dtype=dt.int32, device=x.device)
     return target.unsqueeze(d) == _along(classes, d, x.ndim)
 
 
-def _place(target, classes: int, name: str, none: int = 0):
-    """Targets as classes, those that are none as -1: a fault, unless one is `none`. -> the shape of target"""
+def _place(target: Tensor, classes: int, name: str, none: int = 0) -> Tensor:
+    """Targets as int32 class indices. One out of range becomes -1, and is a fault unless it equals `none`.
+    -> the shape of target"""
     return placed(target, classes, "known", name, none=none)
 
 
-def _none_unknown(loss, place):
-    """Losses, NaN where the target is no class; the gradient is theirs."""
+def _nan_if_unknown(loss: Tensor, place: Tensor) -> Tensor:
+    """Losses, NaN where the target is not a class; the gradient passes through unchanged."""
     return loss + (place < 0).where(nan, 0.0).to(loss.dtype)
 
 
-def _own_grad(g, y, x, target, place, dim):
-    """By the place, so that a gradient alone tells of a target that is no class, too."""
+def _own_grad(g: Tensor, y: Tensor, x: Tensor, target: Tensor, place: Tensor, dim: int):
+    """Computed from `place`, so that a gradient alone also reports a target that is not a class."""
     return [_is_class(x, place, dim).where(g, 0.0), None, None]
 
 
 @composite(grad=_own_grad)
-def _own(x: Tensor, target: Any, place: Any, *, dim: Any) -> Tensor:
-    """What each target's class has. [n, classes, ...], [n, ...], [n, ...] -> [n, 1, ...]"""
+def _at_target(x: Tensor, target: Tensor, place: Tensor, *, dim: int) -> Tensor:
+    """The element of each target's class. [n, classes, ...], [n, ...], [n, ...] -> [n, 1, ...]"""
     return _is_class(x, target, dim).where(x, 0.0).sum(dim, keepdim=True)
 
 
-def _averaged(loss, share, reduction: str):
-    """The mean by the weights of what counts, where the reduction is one."""
+def _average(loss: Tensor, share: Tensor, reduction: str) -> Tensor:
+    """For "mean" the sum of the losses by the sum of their weights, else the reduction of the losses."""
     return loss.sum() / share.sum() if reduction == "mean" else _reduce(loss, reduction)
 
 
-def _counted(loss, target, d: int, hit, weight, ignore_index: int):
-    """Losses by the weight of their target's class, and these weights; both 0 where a target is ignored."""
+def _weigh_by_class(
+    loss: Tensor, target: Tensor, d: int, hit: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Losses times the weight of their target's class, and these weights. Both are 0 for ignored targets."""
     kept = target != ignore_index
     if weight is None:
         return kept.where(loss, 0.0), kept.float()
@@ -94,17 +99,17 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+    """Negative log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
 
-    ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers.
+    ignore_index: targets of this class add nothing to the loss or its mean
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if the target's shape does not fit; TypeError if it is not of integers.
     """
-    d, hit = _hits(input, target)
+    d, hit = _class_hits(input, target)
     place = _place(target, input.shape[d], "nll_loss", ignore_index)
-    loss = _none_unknown(-_own(input, target, place, dim=d).squeeze(d), place)
-    loss, share = _counted(loss, target, d, hit, weight, ignore_index)
-    return _averaged(loss, share, reduction).to(input.dtype)
+    loss = _nan_if_unknown(-_at_target(input, target, place, dim=d).squeeze(d), place)
+    loss, share = _weigh_by_class(loss, target, d, hit, weight, ignore_index)
+    return _average(loss, share, reduction).to(input.dtype)
 
 
 @composed
@@ -120,9 +125,9 @@ def cross_entropy(
     probabilities [n, classes, ...] -> []
 
     label_smoothing: the share of the target that is spread over all classes.
-    ValueError where it is not in 0 to 1, or for other shapes or another reduction; TypeError for a target of
-    another dtype; IndexError, at the next read, for a class that is none.
-    ignore_index: a class that counts for nothing
+    ValueError if it is not in 0 to 1, shapes do not fit or reduction is unknown; TypeError for a target of
+    another dtype; IndexError, at the next read, for a target that is not a class.
+    ignore_index: targets of this class add nothing to the loss or its mean
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing={label_smoothing} is not in 0 to 1: give a share")
@@ -136,32 +141,34 @@ def cross_entropy(
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
         loss = -(weighted * wanted).sum(d)
         return loss.sum() / loss.numel() if reduction == "mean" else _reduce(loss, reduction)
-    _, hit = _hits(input, target)
+    _, hit = _class_hits(input, target)
     place = _place(target, n, "cross_entropy", ignore_index)
-    loss, all_classes = _surprise(input, target, place, d)
-    loss, share = _counted(loss, target, d, hit, weight, ignore_index)
+    loss, all_classes = _class_losses(input, target, place, d)
+    loss, share = _weigh_by_class(loss, target, d, hit, weight, ignore_index)
     if label_smoothing:
         each = all_classes if weight is None else all_classes * _along(weight, d, input.ndim)
         spread = (target != ignore_index).where(each.sum(d), 0.0)
         loss = loss * (1 - label_smoothing) + spread * (label_smoothing / n)
-    return _averaged(loss, share, reduction).to(input.dtype)
+    return _average(loss, share, reduction).to(input.dtype)
 
 
-def _surprise(input, target, place, d: int):
-    """Minus the log-probability of each target, and of every class; logits, and where the target's class is.
+def _class_losses(input: Tensor, target: Tensor, place: Tensor, d: int) -> tuple[Tensor, Tensor]:
+    """Negative log-probability of each target, and of every class.
 
-    The largest logit and the target's, and with them the sum of exponentials, need one reading of the logits;
-    their gradient, which needs no further sum, one more. [n, classes, ...] -> [n, ...], [n, classes, ...]
+    [n, classes, ...], [n, ...] -> [n, ...], [n, classes, ...]
+
+    The maximum, the target's logit and the sum of exponentials are computed in one pass over the logits. The
+    gradient needs no further sum: one more pass.
     """
     x, _ = in_float32(input)
-    top = x.detach().amax(d, keepdim=True)  # what is subtracted changes nothing, so it has no gradient
+    top = x.detach().amax(d, keepdim=True)  # the shift cancels out, so it has no gradient
     total = (x - top).exp().sum(d, keepdim=True).log()
-    own = _own(x, target, place, dim=d)
-    return _none_unknown(((top - own) + total).squeeze(d), place), (top - x) + total
+    own = _at_target(x, target, place, dim=d)
+    return _nan_if_unknown(((top - own) + total).squeeze(d), place), (top - x) + total
 
 
-def _notes_shapes(input, target) -> None:
-    """Say once that a target of another shape is broadcast, as PyTorch does: [n, 1] and [n] make n * n."""
+def _warn_of_broadcast(input: Tensor, target: Tensor) -> None:
+    """Warn once that a target of another shape is broadcast, as PyTorch does: [n, 1] and [n] give [n, n]."""
     shape = getattr(target, "shape", ())
     if input.shape != shape:
         rule = "they are broadcast, which is seldom meant: reshape one of them, as by squeeze(1)"
@@ -170,24 +177,24 @@ def _notes_shapes(input, target) -> None:
 
 @composed
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+    """Squared difference. With a weight for each element the mean is the weighted mean. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    target: the expected values
+    reduction: "mean", "sum" or "none": how the losses are combined
     """
-    _notes_shapes(input, target)
-    return _weighed((input - target).square(), weight, reduction)
+    _warn_of_broadcast(input, target)
+    return _reduce_weighted((input - target).square(), weight, reduction)
 
 
 @composed
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+    """Absolute difference. With a weight for each element the mean is the weighted mean. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    target: the expected values
+    reduction: "mean", "sum" or "none": how the losses are combined
     """
-    _notes_shapes(input, target)
-    return _weighed((input - target).abs(), weight, reduction)
+    _warn_of_broadcast(input, target)
+    return _reduce_weighted((input - target).abs(), weight, reduction)
 
 
 @composed
@@ -196,16 +203,16 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    target: the expected values
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
     if delta <= 0:
-        raise ValueError(f"delta={delta}: the line begins above 0: give a number above 0")
-    _notes_shapes(input, target)
-    away = input - target
-    near = hardtanh(away, -delta, delta)  # bends at 0, and neither at delta nor beyond
-    loss = near * (away - near * 0.5)
+        raise ValueError(f"delta={delta}: must be above 0: give a positive number")
+    _warn_of_broadcast(input, target)
+    error = input - target
+    near = hardtanh(error, -delta, delta)
+    loss = near * (error - near * 0.5)
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
@@ -213,15 +220,15 @@ def huber_loss(
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where beta is below 0.
+    target: the expected values
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if beta is below 0.
     """
     if beta < 0:
-        raise ValueError(f"beta={beta} is below 0: give a number from 0")
+        raise ValueError(f"beta={beta} is below 0: give 0 or more")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    # divided before it is added up: in 16 bits the sum alone may be too large
+    # divided before the sum: in 16 bits the undivided sum can overflow
     return _reduce(huber_loss(input, target, "none", beta) * (1 / beta), reduction)
 
 
@@ -235,13 +242,13 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
 
-    target: the probabilities that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    target: the expected probabilities
+    reduction: "mean", "sum" or "none": how the losses are combined
     pos_weight: a factor for the positive targets of each class
-    Raises ValueError where the target has another shape; where reduction is unknown.
+    Raises ValueError if the target has another shape; if reduction is unknown.
     """
     _same_shape(input, target)
-    low = input < 0  # of all terms: abs has no second slope at 0
+    low = input < 0  # one mask for all terms; abs would have no second derivative at 0
     below = low.where(input, -input).exp().log1p()
     if pos_weight is None:
         loss = low.where(0.0, input) - input * target + below
@@ -250,30 +257,30 @@ def binary_cross_entropy_with_logits(
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
-def _same_shape(input, target) -> None:
+def _same_shape(input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
-        rule = "each number of input has one of target: reshape one of them, as by squeeze(1)"
-        raise ValueError(f"target has shape {list(target.shape)}, and input {list(input.shape)}: {rule}")
+        rule = "the shapes must be equal: reshape one of them, e.g. with squeeze(1)"
+        raise ValueError(f"target has shape {list(target.shape)}, input {list(input.shape)}: {rule}")
 
 
-def _log(p):
-    """log(p), at least -100, with a slope of 0 where p is."""
+def _log(p: Tensor) -> Tensor:
+    """log(p), at least -100; its gradient is 0 where p is 0."""
     least = 1.1754944e-38
     return (p < least).where(-100.0, p.maximum(least).log())
 
 
-def _probable(p, name: str):
-    """Probabilities, with a fault where one is outside of 0 to 1."""
+def _check_probabilities(p: Tensor, name: str) -> Tensor:
+    """The same probabilities; one outside of 0 to 1 is a fault."""
     return valid(p, (p < 0) | (p > 1) | p.isnan(), f"binary_cross_entropy {name}") if p.dtype.is_float else p
 
 
-def _surprise_of_both_grad(g, y, p, target):
-    """As PyTorch's: by probabilities at most 1e12, by targets of logarithms that end nowhere."""
+def _two_class_grad(g: Tensor, y: Tensor, p: Tensor, target: Tensor):
+    """As in PyTorch: p * (1 - p) is at least 1e-12; the gradient by targets has unbounded logarithms."""
     return [g * (p - target) / (p * (1 - p)).maximum(1e-12), g * ((1 - p).log() - p.log())]
 
 
-@composite(grad=_surprise_of_both_grad)
-def _surprise_of_both(p: Tensor, target: Any) -> Tensor:
+@composite(grad=_two_class_grad)
+def _two_class(p: Tensor, target: Tensor) -> Tensor:
     return -(target * _log(p) + (1 - target) * _log(1 - p))
 
 
@@ -281,26 +288,28 @@ def _surprise_of_both(p: Tensor, target: Any) -> Tensor:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logarithms are -100 at least.
+    [...], [...] -> []
 
-    ValueError for another shape or reduction; at the next read for an element of either outside of 0 to 1.
+    ValueError if shapes differ or reduction is unknown; at the next read if an element of either is not in
+    0 to 1.
 
-    target: the probabilities that are wanted
+    target: the expected probabilities
     """
     _same_shape(input, target)
-    input, target = _probable(input, "input"), _probable(target, "target")
-    loss = _surprise_of_both(input, target)
+    input, target = _check_probabilities(input, "input"), _check_probabilities(target, "target")
+    loss = _two_class(input, target)
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
 @composed
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+    """target * (log(target) - input), where input has log-probabilities; "batchmean" divides by the batch.
     [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    log_target: the target is logarithms too
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    log_target: target has log-probabilities too
+    Raises ValueError if reduction is unknown.
     """
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction != "batchmean":
@@ -317,18 +326,19 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+    """Negative log-likelihood of counts for a Poisson rate, or its logarithm. full adds Stirling's
+    log(target!). [...], [...] -> []
 
     log_input: the input is the logarithm of the rate
-    eps: a small number that keeps divisions from 0
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    eps: a small number that is added to the rate before its logarithm
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
-        many = target > 1
-        t = many.where(target, 1.0)
-        loss = loss + many.where(t * t.log() - t + (t * (2 * pi)).log() * 0.5, 0.0)
+        is_large = target > 1
+        t = is_large.where(target, 1.0)
+        loss = loss + is_large.where(t * t.log() - t + (t * (2 * pi)).log() * 0.5, 0.0)
     return _reduce(loss, reduction)
 
 
@@ -341,34 +351,35 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. var is a number,
-    of input's shape, or without its last dim; a dim of it may be 1. -> []
+    """(log(var) + (input - target)**2 / var) / 2, with var at least eps; full adds log(2 pi) / 2. -> []
 
-    ValueError for another shape or reduction, or a negative var; of elements at the next read.
+    var: a number, or a tensor of input's shape, or of this shape without the last dim or with one dim of 1.
+
+    ValueError if shapes do not fit, reduction is unknown or var is negative; for elements at the next read.
     """
     v = _variance(input, var)
-    v = (v < eps).where(v - v.detach() + eps, v)  # one below eps goes on learning, as PyTorch's does
+    v = (v < eps).where(v - v.detach() + eps, v)  # the gradient of a var below eps is kept, as in PyTorch
     loss = ((input - target).square() / v + v.log()) * 0.5
     return _reduce(loss + 0.5 * log(2 * pi) if full else loss, reduction)
 
 
-def _variance(input, var):
-    """One for each number of input, or for several along one dim."""
+def _variance(input: Tensor, var: Tensor | float) -> Tensor:
+    """The variance as a tensor that broadcasts to input."""
     if isinstance(var, int | float):
         if not var >= 0:
-            raise ValueError(f"var={var} is negative or NaN: give a variance from 0")
+            raise ValueError(f"var={var} is negative or NaN: give a variance of 0 or more")
         return input.full((), float(var), device=input.device)
     if var.shape == input.shape[:-1] and input.ndim:
         return valid(var, var < 0, "gaussian_nll_loss").unsqueeze(-1)
     others = [n for n, m in zip(var.shape, input.shape, strict=False) if n != m]
     if var.ndim != input.ndim or others not in ([], [1]):
-        rule = "give a number, or one var for each input, or for several along one dim"
-        raise ValueError(f"var has shape {list(var.shape)}, and input {list(input.shape)}: {rule}")
+        rule = "give a number, one var for each element, or one for each line of a dim"
+        raise ValueError(f"var has shape {list(var.shape)}, input {list(input.shape)}: {rule}")
     return valid(var, var < 0, "gaussian_nll_loss")
 
 
-def _short(x):
-    """What lacks to a margin; where just nothing does, it has the slope of what lacks, as PyTorch's."""
+def _positive_part(x: Tensor) -> Tensor:
+    """max(0, x); at exactly 0 the gradient is 1, as in PyTorch."""
     return x.clamp(min=0.0)
 
 
@@ -379,11 +390,11 @@ def hinge_embedding_loss(
     """The input where target is 1, max(0, margin - input) where it is -1, their sum elsewhere.
     [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
-    lacking = (target == 1).where(0.0, _short(margin - input))
-    return _reduce((target == -1).where(0.0, input) + lacking, reduction)
+    far = (target == 1).where(0.0, _positive_part(margin - input))
+    return _reduce((target == -1).where(0.0, input) + far, reduction)
 
 
 @composed
@@ -392,18 +403,18 @@ def margin_ranking_loss(
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
-    return _reduce(_short(margin - target * (input1 - input2)), reduction)
+    return _reduce(_positive_part(margin - target * (input1 - input2)), reduction)
 
 
 @composed
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
     return _reduce(softplus(-target * input), reduction)
 
@@ -415,8 +426,8 @@ def multilabel_soft_margin_loss(
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
 
     target: 0 or 1 for each class
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
     loss = binary_cross_entropy_with_logits(input, target, weight, "none")
     return _reduce(loss.mean(-1), reduction)
@@ -431,27 +442,28 @@ def multi_margin_loss(
     weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+    """Mean over the other classes of max(0, margin - own + other)**p, own being the target's.
+    [n, classes], [n] int -> []
 
     target: the class of each row
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where p is neither 1 nor 2.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if p is neither 1 nor 2.
     """
     if p not in (1, 2):
-        raise ValueError(f"p={p} is neither 1 nor 2: give one of them")
+        raise ValueError(f"p={p} is not 1 or 2: give one of these")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
     input = input.reshape(1) if not input.ndim else input
     if weight is not None and weight.shape != input.shape[-1:]:
-        raise ValueError(f"weight has shape {list(weight.shape)}: give a number for each of the classes")
+        raise ValueError(f"weight has shape {list(weight.shape)}: give one number for each class")
     target = target.reshape(()) if input.ndim == 1 and target.shape == (1,) else target
-    d, hit = _hits(input, target)
+    d, hit = _class_hits(input, target)
     place = _place(target, input.shape[d], "multi_margin_loss")
-    right = _own(input, target, place, dim=d)
-    short = hit.where(0.0, (margin - right + input).relu())
-    short = short if p == 1 else short.square()
-    loss = short.sum(d) * (1 / input.shape[d])
-    loss = _none_unknown(loss, place)
+    right = _at_target(input, target, place, dim=d)
+    excess = hit.where(0.0, (margin - right + input).relu())
+    excess = excess if p == 1 else excess.square()
+    loss = excess.sum(d) * (1 / input.shape[d])
+    loss = _nan_if_unknown(loss, place)
     loss = loss if weight is None else loss * hit.where(weight, 0.0).sum(d)
     return _reduce(loss, reduction)
 
@@ -462,11 +474,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where shapes differ, or the target is not of integers.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if shapes differ, or the target is not of integers.
     """
     if input.shape != target.shape or input.ndim > 2 or not target.dtype.is_int:
-        raise ValueError("input and integer target need one shape of at most 2 dims")
+        raise ValueError("input and integer target must have the same shape of at most 2 dims")
     if not input.ndim:
         input, target = input.reshape(1), target.reshape(1)
     n = input.shape[-1]
@@ -475,15 +487,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     unknown, place = (place < 0).any(-1), place.maximum(0)
     classes = type(input).arange(n, dtype=dt.int32, device=input.device)
     is_target = ((place.unsqueeze(-1) == classes) & listed.unsqueeze(-1)).any(-2)
-    short = (1 - picked(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
+    excess = (1 - picked(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
     counted = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
-    loss = counted.where(short, 0.0).sum((-2, -1)) * (1 / max(n, 1))
+    loss = counted.where(excess, 0.0).sum((-2, -1)) * (1 / max(n, 1))
     return _reduce(unknown.where(nan, loss), reduction)
 
 
-def _is_margin(margin: float) -> None:
+def _check_margin(margin: float) -> None:
     if margin <= 0:
-        raise ValueError(f"margin={margin} is not above 0: the far pair has to be farther than the near one")
+        raise ValueError(f"margin={margin} is not above 0: give a positive number")
 
 
 @composed
@@ -497,22 +509,22 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []
+    """triplet_margin_loss with any distance function. [n, d], [n, d], [n, d] -> []
 
     anchor: the rows that others are compared with
     positive: rows that should be near
     negative: rows that should be far
-    distance_function: of two tensors of rows; the Euclidean distance where there is none
-    margin: how much farther the negative should be
-    swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    distance_function: takes two tensors of rows and returns their distances; None is the Euclidean distance
+    margin: how much farther the negative must be
+    swap: use the distance from positive to negative if it is smaller
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
-    _is_margin(margin)
+    _check_margin(margin)
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     far = far.minimum(distance(positive, negative)) if swap else far
-    return _reduce(_short(near - far + margin), reduction)
+    return _reduce(_positive_part(near - far + margin), reduction)
 
 
 @composed
@@ -528,31 +540,31 @@ def triplet_margin_loss(
 ) -> Tensor:
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
 
-    p: which norm the distance is
-    eps: a small number that keeps divisions from 0
-    swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    p: the order of the norm
+    eps: a small number that is added to the differences
+    swap: use the distance from positive to negative if it is smaller
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
-    _is_margin(margin)
+    _check_margin(margin)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
-    return _reduce(_short(near - far + margin), reduction)
+    return _reduce(_positive_part(near - far + margin), reduction)
 
 
 @composed
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+    """1 - cosine where target is 1, max(0, cosine - margin) where it is -1. [n, d], [n, d], [n] -> []
 
     input1: the first tensor
     input2: the second tensor
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
     (a, of_a), (b, of_b) = map(in_float32, (input1, input2))
-    # what is added bounds the slope at zeros by 1e6
+    # 1e-12 bounds the gradient at zero vectors by 1e6
     cosine = (a * b).sum(-1) / (((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12)).sqrt()
-    loss = _reduce((target == 1).where(1 - cosine, _short(cosine - margin)), reduction)
+    loss = _reduce((target == 1).where(1 - cosine, _positive_part(cosine - margin)), reduction)
     return loss.to(dt.promote(of_a, of_b))

@@ -1,7 +1,8 @@
-"""What a mask keeps: triangles of matrices, and numbers put in where a condition holds."""
+"""Masked selections: triangles of matrices, and a number written where a mask is true."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..core import dtype as dt
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
     """`value`, one number, where mask is true. [...], [...] -> [...]
 
-    Raises ValueError where the dtype has no such value; where value has several elements.
+    Raises ValueError if the dtype has no such value; if value has several elements.
     """
     if getattr(value, "ndim", 0):
-        raise ValueError("value is one number or a tensor of no dims: use where for several values")
+        raise ValueError("value must be a number or a 0-d tensor: use where for several values")
     if (
         isinstance(value, complex) or (is_tensor(value) and value.dtype.is_complex)
     ) and not input.dtype.is_complex:
-        raise ValueError("value is complex and the tensor is not: give a real number")
+        raise ValueError("value is complex but the tensor is real: give a real number")
     return choose(mask, fitted(value, input.dtype), input).to(input.dtype)
 
 
@@ -40,8 +41,8 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, lambda i, j: j >= i + diagonal)
 
 
-def _triangle(x, keep):
+def _triangle(x: Tensor, keep: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     arange = type(x).arange
     i = arange(x.shape[-2], dtype=dt.int32, device=x.device).unsqueeze(1)
     mask = keep(i, arange(x.shape[-1], dtype=dt.int32, device=x.device))
-    return choose(mask, x, False)  # a number of no category: x's dtype
+    return choose(mask, x, False)  # a bool has the lowest category: the result keeps x's dtype

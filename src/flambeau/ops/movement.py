@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ..core import dtype as dt
 from ..core.declare import composed, kernel
 from ..core.node import describe
 from ..core.op import Family
@@ -13,22 +14,23 @@ from ..core.shape import Window, normal_dim, normal_dims, sizes_of
 from ..errors import ValueError
 
 if TYPE_CHECKING:
+    from ..core.shape import Shape
     from ..tensor import Tensor
 
 
-def _dtype(d, **_):
+def _dtype(d: dt.DType, **_: Any) -> dt.DType:
     return d
 
 
 def movement(shape, xp, grad, order=""):
-    """Declare a view op; what it does to indices is the method of View with its name."""
+    """Declare a view op. The method of View with the op's name maps its indices."""
     return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad, dtypes="fiub", order=order)
 
 
-def _strided_slice(xp, x, starts, steps, shape):
+def _strided_slice(xp: Any, x: Any, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Any:
     if 0 in shape:
         return xp.zeros(shape, dtype=x.dtype)
-    back = tuple(d for d, s in enumerate(steps) if s < 0)  # not every library steps backwards
+    back = tuple(d for d, s in enumerate(steps) if s < 0)  # some libraries have no negative steps
     x = xp.flip(x, axis=back) if back else x
     keys = []
     for d, (a, s, n) in enumerate(zip(starts, steps, shape, strict=True)):
@@ -37,21 +39,21 @@ def _strided_slice(xp, x, starts, steps, shape):
     return x[tuple(keys)]
 
 
-def _pad(xp, x, before, after):
-    if not before:  # no dims are no widths to NumPy
+def _pad(xp: Any, x: Any, before: tuple[int, ...], after: tuple[int, ...]) -> Any:
+    if not before:  # NumPy rejects empty pad widths
         return x
     x = xp.pad(x, [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)])
-    # cut behind that: one end may lose more than there was, where the other has zeros
+    # cut after padding: one end may lose more than the dim had if the other end has zeros
     return x[tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape, strict=True))]
 
 
-def _windows_shape(s, spec):
+def _windows_shape(s: Shape, spec: Sequence[Window]) -> Shape:
     lead = len(s) - len(spec)
     positions = (w.positions(n) for w, n in zip(spec, s[lead:], strict=True))
     return (*s[:lead], *positions, *(w.kernel for w in spec))
 
 
-def _windows(xp, x, spec):
+def _windows(xp: Any, x: Any, spec: Sequence[Window]) -> Any:
     lead = x.ndim - len(spec)
     x = xp.pad(x, [(0, 0)] * lead + [(w.before, w.after) for w in spec])
     spans = tuple(w.dilation * (w.kernel - 1) + 1 for w in spec)
@@ -60,7 +62,7 @@ def _windows(xp, x, spec):
     return x[(..., *step, *(slice(None, None, w.dilation) for w in spec))]
 
 
-def unslice(g, whole, starts, steps, shape):
+def unslice(g: Tensor, whole: Shape, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Tensor:
     """Put a slice back among zeros: flip negative steps, spread long ones, pad to the whole shape."""
     back = [d for d, s in enumerate(steps) if s < 0]
     g = g.flip(back) if back else g
@@ -72,11 +74,13 @@ def unslice(g, whole, starts, steps, shape):
     return Movement._pad(g, tuple(low), tuple(after))
 
 
-def _grad_slice(g, y, x, starts, steps, shape):
+def _grad_slice(
+    g: Tensor, y: Tensor, x: Tensor, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape
+):
     return [unslice(g, x.shape, starts, steps, shape)]
 
 
-def spread(x, dim: int, step: int):
+def spread(x: Tensor, dim: int, step: int) -> Tensor:
     """Put step - 1 zeros between neighbours of a dim. [..., n, ...] -> [..., (n - 1) * step + 1, ...]"""
     n = x.shape[dim]
     x = x.unsqueeze(dim + 1)
@@ -85,16 +89,19 @@ def spread(x, dim: int, step: int):
     return x.narrow(dim, 0, (n - 1) * step + 1)
 
 
-def fold(x, spec, size):
-    """Windows added back where they came from; a view where they cover every element just once."""
+def fold(x: Tensor, spec: Sequence[Window], size: tuple[int, ...]) -> Tensor:
+    """Add windows back to where they were read from. A view if they cover every element exactly once.
+
+    [..., positions, ..., kernel, ...] -> [..., *size]
+    """
     n = len(spec)
     if any(w.stride != w.kernel or w.dilation != 1 or w.before or w.after for w in spec):
         return x._fold(spec, size)
     lead = x.ndim - 2 * n
     pairs = [d for i in range(n) for d in (lead + i, lead + n + i)]
-    covered = [x.shape[lead + i] * w.kernel for i, w in enumerate(spec)]
-    y = x.permute(*range(lead), *pairs).reshape(*x.shape[:lead], *covered)
-    rest = tuple(s - c for s, c in zip(size, covered, strict=True))
+    tiled = [x.shape[lead + i] * w.kernel for i, w in enumerate(spec)]
+    y = x.permute(*range(lead), *pairs).reshape(*x.shape[:lead], *tiled)
+    rest = tuple(s - c for s, c in zip(size, tiled, strict=True))
     return y._pad((0,) * y.ndim, (*(0,) * lead, *rest)) if any(rest) else y
 
 
@@ -107,7 +114,7 @@ def fold(x, spec, size):
 def reshape(input: Tensor, *shape: int | Sequence[int]):
     """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
 
-    Raises ValueError where the elements do not fill the shape.
+    Raises ValueError if the elements do not fill the shape.
     """
     sizes, n = list(sizes_of(shape)), prod(input.shape)
     if sizes.count(-1) > 1:
@@ -129,7 +136,7 @@ def reshape(input: Tensor, *shape: int | Sequence[int]):
 def permute(input: Tensor, *dims: int | Sequence[int]):
     """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]
 
-    Raises ValueError where dims are not each dim once.
+    Raises ValueError if dims are not each dim once.
     """
     order = tuple(normal_dim(d, input.ndim) for d in sizes_of(dims))
     if sorted(order) != list(range(input.ndim)):
@@ -146,7 +153,7 @@ def permute(input: Tensor, *dims: int | Sequence[int]):
 def expand(input: Tensor, *shape: int | Sequence[int]):
     """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]
 
-    Raises ValueError where a size that is not 1 would change.
+    Raises ValueError if a size that is not 1 would change.
     """
     sizes = list(sizes_of(shape))
     lead = len(sizes) - input.ndim
@@ -168,8 +175,8 @@ def detach(input: Tensor):
 def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """The elements of these dims in reverse order. [...] -> [...]
 
-    Raises IndexError where there is no such dim; ValueError where one is named twice; TypeError where a
-        size is no whole number.
+    Raises IndexError if there is no such dim; ValueError if one is named twice; TypeError if a size is no
+        whole number.
     """
     dims = normal_dims(sizes_of(dims), input.ndim)
     starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(input.shape))
@@ -180,12 +187,12 @@ def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]
 
-    Raises ValueError where the piece is not inside the dim.
+    Raises ValueError if the piece is not inside the dim.
     """
     dim = normal_dim(dim, input.ndim)
     n = input.shape[dim]
     if not -n <= start <= n:
-        raise IndexError(f"start={start} is not in {-n} to {n}: give one of these places")
+        raise IndexError(f"start={start} is not in {-n} to {n}: give a start in this range")
     start = start + n if start < 0 else start
     if not 0 <= start <= start + length <= n:
         raise ValueError(f"{start} to {start + length} is not inside 0 to {n}")
@@ -198,13 +205,13 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
 
-    dim0: the one dim
-    dim1: the first of the two dims
-    Raises IndexError where there is no such dim.
+    dim0: the first of the two dims
+    dim1: the second of the two dims
+    Raises IndexError if there is no such dim.
     """
     dims = list(range(input.ndim))
     a, b = normal_dim(dim0, input.ndim), normal_dim(dim1, input.ndim)
-    if dims:  # a single number has no dims to exchange
+    if dims:  # a 0-d tensor has no dims to exchange
         dims[a], dims[b] = b, a
     return input.permute(*dims)
 
@@ -223,7 +230,7 @@ def t(input: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
 
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     a, b = normal_dim(start_dim, input.ndim), normal_dim(end_dim, input.ndim)
     if input.ndim == 0:
@@ -238,22 +245,22 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
 
     sizes: the sizes that the dim becomes; one may be -1
-    Raises ValueError where the sizes do not multiply to that of the dim.
+    Raises ValueError if the sizes do not multiply to that of the dim.
     """
     dim = normal_dim(dim, input.ndim)
-    found, n = list(sizes), input.shape[dim]  # of the dim alone: others may be 0, and say nothing of a -1
-    if found.count(-1) == 1:
-        found[found.index(-1)] = n // max(-prod(found), 1)
-    if prod(found) != n or any(s < 0 for s in found):
+    split, n = list(sizes), input.shape[dim]
+    if split.count(-1) == 1:  # from this dim alone: another one may be 0
+        split[split.index(-1)] = n // max(-prod(split), 1)
+    if prod(split) != n or any(s < 0 for s in split):
         raise ValueError(f"sizes {list(sizes)} do not multiply to the {n} of dim {dim}")
-    return input.reshape(*input.shape[:dim], *found, *input.shape[dim + 1 :])
+    return input.reshape(*input.shape[:dim], *split, *input.shape[dim + 1 :])
 
 
 @composed
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]
+    """A dim of size 1 inserted at `dim`. [a, b], 1 -> [a, 1, b]
 
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     dim = normal_dim(dim, input.ndim + 1)
     return input.reshape(*input.shape[:dim], 1, *input.shape[dim:])
@@ -261,9 +268,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @composed
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]
+    """Dims of size 1 removed: all of them, or those listed. [a, 1, b] -> [a, b]
 
-    Raises IndexError where there is no such dim; ValueError where one is named twice.
+    Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
     return input.reshape(*(n for d, n in enumerate(input.shape) if n != 1 or d not in dims))
@@ -271,8 +278,8 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 class Movement(Family):
     @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_grad_slice)
-    def _slice(self: Any, starts, steps, shape):
-        """Element i of dim d is element starts[d] + i * steps[d]: behind indexing, narrow and flip."""
+    def _slice(self: Any, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape):
+        """Element i of dim d is element starts[d] + i * steps[d]. Indexing, narrow and flip call it."""
         return (self,), {"starts": starts, "steps": steps, "shape": shape}
 
     @movement(
@@ -282,8 +289,8 @@ class Movement(Family):
             Movement._pad(g, tuple(-b for b in before), tuple(-a for a in after))
         ],
     )
-    def _pad(self: Any, before, after):
-        """Zeros before and after each dim; negative amounts cut. Behind pad, cat and slice gradients."""
+    def _pad(self: Any, before: tuple[int, ...], after: tuple[int, ...]):
+        """Zeros before and after each dim; negative amounts cut. pad, cat and gradients of slices call it."""
         return (self,), {"before": before, "after": after}
 
     @movement(
@@ -291,7 +298,7 @@ class Movement(Family):
         xp=_windows,
         grad=lambda g, y, x, spec: [fold(g, spec, x.shape[x.ndim - len(spec) :])],
     )
-    def _windows(self: Any, spec):
+    def _windows(self: Any, spec: Sequence[tuple[int, ...]]):
         """Windows sliding over the last dims, as a view. [..., n] -> [..., positions, kernel]"""
         spec = tuple(Window(*w) for w in spec)
         for w, n in zip(spec, self.shape[self.ndim - len(spec) :], strict=True):

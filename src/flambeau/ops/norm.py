@@ -1,10 +1,10 @@
-"""Normalisations and distances: lengths, means and variances taken out of what they are taken over."""
+"""Normalisations and distances: by vectors' norms, or by mean and variance of batches, groups, layers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.declare import composed, composite
 from ..core.modes import no_grad
@@ -15,31 +15,32 @@ from .join import broadcast_tensors
 from .reduce import in_float32, standardized
 
 if TYPE_CHECKING:
+    from ..core.shape import Shape
     from ..tensor import Tensor
 
 
 @composed
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
+    """The input divided by its p-norm along a dim, which is eps at least. [...] -> [...]"""
     return input / input.norm(p, dim, keepdim=True).maximum(eps)
 
 
 @composed
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
+    """Cosine of the angle between vectors along a dim; their norms are eps at least. [...], [...] -> [...]
 
     x1: the first rows
     x2: the second rows
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     only_real(x1, x2)
-    ndim = max(x1.ndim, x2.ndim)  # the dim is one of both together
+    ndim = max(x1.ndim, x2.ndim)  # the dim counts in the broadcast shape
     x1, x2 = (x.reshape(*(1,) * (ndim - x.ndim), *x.shape) for x in (x1, x2))
     d = normal_dim(dim, max(ndim, 1))
     if x1.shape[d : d + 1] != x2.shape[d : d + 1]:
         x1, x2 = broadcast_tensors(x1, x2)
-    lengths = x1.norm(2, dim).maximum(eps) * x2.norm(2, dim).maximum(eps)
-    return (x1 * x2).sum(dim) / lengths
+    norms = x1.norm(2, dim).maximum(eps) * x2.norm(2, dim).maximum(eps)
+    return (x1 * x2).sum(dim) / norms
 
 
 @composed
@@ -50,13 +51,20 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-def by_channel(x, ndim: int):
-    """One value for each index of dim 1, laid out for a tensor of ndim dims."""
+def by_channel(x: Tensor, ndim: int) -> Tensor:
+    """A value for each channel, shaped to broadcast with ndim dims. [c] -> [1, c, 1, ...]"""
     return x.reshape(1, -1, *(1,) * (ndim - 2))
 
 
-def affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
-    """(x - mean) / sqrt(var + eps) * weight + bias, each given for dim 1. [n, c, ...], [c] -> [n, c, ...]"""
+def affine_norm(
+    x: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, all but x by channel. [n, c, ...], [c] -> [n, c, ...]"""
     wide, dtype = in_float32(x)
     scale = (var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
@@ -64,15 +72,22 @@ def affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
     return (y if bias is None else y + by_channel(bias, x.ndim)).to(dtype)
 
 
-def moments(x):
+def moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and (biased) variance by channel, float32. [n, c, ...] -> [c], [c]"""
     x, dims = as_float(x), (0, *range(2, x.ndim))
     mean = x.mean(dims)
     return mean, (x - by_channel(mean, x.ndim)).square().mean(dims)
 
 
-def batch_affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
-    """affine_norm by the moments of x itself, which its gradient goes through. [n, c, ...], [c] -> same"""
+def batch_affine_norm(
+    x: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """affine_norm whose mean and var are those of x; gradients flow through them. [n, c, ...], [c] -> same"""
     wide, dtype = in_float32(x)
     weight, bias = (
         type(x).full((1,), value, device=x.device) if given is None else as_float(given)
@@ -81,8 +96,10 @@ def batch_affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
     return _batch_affine(wide, mean, var, weight, bias, eps=eps).to(dtype)
 
 
-def _batch_affine_grad(g, y, x, mean, var, weight, bias, eps):
-    """Two sums by channel are all that every gradient needs; mean and var are of x, so they have none."""
+def _batch_affine_grad(
+    g: Tensor, y: Tensor, x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor, eps: float
+):
+    """All gradients need only two sums by channel. mean and var depend on x: theirs is part of that of x."""
     dims = (0, *range(2, x.ndim))
     scale = (var + eps).rsqrt()
     unit = (x - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)
@@ -93,14 +110,16 @@ def _batch_affine_grad(g, y, x, mean, var, weight, bias, eps):
 
 
 @composite(grad=_batch_affine_grad)
-def _batch_affine(x: Tensor, mean: Any, var: Any, weight: Any, bias: Any, *, eps: Any) -> Tensor:
+def _batch_affine(
+    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor, *, eps: float
+) -> Tensor:
     return affine_norm(x, mean, var, weight, bias, eps)
 
 
 @no_grad()
-def track(running_mean, running_var, mean, var, n: int, share) -> None:
-    """Move running statistics towards a batch's of n values each; the variance is kept unbiased. They
-    stay as they are by a batch of none."""
+def track(running_mean: Tensor, running_var: Tensor, mean: Tensor, var: Tensor, n: int, share: float) -> None:
+    """Move running statistics towards those of a batch with n values a channel; running_var is unbiased.
+    An empty batch changes nothing."""
     if not n:
         return
     running_mean.assign_(running_mean + (mean - running_mean) * share)
@@ -118,7 +137,8 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
+    """Mean 0, variance 1 by channel, then affine. training uses the batch's statistics
+    and moves the running ones.
 
     [n, c, ...], [c] -> [n, c, ...]
 
@@ -126,11 +146,11 @@ def batch_norm(
     running_var: the variance to use, or to move towards the batch's
     momentum: the share of the batch in the running statistics
     eps: a small number that keeps divisions from 0
-    Raises ValueError where a channel has one value, or running statistics are needed and not given.
+    Raises ValueError if a channel has one value, or running statistics are needed and not given.
     """
     if not training:
         if running_mean is None or running_var is None:
-            raise ValueError("outside training running_mean and running_var are needed: give them")
+            raise ValueError("without training, running_mean and running_var are required: give both")
         if input.ndim < 2 and not input.numel():
             return input.clone()
         return affine_norm(input, running_mean, running_var, weight, bias, eps)
@@ -159,7 +179,7 @@ def group_norm(
 
     num_groups: how many groups the channels are divided into
     eps: a small number that keeps divisions from 0
-    Raises ValueError where the groups do not divide the channels.
+    Raises ValueError if the groups do not divide the channels.
     """
     n, c = input.shape[:2]
     if c % num_groups:
@@ -191,13 +211,13 @@ def instance_norm(
     use_input_stats: mean and variance of the input, not the running ones
     momentum: the share of the batch in the running statistics
     eps: a small number that keeps divisions from 0
-    Raises ValueError where a channel has one value.
+    Raises ValueError if a channel has one value.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n = prod(input.shape[2:])
     if n == 1:
-        raise ValueError("one value a channel and sample has no variance: give larger inputs")
+        raise ValueError("a channel with one value has no variance: give larger inputs")
     if running_mean is not None and running_var is not None and input.shape[0]:
         dims = tuple(range(2, input.ndim))
         var = input.detach().var(dims, correction=0).mean(0)
@@ -205,8 +225,8 @@ def instance_norm(
     return group_norm(input, input.shape[1], weight, bias, eps)
 
 
-def _last_dims(shape, normalized_shape) -> tuple[int, ...]:
-    """The dims that a norm is taken over; ValueError unless their sizes are normalized_shape."""
+def _last_dims(shape: Shape, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+    """The dims to normalise over; ValueError unless their sizes are normalized_shape."""
     lead = len(shape) - len(normalized_shape)
     if not normalized_shape:
         raise ValueError("normalized_shape has no dims: give the sizes of the last ones")
@@ -218,16 +238,16 @@ def _last_dims(shape, normalized_shape) -> tuple[int, ...]:
 @composed
 def layer_norm(
     input: Tensor,
-    normalized_shape: int | Sequence[int],
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
     """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]
 
-    normalized_shape: the sizes of the last dims, over which it goes
+    normalized_shape: the sizes of the last dims, which are normalised
     eps: a small number that keeps divisions from 0
-    Raises ValueError where the last dims are not normalized_shape.
+    Raises ValueError if the last dims are not normalized_shape.
     """
     dims = _last_dims(input.shape, normalized_shape)
     x, dtype = in_float32(input)
@@ -239,15 +259,15 @@ def layer_norm(
 @composed
 def rms_norm(
     input: Tensor,
-    normalized_shape: int | Sequence[int],
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]
+    """The input by the root of its mean square over the last dims (Zhang and Sennrich, 2019). [..., n]
 
-    normalized_shape: the sizes of the last dims, over which it goes
+    normalized_shape: the sizes of the last dims, which are normalised
     eps: a small number that keeps divisions from 0
-    Raises ValueError where the last dims are not normalized_shape.
+    Raises ValueError if the last dims are not normalized_shape.
     """
     dims = _last_dims(input.shape, normalized_shape)
     least = 1.1920928955078125e-07 if eps is None else eps
@@ -263,22 +283,22 @@ def local_response_norm(
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
     [n, c, *size] -> [n, c, *size]
 
-    Raises ValueError where the input has fewer than 3 dims.
+    Raises ValueError if the input has fewer than 3 dims.
     """
     if input.ndim < 3:
-        raise ValueError("takes batch, channels and more: reshape it")
+        raise ValueError("takes at least 3 dims, [n, c, ...]: reshape it")
     if not input.numel():
         return input
     windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)
-    around = input.square().movedim(1, -1)._windows(windows).mean(-1).movedim(-1, 1)
-    return input / (around * alpha + k).pow(beta)
+    mean = input.square().movedim(1, -1)._windows(windows).mean(-1).movedim(-1, 1)
+    return input / (mean * alpha + k).pow(beta)
 
 
 @composed
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+    """Channels interleaved across groups (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
 
-    Raises ValueError where the groups do not divide the channels.
+    Raises ValueError if the groups do not divide the channels.
     """
     n, c = input.shape[:2]
     if c % groups:
@@ -292,7 +312,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]
 
     upscale_factor: how many times larger height and width become
-    Raises ValueError where the factor does not divide the channels.
+    Raises ValueError if the factor does not divide the channels.
     """
     r = upscale_factor
     *batch, c, h, w = input.shape
@@ -309,7 +329,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]
 
     downscale_factor: how many times smaller height and width become
-    Raises ValueError where the factor does not divide height and width.
+    Raises ValueError if the factor does not divide height and width.
     """
     r = downscale_factor
     *batch, c, h, w = input.shape

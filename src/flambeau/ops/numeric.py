@@ -1,4 +1,4 @@
-"""Numeric ops made of ops: PyTorch's pointwise list beyond what has a kernel line of its own."""
+"""Pointwise ops of PyTorch that are composed of other ops."""
 
 from __future__ import annotations
 
@@ -9,43 +9,39 @@ from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.node import is_tensor
 from ..core.op import COMPOSED
-from ..ops.elementwise import sub
-from .elementwise import as_float, choose, scaled
+from .elementwise import as_float, choose, scaled, sub
 
 if TYPE_CHECKING:
-    from ..tensor import HostScalar, TensorLike
-
-if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor import HostScalar, Tensor, TensorLike
 
 
 @composed
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]
+    """input + value * tensor1 * tensor2. [...], [...], [...] -> [...]
 
-    Raises TypeError where value is no whole number and the tensors are of integers.
+    Raises TypeError if value is not an integer and the tensors are of integers.
     """
     return input + scaled(tensor1 * tensor2, value, "value")
 
 
 @composed
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
+    """input + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
     return input + tensor1 / tensor2 * value
 
 
 @composed
 def clamp(input: Tensor, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """Values below min become min, above max max; NaN stays; the slope at both ends is 1.
+    """Values below min become min, those above max become max; NaN stays. The gradient at both bounds is 1.
 
-    Raises ValueError where neither min nor max is given.
+    Raises ValueError if neither min nor max is given.
     """
     if min is None and max is None:
-        raise ValueError("at least one of min and max must be given: give a number or a tensor")
+        raise ValueError("min and max are both None: give at least one of them")
     if is_tensor(min) and is_tensor(max) and min.requires_grad:
-        min = (min < max).where(min, min.detach())  # equal bounds have no slope, as in PyTorch
-    x = input if min is None else choose(_or_nan(input < min, min), min, input)
-    return x if max is None else choose(_or_nan(x > max, max), max, x)
+        min = (min < max).where(min, min.detach())  # equal bounds get no gradient, as in PyTorch
+    x = input if min is None else choose(_or_is_nan(input < min, min), min, input)
+    return x if max is None else choose(_or_is_nan(x > max, max), max, x)
 
 
 clip = clamp
@@ -65,9 +61,9 @@ def clamp_max(input: Tensor, max: TensorLike) -> Tensor:
 
 @composed
 def lerp(input: Tensor, end: TensorLike, weight: TensorLike) -> Tensor:
-    """self + weight * (end - self); with weight 1 just `end`. [...], [...], [...] -> [...]"""
-    way = end - input
-    from_start, from_end = input + way * weight, end - way * (1 - weight)
+    """input + weight * (end - input); exactly `end` for weight 1. [...], [...], [...] -> [...]"""
+    difference = end - input
+    from_start, from_end = input + difference * weight, end - difference * (1 - weight)
     if is_tensor(weight):
         return (weight.abs() < 0.5).where(from_start, from_end)
     return from_end if isinstance(weight, int | float) and abs(weight) >= 0.5 else from_start
@@ -87,7 +83,7 @@ def rad2deg(input: Tensor) -> Tensor:
 
 @composed
 def positive(input: Tensor) -> Tensor:
-    """Itself; bools are refused, as by neg. [...] -> [...]
+    """The input itself. [...] -> [...]
 
     Raises TypeError for bools.
     """
@@ -98,26 +94,25 @@ def positive(input: Tensor) -> Tensor:
 
 @composed
 def frac(input: Tensor) -> Tensor:
-    """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
+    """input - trunc(input): the fractional part, with the sign of input. [...] -> [...]"""
     return input - input.trunc()
 
 
 @composed
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
-    given = as_float(exponent) if is_tensor(exponent) else exponent * 1.0
-    return as_float(input).pow(given)
+    """input**exponent in floats for all dtypes (PyTorch: in float64). [...], [...] -> [...]"""
+    return as_float(input).pow(as_float(exponent) if is_tensor(exponent) else exponent * 1.0)
 
 
 @composed
 def fmax(input: Tensor, other: TensorLike) -> Tensor:
-    """The larger of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
+    """The larger of both, input if they are equal; if one is NaN, the other. [...], [...] -> [...]"""
     return choose(_is_nan(other) | (input >= other), input, other)
 
 
 @composed
 def fmin(input: Tensor, other: TensorLike) -> Tensor:
-    """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
+    """The smaller of both, input if they are equal; if one is NaN, the other. [...], [...] -> [...]"""
     return choose(_is_nan(other) | (input <= other), input, other)
 
 
@@ -125,16 +120,16 @@ def fmin(input: Tensor, other: TensorLike) -> Tensor:
 def heaviside(input: Tensor, values: TensorLike) -> Tensor:
     """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]
 
-    Raises TypeError where the dtypes differ.
+    Raises TypeError if the dtypes differ.
     """
     if input.dtype is not getattr(values, "dtype", input.dtype):
-        raise TypeError("both inputs must have one dtype: cast one")
+        raise TypeError("input and values must have the same dtype: cast one of them")
     return choose(input == 0, values, (input > 0).to(input.dtype))
 
 
 @composed
 def lcm(input: Tensor, other: Tensor) -> Tensor:
-    """Least common multiple, 0 where either is. [...], [...] -> [...]"""
+    """Least common multiple; 0 where either operand is 0. [...], [...] -> [...]"""
     divisor = input.gcd(other)
     return (input // (divisor == 0).where(1, divisor) * other).abs()
 
@@ -142,11 +137,11 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 @composed
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2**x + 2**y). [...], [...] -> [...]"""
-    # of the difference itself: a driver may round the two factors of log(2) each in its own way
-    below = input < other  # of both terms: abs and maximum have no second slope where they are equal
+    # exp2 of the difference itself: a driver may round two factors of log(2) differently
+    below = input < other  # one mask for both terms: abs and maximum have no second derivative at equality
     top = below.where(other, input)
-    apart = (top.isinf() & (input == other)).where(0.0, below.where(input - other, other - input))
-    return top + apart.exp2().log1p() * (1 / log(2))
+    gap = (top.isinf() & (input == other)).where(0.0, below.where(input - other, other - input))
+    return top + gap.exp2().log1p() * (1 / log(2))
 
 
 @composed
@@ -181,13 +176,13 @@ def isneginf(input: Tensor) -> Tensor:
 def isclose(
     input: Tensor, other: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves.
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves.
 
     equal_nan: NaNs equal each other
-    Raises ValueError where a tolerance is below 0.
+    Raises ValueError if a tolerance is below 0.
     """
     if rtol < 0 or atol < 0:
-        raise ValueError(f"rtol={rtol} and atol={atol} are distances: give numbers from 0")
+        raise ValueError(f"rtol={rtol} or atol={atol} is below 0: give 0 or more")
     x, y = as_float(input), as_float(other)
     near = x.isfinite() & y.isfinite() & ((x - y).abs() <= y.abs() * rtol + atol)
     near = near | (input == other)
@@ -203,21 +198,21 @@ def allclose(
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether shapes and all values are equal, as a Python bool: runs the graph and waits. TypeError
-    where other is no tensor."""
+    """Whether shapes and all values are equal, as a Python bool: runs the graph and waits. TypeError if
+    other is not a tensor."""
     if not is_tensor(other):
-        raise TypeError(f"equal(): {other!r} is no tensor: wrap it in fb.tensor(...)")
+        raise TypeError(f"equal(): {other!r} is not a tensor: wrap it in fb.tensor(...)")
     return input.shape == other.shape and bool((input == other).all().item())
 
 
-def _or_nan(outside, bound):
-    """A bound that is NaN makes NaN, as in PyTorch."""
+def _or_is_nan(outside: Tensor, bound: TensorLike) -> Tensor:
+    """The mask, also true where the bound is NaN: the result is NaN there, as in PyTorch."""
     if is_tensor(bound):
         return outside | bound.isnan() if bound.dtype.is_float else outside
     return outside | True if bound != bound else outside
 
 
-def _is_nan(y):
+def _is_nan(y: Any) -> Any:
     return y.isnan() if hasattr(y, "isnan") else y != y
 
 

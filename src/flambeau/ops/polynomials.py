@@ -1,8 +1,8 @@
-"""Functions of torch.special alone: orthogonal polynomials, each made from the two before it."""
+"""Orthogonal polynomials of torch.special, each computed from the two before it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING, Any
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class Recurrence:
     """p(0) = 1, p(1) = first(x), p(k + 1) = rise(k, x) * p(k) - fall(k) * p(k - 1)."""
 
-    first: Callable
-    rise: Callable
-    fall: Callable
+    first: Callable[[Tensor], Tensor]
+    rise: Callable[[int, Tensor], Tensor]
+    fall: Callable[[int], float]
 
 
-def _chebyshev(first: Callable) -> Recurrence:
+def _chebyshev(first: Callable[[Tensor], Tensor]) -> Recurrence:
     return Recurrence(first, lambda k, x: x * 2, lambda k: 1)
 
 
@@ -40,8 +40,8 @@ LAGUERRE = Recurrence(lambda x: 1 - x, lambda k, x: (2 * k + 1 - x) * (1 / (k + 
 LEGENDRE = Recurrence(lambda x: x, lambda k, x: x * ((2 * k + 1) / (k + 1)), lambda k: k / (k + 1))
 
 
-def _values(rule: Recurrence, x, most: int):
-    """The polynomials of degree 0, 1, ... up to the highest asked for."""
+def _values(rule: Recurrence, x: Tensor, most: int) -> Iterator[Tensor]:
+    """The polynomials of degree 0, 1, ... `most` at x."""
     before, now = x * 0.0 + 1.0, rule.first(x)
     yield before
     for k in range(1, most + 1):
@@ -49,16 +49,16 @@ def _values(rule: Recurrence, x, most: int):
         before, now = now, rule.rise(k, x) * now - before * rule.fall(k)
 
 
-def _value(rule: Recurrence, x, n: Any):
-    """That of degree n, 0 for n below 0; of a tensor's degrees each element's own."""
+def _value(rule: Recurrence, x: Tensor, n: Any) -> Tensor:
+    """The polynomial of degree n, 0 for n below 0. A tensor n gives each element its own degree."""
     if not is_tensor(n):
         *_, last = _values(rule, x, int(n)) if n >= 0 else [x * 0.0]
         return last
     n = n.int()
-    made = n * 0 + x * 0.0
+    result = n * 0 + x * 0.0
     for k, value in enumerate(_values(rule, x, known(n.amax())[0] if n.numel() else -1)):
-        made = (n == k).where(value, made)
-    return made
+        result = (n == k).where(value, result)
+    return result
 
 
 def _at(rule: Recurrence, input: Tensor, n: Any, shifted: bool = False) -> Tensor:
@@ -70,7 +70,7 @@ def _at(rule: Recurrence, input: Tensor, n: Any, shifted: bool = False) -> Tenso
 def chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's T polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_T, input, n)
 
@@ -79,7 +79,7 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
 def chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's U polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_U, input, n)
 
@@ -88,7 +88,7 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
 def chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's V polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_V, input, n)
 
@@ -97,7 +97,7 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
 def chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's W polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_W, input, n)
 
@@ -106,7 +106,7 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
 def hermite_polynomial_h(input: Tensor, n: Tensor | float) -> Tensor:
     """Hermite's H polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(HERMITE_H, input, n)
 
@@ -115,7 +115,7 @@ def hermite_polynomial_h(input: Tensor, n: Tensor | float) -> Tensor:
 def hermite_polynomial_he(input: Tensor, n: Tensor | float) -> Tensor:
     """Hermite's He polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(HERMITE_HE, input, n)
 
@@ -124,7 +124,7 @@ def hermite_polynomial_he(input: Tensor, n: Tensor | float) -> Tensor:
 def laguerre_polynomial_l(input: Tensor, n: Tensor | float) -> Tensor:
     """Laguerre's L polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(LAGUERRE, input, n)
 
@@ -133,7 +133,7 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor | float) -> Tensor:
 def legendre_polynomial_p(input: Tensor, n: Tensor | float) -> Tensor:
     """Legendre's P polynomial of degree n at input. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(LEGENDRE, input, n)
 
@@ -142,7 +142,7 @@ def legendre_polynomial_p(input: Tensor, n: Tensor | float) -> Tensor:
 def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's T polynomial of degree n at 2 input - 1. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_T, input, n, shifted=True)
 
@@ -151,7 +151,7 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
 def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's U polynomial of degree n at 2 input - 1. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_U, input, n, shifted=True)
 
@@ -160,7 +160,7 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
 def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's V polynomial of degree n at 2 input - 1. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_V, input, n, shifted=True)
 
@@ -169,7 +169,7 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
 def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
     """Chebyshev's W polynomial of degree n at 2 input - 1. [...] -> [...]
 
-    n: a number, or a tensor of one for each element, of which the highest is read.
+    n: a number, or a tensor with a degree for each element; its maximum is read.
     """
     return _at(CHEBYSHEV_W, input, n, shifted=True)
 

@@ -1,7 +1,8 @@
-"""Weights of 8 or 4 bits with a scale for each block of a row, and products with them that read just that."""
+"""Weights of 8 or 4 bits with a scale for each block of a row, and products that read them in this form."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,16 +13,19 @@ from ..core.declare import composed, kernel
 from ..core.op import Family, Launch
 
 if TYPE_CHECKING:
+    from ..core.limits import Limits
+    from ..core.node import Node
+    from ..core.shape import Shape
     from ..tensor import Tensor
 
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-# On a GPU, up to so many vectors; of more, weights become floats once for a tile of them.
+# On a GPU: (up to so many vectors, this kernel). For more vectors "tiles" converts weights to floats once.
 BEST = ((4, "shared"), (16, "blocks"), (47, "words"))
-SPREAD = 512  # workgroups of blocks that fill a GPU
-FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
-DEEP = 4  # cells of 8-bit weights of each row that a thread has under way, where the vector is one
-LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
+SPREAD = 512  # workgroups of "blocks" that fill a GPU
+FILL, PIECE = 1024, 256  # workgroups of "tiles" that fill a GPU, and the least number of terms of each
+DEEP = 4  # cells of 8-bit weights of each row that a thread loads ahead for a single vector
+LANES, LINES = 32, 4  # threads along a row, and rows of threads side by side, of a GPU's workgroup
 
 
 class Quantized(NamedTuple):
@@ -53,8 +57,8 @@ class Quantized(NamedTuple):
         return f"Quantized({list(self.shape)}, bits={self.bits}, block={self.block}, {self.words.device})"
 
 
-def _floats(words, scales, bits: int, block: int):
-    """The float32 matrix that words and scales stand for. [n, k * bits / 32], [n, k / block] -> [n, k]"""
+def _floats(words: Tensor, scales: Tensor, bits: int, block: int) -> Tensor:
+    """The float32 matrix that words and scales encode. [n, k * bits / 32], [n, k / block] -> [n, k]"""
     shifts = type(words).arange(32 // bits, dtype=dt.int32, device=words.device).to(dt.uint32) * bits
     cells = (words.unsqueeze(-1) >> shifts) & (2**bits - 1)
     values = cells.float() - float(2 ** (bits - 1))
@@ -62,7 +66,7 @@ def _floats(words, scales, bits: int, block: int):
     return (values.reshape(n, blocks, block) * scales.float().unsqueeze(-1)).reshape(n, blocks * block)
 
 
-def _reference(xp, x, words, scales, *bias, bits, block):
+def _reference(xp: Any, x: Any, words: Any, scales: Any, *bias: Any, bits: int, block: int) -> Any:
     shifts = xp.astype(xp.arange(32 // bits), words.dtype) * bits
     cells = (words[..., None] >> shifts) & xp.astype(xp.asarray(2**bits - 1), words.dtype)
     values = xp.astype(cells, "float32") - 2 ** (bits - 1)
@@ -72,7 +76,7 @@ def _reference(xp, x, words, scales, *bias, bits, block):
     return y + bias[0] if bias else y
 
 
-def _shape(x, words, scales, *bias, bits, block):
+def _product_shape(x: Shape, words: Shape, scales: Shape, *bias: Shape, bits: int, block: int) -> Shape:
     n, width = words
     k = width * 32 // bits
     if x[-1:] != (k,):
@@ -84,17 +88,23 @@ def _shape(x, words, scales, *bias, bits, block):
     return (*x[:-1], n)
 
 
-def _grad(g, y, x, words, scales, *bias, bits, block):
-    """Weights are for inference: only the input, and the bias, have gradients."""
-    below = g.matmul(_floats(words, scales, bits, block)).to(x.dtype)
-    summed = [g.sum(tuple(range(g.ndim - 1))).to(b.dtype) if g.ndim > 1 else g.to(b.dtype) for b in bias]
-    return [below, None, None, *summed]
+def _grad(
+    g: Tensor, y: Tensor, x: Tensor, words: Tensor, scales: Tensor, *bias: Tensor, bits: int, block: int
+):
+    """Weights are for inference: only the input and the bias have gradients."""
+    of_input = g.matmul(_floats(words, scales, bits, block)).to(x.dtype)
+    of_bias = [g.sum(tuple(range(g.ndim - 1))).to(b.dtype) if g.ndim > 1 else g.to(b.dtype) for b in bias]
+    return [of_input, None, None, *of_bias]
 
 
-def _launch(limits, x, words, scales, *bias, bits, block):
+def _launch(
+    limits: Limits, x: Node, words: Node, scales: Node, *bias: Node, bits: int, block: int
+) -> list[Launch]:
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
-    fits = (n for n in ("shared", "blocks") if _shape_of(n, m, bits).memory(bits) <= limits.workgroup_memory)
+    fits = (
+        n for n in ("shared", "blocks") if _sharing_of(n, m, bits).memory(bits) <= limits.workgroup_memory
+    )
     names = ("rows",) if limits.software else (*fits, "words", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
@@ -103,44 +113,65 @@ def _launch(limits, x, words, scales, *bias, bits, block):
     return make(limits, sizes, k, bits, block, len(bias))
 
 
-def _by_rule(names, m):
-    """The fewer the vectors, the more lanes share a row."""
+def _by_rule(names: Sequence[str], m: int) -> str:
+    """The kernel by the number of vectors m: the fewer vectors, the more lanes share a row."""
     if len(names) == 1:
         return "rows"
     return next((name for most, name in BEST if m <= most and name in names), "tiles")
 
 
-def _vectors(m):
-    """The vectors of a workgroup: few numbers, so that their number rarely compiles anew."""
+def _vectors(m: int) -> int:
+    """The vectors of a workgroup: one of a few numbers, so that few kernels are compiled."""
     return next(v for v in (1, 2, 4, 8) if v >= min(m, 8))
 
 
-def _rows(limits, sizes, k, bits, block, biases):
-    """A few vectors at once, by four rows a thread."""
+def _rows(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int) -> list[Launch]:
+    """A few vectors at once; each thread computes four rows."""
     vectors, per, threads = _vectors(sizes["m"]), CELL // bits, 64
     sizes = sizes | {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * threads))}
     groups, options = sizes["lines"] * -(-sizes["m"] // vectors), {"bits": bits, "vectors": vectors}
     options["biased"] = biases > 0
-    reads, given = tuple(range(3 + biases)), {"workgroup": (threads, 1, 1), "wide": (0, 1)}
-    return [Launch("quantized/rows.wgsl", reads, groups, sizes, options, turns=k // per, **given)]
+    reads, workgroup = tuple(range(3 + biases)), (threads, 1, 1)
+    return [
+        Launch(
+            "quantized/rows.wgsl",
+            reads,
+            groups,
+            sizes,
+            options,
+            turns=k // per,
+            workgroup=workgroup,
+            wide=(0, 1),
+        )
+    ]
 
 
-def _words(limits, sizes, k, bits, block, biases):
-    """A few vectors at once, by four rows a line of threads, which read neighbouring words."""
+def _words(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int) -> list[Launch]:
+    """A few vectors at once; a line of threads, which read neighbouring words, computes four rows."""
     vectors, per = _vectors(sizes["m"]), 32 // bits
     ahead = 4 if vectors < 4 else 2
     sizes = sizes | {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
     options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
     options["biased"] = biases > 0
-    given = {"workgroup": (LANES * LINES, 1, 1), "wide": (0,)}
-    reads = tuple(range(3 + biases))
-    return [Launch("quantized/words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+    reads, workgroup = tuple(range(3 + biases)), (LANES * LINES, 1, 1)
+    return [
+        Launch(
+            "quantized/words.wgsl",
+            reads,
+            groups,
+            sizes,
+            options,
+            turns=turns,
+            workgroup=workgroup,
+            wide=(0,),
+        )
+    ]
 
 
-class Shape(NamedTuple):
-    """How a workgroup shares weights: vectors, threads along a row, rows' threads side by side, and cells
-    of each row that a thread has under way, so that the vectors' part takes 8 KB or little more."""
+class Sharing(NamedTuple):
+    """How a workgroup shares weights: vectors, threads along a row, rows of threads side by side, and cells
+    of each row that a thread loads ahead. Chosen so that the vectors' part takes about 8 KB."""
 
     vectors: int
     lanes: int
@@ -148,49 +179,58 @@ class Shape(NamedTuple):
     ahead: int
 
     def memory(self: Any, bits: int) -> int:
-        """Bytes that the part of the vectors takes, and then the sums."""
+        """Bytes of workgroup memory: the vectors' part, whose place the sums take later."""
         part = self.vectors * self.ahead * (32 // bits) * (self.lanes + 1)
         return 16 * max(part, self.lanes * self.lines)
 
 
-def _shape_of(name, m, bits):
-    """Of "shared": few vectors, and lanes as for words; of "blocks": many, and rows enough to share them."""
+def _sharing_of(name: str, m: int, bits: int) -> Sharing:
+    """For "shared" few vectors and as many lanes as for words; for "blocks" more vectors and rows."""
     if name == "shared":
         vectors = next(v for v in (1, 2, 4) if v >= min(m, 4))
-        return Shape(vectors, LANES, LINES, max(DEEP * bits // (8 * vectors), 1))
+        return Sharing(vectors, LANES, LINES, max(DEEP * bits // (8 * vectors), 1))
     vectors = next(v for v in (4, 8, 16) if v >= min(m, 16))
-    return Shape(vectors, 8, 16, max(DEEP * bits // (2 * vectors), 1))
+    return Sharing(vectors, 8, 16, max(DEEP * bits // (2 * vectors), 1))
 
 
-def _shared(limits, sizes, k, bits, block, biases, name="shared"):
-    """Vectors through workgroup memory, by four rows a line of threads; of few rows pieces."""
+def _shared(
+    limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int, name: str = "shared"
+) -> list[Launch]:
+    """Vectors in workgroup memory; a line of threads computes four rows. Few rows are split into pieces."""
     m, n, per = sizes["m"], sizes["n"], CELL // bits
-    shape = _shape_of(name, m, bits)
-    chunks, turn = k // per, shape.lanes * shape.ahead
-    lines, columns = -(-n // (4 * shape.lines)), -(-m // shape.vectors)
+    sharing = _sharing_of(name, m, bits)
+    chunks, turn = k // per, sharing.lanes * sharing.ahead
+    lines, columns = -(-n // (4 * sharing.lines)), -(-m // sharing.vectors)
     pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
     long = -(-chunks // (pieces * turn)) * turn
     parts = -(-chunks // long)
     sizes = sizes | {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
-    options = {"bits": bits, "each": block // per, "parts": parts > 1} | shape._asdict()
-    given = {"workgroup": (shape.lanes * shape.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
-    return _in_parts("quantized/shared.wgsl", lines * columns * parts, sizes, options, given, biases)
+    options = {"bits": bits, "each": block // per, "parts": parts > 1} | sharing._asdict()
+    launch = {"workgroup": (sharing.lanes * sharing.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
+    return _in_parts("quantized/shared.wgsl", lines * columns * parts, sizes, options, launch, biases)
 
 
-def _in_parts(template, groups, sizes, options, given, biases):
-    """A kernel, and another that adds up its parts where there are several, with the bias."""
+def _in_parts(
+    template: str,
+    groups: int,
+    sizes: dict[str, int],
+    options: dict[str, Any],
+    launch: dict[str, Any],
+    biases: int,
+) -> list[Launch]:
+    """A kernel, and if it computes partial sums a second one that adds these up, with the bias."""
     options = options | {"biased": sizes["parts"] == 1 and biases > 0}
     if sizes["parts"] == 1:
-        return [Launch(template, tuple(range(3 + biases)), groups, sizes, options, **given)]
+        return [Launch(template, tuple(range(3 + biases)), groups, sizes, options, **launch)]
     size, parts = sizes["m"] * sizes["n"], sizes["parts"]
-    given = given | {"writes": "parts", "elements": parts * size}
-    first = Launch(template, (0, 1, 2), groups, sizes, options, **given)
+    launch = launch | {"writes": "parts", "elements": parts * size}
+    first = Launch(template, (0, 1, 2), groups, sizes, options, **launch)
     reads, sizes = ("parts", *range(3, 3 + biases)), {"size": size, "parts": parts, "n": sizes["n"]}
     return [first, Launch("quantized/sum.wgsl", reads, -(-size // 128), sizes, workgroup=(128, 1, 1))]
 
 
-def _tiles(limits, sizes, k, bits, block, biases):
-    """64 vectors by 64 rows a workgroup; long rows in pieces where there are too few of those."""
+def _tiles(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int) -> list[Launch]:
+    """64 vectors by 64 rows a workgroup; long rows are split into pieces if there are too few workgroups."""
     n, m = sizes["n"], sizes["m"]
     lines, columns = -(-n // 64), -(-m // 64)
     long = -(-k // min(max(FILL // (lines * columns), 1), max(k // PIECE, 1)) // 32) * 32
@@ -198,53 +238,57 @@ def _tiles(limits, sizes, k, bits, block, biases):
     of_tiles = {"lines": lines, "columns": columns, "long": long, "parts": parts}
     sizes = sizes | {"words": k * bits // 32, "block": block} | of_tiles
     options = {"bits": bits, "parts": parts > 1}
-    given = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
-    return _in_parts("quantized/tiles.wgsl", lines * columns * parts, sizes, options, given, biases)
+    launch = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
+    return _in_parts("quantized/tiles.wgsl", lines * columns * parts, sizes, options, launch, biases)
 
 
-def _result(x, *_, **__):
+def _input_dtype(x: dt.DType, *_: Any, **__: Any) -> dt.DType:
     return x
 
 
 class Quantization(Family):
     @kernel(
         "opaque",
-        shape=_shape,
-        dtype=_result,
+        shape=_product_shape,
+        dtype=_input_dtype,
         grad=_grad,
         xp=_reference,
         launch=_launch,
         dtypes="f",
         reads_packed=True,
     )
-    def _quantized_product(self: Any, words, scales, bias=None, *, bits, block):
+    def _quantized_product(
+        self: Any, words: Tensor, scales: Tensor, bias: Tensor | None = None, *, bits: int, block: int
+    ):
         """Products with quantised rows, plus a bias. [..., k], [n, k], [n] -> [..., n]"""
         inputs = (self, words, scales) if bias is None else (self, words, scales, bias)
         return inputs, {"bits": bits, "block": block}
 
 
 def check_quantization(bits: int, block: int) -> None:
-    """ValueError for what no kernel reads."""
+    """ValueError if no kernel reads weights of this form."""
     if bits not in BITS:
         raise ValueError(f"bits={bits}: weights have 8 or 4 bits: use one of these")
     if not isinstance(block, int) or block < 32 or block % 32:
-        raise ValueError(f"block={block}: blocks are multiples of 32 elements: use 32, 64 or 128")
+        raise ValueError(f"block={block}: must be a multiple of 32: use 32, 64 or 128")
 
 
 @composed(dtypes="f")
 def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
-    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized
+    or 7, in bfloat16) for each block of a row. Runs the graph at once. [n, k] -> Quantized
 
-    Raises ValueError where the input has not 2 dims, bits are neither 8 nor 4, or block is no multiple
+    Raises ValueError if the input does not have 2 dims, bits are neither 8 nor 4, or block is not a multiple
         of 32 that divides its rows.
     """
     check_quantization(bits, block)
     if input.ndim != 2:
-        raise ValueError(f"shape {list(input.shape)}: weights need 2 dims")
+        raise ValueError(f"shape {list(input.shape)}: weights have 2 dims: reshape it")
     n, k = input.shape
     if not n or not k or k % block:
-        raise ValueError(f"rows of {k} elements are no whole blocks of {block}: use a block that divides {k}")
+        raise ValueError(
+            f"rows of {k} elements do not divide into blocks of {block}: use a block that divides {k}"
+        )
     most, per = 2 ** (bits - 1) - 1, 32 // bits
     blocks = input.detach().float().reshape(n, k // block, block)
     scales = (blocks.abs().amax(-1) / most).bfloat16().realize()
@@ -257,12 +301,12 @@ def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
 
 @composed(dtypes="f")
 def quantized_linear(input: Tensor, weight: Quantized, bias: Tensor | None = None) -> Tensor:
-    """x @ weight.T + bias for a Quantized weight, of which nothing is unpacked in memory; sums in float32,
-    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]
+    """input @ weight.T + bias for a Quantized weight, which is never unpacked in memory. Sums are float32;
+    the result has the input's dtype. [..., k], [n, k], [n] -> [..., n]
 
-    Raises TypeError where the weight is no Quantized.
+    Raises TypeError if weight is not a Quantized.
     """
     if not isinstance(weight, Quantized):
-        raise TypeError("the weight is no Quantized: make one by quantize(weight), or use linear")
+        raise TypeError("weight must be a Quantized: make one with quantize(weight), or use linear")
     words, scales, bits, block = weight
     return type(input)._quantized_product(input, words, scales, bias, bits=bits, block=block)

@@ -1,9 +1,10 @@
-"""Random numbers: Philox-4x32-10, so one seed gives the same integers and uniforms on every device."""
+"""Random numbers by Philox-4x32-10: a seed gives the same integers and uniforms on every device."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from itertools import count
 from math import pi, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +15,7 @@ from ..core.declare import composed
 from ..core.op import OPS, Op, apply
 
 if TYPE_CHECKING:
+    from ..core.shape import Shape
     from ..tensor import Tensor
 
 
@@ -21,14 +23,14 @@ _seedings = count(1)
 
 
 class _Thread(threading.local):
-    draws: list[Draw] | None = None  # those that it makes, while somebody notes them
+    draws: list[Draw] | None = None  # the draws of this thread, while a `Noted` block collects them
 
 
 of_thread = _Thread()
 
 
 class StreamPlace(NamedTuple):
-    """A place in a generator's stream as Philox takes it: the words of its key and of its counter."""
+    """A position in a generator's stream: the words of Philox's key and of its counter."""
 
     k0: int
     k1: int
@@ -37,22 +39,22 @@ class StreamPlace(NamedTuple):
 
     @property
     def block(self) -> int:
-        """The counter: how many blocks of four numbers come before."""
+        """The counter: the number of blocks of four numbers before this position."""
         return self.high << 32 | self.low
 
     def at_block(self, block: int) -> StreamPlace:
-        """Another place in the same stream."""
+        """Another position in the same stream."""
         return StreamPlace(self.k0, self.k1, block & 0xFFFFFFFF, block >> 32 & 0xFFFFFFFF)
 
 
 class Generator:
-    """Counts the random numbers handed out since a seed; element i of a draw is word i of its stream."""
+    """A seed and the number of words drawn since; element i of a draw is word i after its position."""
 
-    seedings = 0  # another one whenever any of them was sent somewhere else in its stream
+    seedings = 0  # changes whenever a generator is set to another seed or position
 
     def __init__(self, seed: int = 0, *, device: Any = None):
-        """seed: where its stream starts. device: taken and without effect: streams are the same on all."""
-        self._lock = threading.Lock()
+        """seed: selects the stream. device: accepted and ignored: streams do not depend on the device."""
+        self.lock = threading.Lock()
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -60,44 +62,44 @@ class Generator:
         return self.set_state((int(seed) & (1 << 64) - 1, 0))
 
     def seed(self) -> int:
-        """Start a stream that nobody can foretell; returns its seed, which would start it again."""
+        """Start a stream with a seed of the operating system; returns the seed."""
         self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed that the stream was started with."""
+        """The seed of the stream."""
         return self._seed
 
     def get_state(self) -> tuple[int, int]:
-        """(seed, place in the stream): what set_state goes back to."""
-        with self._lock:
+        """(seed, position in the stream), for set_state."""
+        with self.lock:
             return self._seed, self.offset
 
     def set_state(self, state: tuple[int, int]) -> Generator:
-        """Go on from a state of get_state."""
+        """Continue from a state of get_state."""
         seed, offset = state
-        with self._lock:
+        with self.lock:
             self._seed, self.offset = seed, offset
         Generator.seedings = next(_seedings)
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator at the same place of the same stream."""
+        """Another generator at the same position of the same stream."""
         return Generator().set_state(self.get_state())
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _generator_at, self.get_state()
 
     def take(self, n: int) -> StreamPlace:
-        """The place of the next n numbers."""
-        with self._lock:
-            seed, at = self._seed, self.offset
+        """The position of the next n numbers, which are then used up."""
+        with self.lock:
+            seed, block = self._seed, self.offset
             self.offset += -(-n // 4)
-        return StreamPlace(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(at)
+        return StreamPlace(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(block)
 
     def after_fork(self) -> None:
-        """In a forked child: whoever held the lock is not here."""
-        self._lock = threading.Lock()
+        """Replace the lock in a forked child: the thread that may hold it does not exist there."""
+        self.lock = threading.Lock()
 
 
 def _generator_at(seed: int, offset: int) -> Generator:
@@ -110,7 +112,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Draw:
-    """The place of one draw in a generator's stream; a replay takes a new one."""
+    """The position of one draw in a generator's stream; a replay draws at a new one."""
 
     def __init__(self, n: int, source: Generator | None = None):
         self.n, self.source = n, generator if source is None else source
@@ -120,13 +122,13 @@ class Draw:
 
     @property
     def at(self) -> int:
-        """The place of its first four numbers."""
+        """The index of its first block of four numbers."""
         return self.words.block
 
 
 class Noted:
-    """The draws that this thread makes in a block: of each generator, where they begin and how many fours
-    of numbers they are."""
+    """Collects the draws of this thread in a `with` block: for each generator the first block of four numbers
+    and the number of blocks."""
 
     def __init__(self, *sources: Generator):
         self.begins = {g: g.offset for g in (generator, *sources)}
@@ -138,12 +140,12 @@ class Noted:
         self._before, of_thread.draws = of_thread.draws, self.draws
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         of_thread.draws = self._before
         self._join()
 
     def _join(self) -> None:
-        """Let draws lie one behind the other where other threads drew in between."""
+        """Make the draws contiguous if other threads drew in between."""
         places = []
         for d in self.draws:
             self.begins.setdefault(d.source, d.at)
@@ -152,16 +154,16 @@ class Noted:
         if self._seedings != Generator.seedings:
             return
         for source, blocks in self.blocks.items():
-            with source._lock:
+            with source.lock:
                 if blocks and source.offset != self.begins[source] + blocks:
                     self.begins[source], source.offset = source.offset, source.offset + blocks
         for d, place in zip(self.draws, places, strict=True):
             d.words = d.words.at_block(self.begins[d.source] + place)
 
     def take_back(self) -> None:
-        """Give the numbers back, where nobody has drawn since."""
+        """Return the numbers to each generator that has not drawn since."""
         for source, blocks in self.blocks.items():
-            with source._lock:
+            with source.lock:
                 if source.offset == self.begins[source] + blocks:
                     source.offset = self.begins[source]
 
@@ -172,33 +174,33 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start random numbers that nobody can foretell; returns the seed, which would start them again."""
+    """Seed the random numbers from the operating system; returns the seed, which repeats them."""
     return generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that random numbers were started with."""
+    """The seed of the default generator's stream."""
     return generator.initial_seed()
 
 
 def get_rng_state() -> tuple[int, int]:
-    """(seed, place in its stream): what set_rng_state goes back to."""
+    """(seed, position in the stream) of the default generator, for set_rng_state."""
     return generator.get_state()
 
 
 def set_rng_state(new_state: tuple[int, int]) -> None:
-    """Go on with random numbers from a state of get_rng_state.
+    """Continue the random numbers from a state of get_rng_state.
 
     new_state: the seed, and how many numbers were drawn.
     """
     generator.set_state(new_state)
 
 
-def philox(xp, n: int, words):
-    """n words of the Philox-4x32-10 stream with that key and counter (Salmon et al., SC 2011), as uint32."""
+def philox(xp: Any, n: int, words: Sequence[Any]) -> Any:
+    """n words of the Philox-4x32-10 stream at `words`, a StreamPlace (Salmon et al., SC 2011), as uint32."""
     blocks = -(-n // 4)
     mask = 0xFFFFFFFF
-    # int64, which every array library has: sums and products wrap to the same bits as unsigned ones
+    # int64, which every array library has: low bits of sums and products equal those of unsigned words
     count = xp.arange(blocks, dtype="int64")
     low = (count & mask) + words[2]
     c = [
@@ -220,9 +222,10 @@ def philox(xp, n: int, words):
     return xp.astype(xp.reshape(xp.stack(c, axis=1), (-1,))[:n], "uint32")
 
 
-def drawn_bits(shape, device, source: Generator | None = None):
-    if source is not None and not isinstance(source, Generator):
-        raise TypeError(f"generator={source!r} is none: give a flambeau.Generator")
+def drawn_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+    """32 random bits an element, uint32, from `source` or the default generator."""
+    if source is not None and not isinstance(source, Generator):  # pyright: ignore[reportUnnecessaryIsInstance] # users' arguments
+        raise TypeError(f"generator={source!r} is not a Generator: give a flambeau.Generator")
     draw = Draw(prod(shape), source)
     return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
@@ -237,57 +240,57 @@ random_bits = Op(
 )
 
 
-def uniform_of(bits, digits: int = 24):
-    """[0, 1) from the high bits, as many as a float has digits: exact, so equal on every device."""
+def uniform_of(bits: Tensor, digits: int = 24) -> Tensor:
+    """Uniform in [0, 1) from the high `digits` bits: exact in float32, so equal on every device."""
     return (bits >> 32 - digits).float() * 2.0**-digits
 
 
-def uniform_bits(shape, device, source: Generator | None = None, digits: int = 24):
-    """Uniform in [0, 1) of that shape, float32; a float of that many digits holds it, so none becomes 1."""
+def uniform_bits(shape: Shape, device: Any, source: Generator | None = None, digits: int = 24) -> Tensor:
+    """Uniform in [0, 1), float32. digits: significand bits of the final dtype, so that none rounds to 1."""
     return uniform_of(drawn_bits(shape, device, source), digits)
 
 
-def open_bits(shape, device, source: Generator | None = None):
-    """Uniform in (0, 1) without its ends, from the high 23 bits: its logarithms are finite and not 0."""
+def open_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+    """Uniform in the open interval (0, 1), from the high 23 bits: logarithms are finite and not 0."""
     return ((drawn_bits(shape, device, source) >> 9).float() + 0.5) * 2.0**-23
 
 
-def exponential_bits(shape, device, source: Generator | None = None):
-    """Exponential with mean 1 of that shape, by log1p: a GPU's log has a fixed absolute error near 1."""
+def exponential_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+    """Exponential with mean 1, by log1p: a GPU's log has a fixed absolute error near 1."""
     return -(-open_bits(shape, device, source)).log1p()
 
 
-def gumbel_bits(shape, device, source: Generator | None = None):
-    """Standard Gumbel of that shape: minus the logarithm of an exponential."""
+def gumbel_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+    """Standard Gumbel: minus the logarithm of an exponential."""
     return -exponential_bits(shape, device, source).log()
 
 
-def normal_bits(shape, device, source: Generator | None = None):
-    """Standard normal of that shape, float32 (Box and Muller, 1958); devices differ by less than 1e-6."""
+def normal_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+    """Standard normal, float32 (Box and Muller, 1958); devices differ by less than 1e-6."""
     u, v = uniform_bits(shape, device, source), uniform_bits(shape, device, source)
-    # log1p, since a GPU's log has a fixed absolute error near 1, which the root blows up to 3e-5
+    # log1p: a GPU's log has a fixed absolute error near 1, which the root enlarges to 3e-5
     return ((-u).log1p() * -2).sqrt() * (v * (2 * pi)).cos()
 
 
-def _kept(input, p: float, shape):
-    """Where elements stay, each with probability 1 - p; one draw for all along dims of size 1 in shape."""
+def _keep_mask(input: Tensor, p: float, shape: Shape) -> Tensor:
+    """True with probability 1 - p, one draw for each element of `shape`."""
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p} is not in 0 to 1")
+        raise ValueError(f"p={p} is not in 0 to 1: give a probability")
     return uniform_bits(shape, input.device) >= p
 
 
-def _dropped(input, p: float, training: bool, shape):
+def _drop(input: Tensor, p: float, training: bool, shape: Shape) -> Tensor:
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p} is not in 0 to 1")
+        raise ValueError(f"p={p} is not in 0 to 1: give a probability")
     if not training or p == 0:
         return input
-    return _kept(input, p, shape).where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)
+    return _keep_mask(input, p, shape).where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)
 
 
-def _by_channel(input, nd: int):
-    """The shape of one draw a channel; without nd + 2 dims there is no batch."""
+def _by_channel(input: Tensor, nd: int) -> Shape:
+    """The shape of one draw for each channel; an input of nd + 1 dims has no batch. -> [n, c, 1, ...]"""
     if input.ndim not in (nd + 1, nd + 2):
-        raise ValueError(f"takes {nd + 1} or {nd + 2} dims: reshape it")
+        raise ValueError(f"takes {nd + 1} or {nd + 2} dims, not {input.ndim}: reshape it")
     lead = input.ndim - nd
     return (*input.shape[:lead], *(1,) * nd)
 
@@ -296,10 +299,10 @@ def _by_channel(input, nd: int):
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]
 
-    training: whether it acts at all
-    Raises ValueError where p is not in 0 to 1.
+    training: without it the input is returned
+    Raises ValueError if p is not in 0 to 1.
     """
-    return _dropped(input, p, training, input.shape)
+    return _drop(input, p, training, input.shape)
 
 
 @composed
@@ -307,10 +310,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """dropout of whole channels. [n, c, l] -> [n, c, l]
 
     p: the probability that a channel is zeroed
-    training: whether it acts at all
-    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
+    training: without it the input is returned
+    Raises ValueError if p is not in 0 to 1; if the input has neither a batch nor channels.
     """
-    return _dropped(input, p, training, _by_channel(input, 1))
+    return _drop(input, p, training, _by_channel(input, 1))
 
 
 @composed
@@ -318,10 +321,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
 
     p: the probability that a channel is zeroed
-    training: whether it acts at all
-    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
+    training: without it the input is returned
+    Raises ValueError if p is not in 0 to 1; if the input has neither a batch nor channels.
     """
-    return _dropped(input, p, training, _by_channel(input, 2))
+    return _drop(input, p, training, _by_channel(input, 2))
 
 
 @composed
@@ -329,18 +332,18 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
 
     p: the probability that a channel is zeroed
-    training: whether it acts at all
-    Raises ValueError where p is not in 0 to 1; where the input has neither a batch nor channels.
+    training: without it the input is returned
+    Raises ValueError if p is not in 0 to 1; if the input has neither a batch nor channels.
     """
-    return _dropped(input, p, training, _by_channel(input, 3))
+    return _drop(input, p, training, _by_channel(input, 3))
 
 
-FLOOR = -1.7580993408473766  # what selu tends to far below 0
+FLOOR = -1.7580993408473766  # the limit of selu at -inf
 
 
-def _alpha_dropped(input, p: float, training: bool, shape):
-    """Dropped elements become selu's floor; all is then scaled and moved to keep mean 0 and variance 1."""
-    keep = _kept(input, p, shape)
+def _alpha_drop(input: Tensor, p: float, training: bool, shape: Shape) -> Tensor:
+    """Dropped elements become FLOOR; then an affine map restores mean 0 and variance 1."""
+    keep = _keep_mask(input, p, shape)
     if not training or p == 0:
         return input
     scale = ((1 - p) * (1 + p * FLOOR**2)) ** -0.5 if p < 1 else 0.0
@@ -349,12 +352,12 @@ def _alpha_dropped(input, p: float, training: bool, shape):
 
 @composed
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]
+    """dropout that keeps mean 0 and variance 1 after selu (Klambauer et al., 2017). [...] -> [...]
 
     p: the probability that an element is replaced
-    training: whether it acts at all
+    training: without it the input is returned
     """
-    return _alpha_dropped(input, p, training, input.shape)
+    return _alpha_drop(input, p, training, input.shape)
 
 
 @composed
@@ -364,6 +367,6 @@ def feature_alpha_dropout(
     """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]
 
     p: the probability that a channel is replaced
-    training: whether it acts at all
+    training: without it the input is returned
     """
-    return _alpha_dropped(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))
+    return _alpha_drop(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))

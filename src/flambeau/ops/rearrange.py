@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 
-def _dims(dim) -> tuple[int, ...]:
+def _dims(dim: int | Sequence[int]) -> tuple[int, ...]:
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
@@ -30,7 +30,7 @@ swapdims = transpose
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]
 
-    Raises IndexError where the index is out of range.
+    Raises IndexError if the index is out of range.
     """
     d = normal_dim(dim, input.ndim)
     n = input.shape[d] if input.ndim else 0
@@ -72,7 +72,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 
     source: the dims that move
     destination: where they go to
-    Raises ValueError where source and destination are not as many dims, or one is named twice.
+    Raises ValueError if source and destination are not as many dims, or a dim is named twice.
     """
     a, b = _dims(source), _dims(destination)
     a, b = ([normal_dim(d, input.ndim) for d in dims] for dims in (a, b))
@@ -89,7 +89,7 @@ moveaxis = movedim
 def fliplr(input: Tensor) -> Tensor:
     """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]
 
-    Raises ValueError where the input has fewer than 2 dims.
+    Raises ValueError if the input has fewer than 2 dims.
     """
     if input.ndim < 2:
         raise ValueError(f"rank {input.ndim} has no columns: use 2 or more dims")
@@ -100,7 +100,7 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """Dim 0 in reverse order. [n, ...] -> [n, ...]
 
-    Raises ValueError where the input is 0-d.
+    Raises ValueError if the input is 0-d.
     """
     if input.ndim < 1:
         raise ValueError("a 0-d tensor has no rows: use 1 or more dims")
@@ -111,7 +111,7 @@ def flipud(input: Tensor) -> Tensor:
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """k quarter turns from the first dim towards the second. [n, m] -> [m, n]
 
-    Raises ValueError where the dims are not two different ones.
+    Raises ValueError if the dims are not two different ones.
     """
     a, b = (normal_dim(d, input.ndim) for d in dims)
     if a == b or input.ndim < 2:
@@ -125,7 +125,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     """Elements moved on along dims (or flattened, without), those past the end to the front.
 
     shifts: how far, one number a dim
-    Raises ValueError where shifts and dims differ in number.
+    Raises ValueError if shifts and dims differ in number.
     """
     if dims is None:
         return input.reshape(-1).roll(shifts, 0).reshape(*input.shape)
@@ -148,7 +148,7 @@ def repeat(input: Tensor, *repeats: int | Sequence[int]) -> Tensor:
     """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
 
     repeats: how often
-    Raises ValueError where there are fewer counts than dims.
+    Raises ValueError if repeats has fewer entries than the input has dims.
     """
     times = sizes_of(repeats)
     if len(times) < input.ndim or any(r < 0 for r in times):
@@ -171,7 +171,7 @@ def clone(input: Tensor) -> Tensor:
 def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
     """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]
 
-    Raises ValueError where the size does not broadcast to the shape.
+    Raises ValueError if the size does not broadcast to the shape.
     """
     wanted = sizes_of(size)
     lead = input.ndim - len(wanted)
@@ -187,7 +187,7 @@ def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
 def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is no whole number.
     """
     times = sizes_of(dims)
     return input.repeat(*(1,) * (input.ndim - len(times)), *times)
@@ -204,7 +204,7 @@ def repeat_interleave(
     [..., n, ...] -> [..., sum of the counts, ...]
 
     repeats: how often
-    Raises ValueError where counts are not one for each element, or below 0.
+    Raises ValueError if counts are not one for each element, or below 0.
     """
     if repeats is None:
         return input.arange(input.shape[0], device=input.device).repeat_interleave(input, 0, output_size)
@@ -221,9 +221,8 @@ def repeat_interleave(
         y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
         return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
     if not is_tensor(repeats):
-        return slices(x, x.new_tensor(_repeated(repeats, n), dtype=dt.int32), dim=d)
-    counts: Any = repeats
-    counts = counts.reshape(-1)
+        return slices(x, x.new_tensor(_repeat_on_host(repeats, n), dtype=dt.int32), dim=d)
+    counts = repeats.reshape(-1)
     counts = valid(counts, counts < 0, "repeat_interleave")
     if counts.shape[0] == 1:
         counts = counts.expand(n)
@@ -239,7 +238,7 @@ def tensor_unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor
 
     dimension: the dim that is cut
     step: the distance of windows
-    Raises ValueError where size and step do not fit the dim.
+    Raises ValueError if size and step do not fit the dim.
     """
     d = normal_dim(dimension, input.ndim)
     if not input.ndim:
@@ -263,7 +262,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     pad: how many elements at both ends, the last dim first
     value: what is added
-    Raises ValueError where there are too many pairs, more is cut than is there, or the mode takes no
+    Raises ValueError if there are too many pairs, more is cut than the dim has, or the mode does not accept a
         value.
     """
     pairs = [tuple(pad[i : i + 2]) for i in range(0, len(pad), 2)]
@@ -286,7 +285,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return x
 
 
-def _constant(x, pairs, value):
+def _constant(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float | None) -> Tensor:
     before, after = (tuple(p[i] for p in pairs) for i in (0, 1))
     out = x._pad(before, after)
     if not value:
@@ -295,7 +294,7 @@ def _constant(x, pairs, value):
     return choose(inside._pad(before, after), out, value).to(x.dtype)
 
 
-def _padded(x, d, before, after, mode):
+def _padded(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
     """One dim with both ends padded by views of itself."""
     cut = [min(b, 0) for b in (before, after)]
     if mode == "replicate" and x.shape[d] and x.shape[d] + sum(cut) <= 0:  # the end that was cut last is left
@@ -314,25 +313,27 @@ def _padded(x, d, before, after, mode):
     return cat([first, x, last], d)
 
 
-def _wrapped(x, d, before, after):
+def _wrapped(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
     return x.narrow(d, x.shape[d] - before, before), x.narrow(d, 0, after)
 
 
-def _mirrored(x, d, before, after):
+def _mirrored(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
     n = x.shape[d]
     return x.narrow(d, min(1, n), before).flip(d), x.narrow(d, max(n - 1 - after, 0), after).flip(d)
 
 
-def _repeated_ends(x, d, before, after):
-    sizes = ((*x.shape[:d], count, *x.shape[d + 1 :]) for count in (before, after))
-    return [x.narrow(d, at, 1).expand(*s) for at, s in zip((0, x.shape[d] - 1), sizes, strict=True)]
+def _repeated_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
+    def repeat(place: int, count: int) -> Tensor:
+        return x.narrow(d, place, 1).expand(*x.shape[:d], count, *x.shape[d + 1 :])
+
+    return repeat(0, before), repeat(x.shape[d] - 1, after)
 
 
 EDGES = {"reflect": lambda n: max(n - 1, 0), "replicate": lambda n: -1, "circular": lambda n: n}
 EDGES["edge"] = EDGES["replicate"]
 
 
-def _repeated(repeats, n):
+def _repeat_on_host(repeats: Any, n: int) -> list[int]:
     """Which element each place of the result takes, on the host."""
     counts = list(repeats)
     if any(c < 0 for c in counts) or len(counts) not in (1, n):
@@ -340,7 +341,7 @@ def _repeated(repeats, n):
     return [i for i, c in enumerate(counts * n if len(counts) == 1 else counts) for _ in range(c)]
 
 
-def _spans(repeats, size):
+def _spans(repeats: Tensor, size: int) -> Tensor:
     """Which element each of `size` places takes: as many as end at or before it."""
     before = repeats.cumsum(0).reshape(1, -1)
     places = type(repeats).arange(size, dtype=dt.int32, device=repeats.device).reshape(-1, 1)

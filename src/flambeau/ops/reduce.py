@@ -20,6 +20,7 @@ from .index.indices import Chosen, as_places, picked
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
+    from ..core.shape import Shape
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 LONG = 16384  # elements from which on a norm takes out what a mean was rounded by
 
 
-def _shape(s, dims):
+def _shape(s: Shape, dims: tuple[int, ...]) -> Shape:
     """The reduced dims stay, with size 1: the planner then knows where they were."""
     return tuple(1 if d in dims else n for d, n in enumerate(s))
 
@@ -45,24 +46,24 @@ def reduce(name, grad, dtypes="fiub"):
     )
 
 
-def summed_in(xp, x, name: str = "sum") -> dict:
+def summed_in(xp: Any, x: Any, name: str = "sum") -> dict:
     """NumPy adds up columns one by one, where float32 would lose what is small: its sums are float64."""
     wide = {"f": "float64", "c": "complex128"}.get(xp.kind(x))
     return {"dtype": wide} if name in ("sum", "prod") and xp.is_numpy and wide else {}
 
 
-def counted(x):
+def counted(x: Tensor) -> Tensor:
     """Integers and bools are summed and multiplied as int64, as in PyTorch (see `set_default_integer`)."""
     wanted = dt.counted(x.dtype)
     return x if x.dtype is wanted else x.to(wanted)
 
 
-def in_words(x):
+def in_words(x: Tensor) -> Tensor:
     """Bools and bytes in int32, in which kernels add them up."""
     return x.int() if (x.dtype.is_packed and x.dtype.is_int) or x.dtype is dt.bool_ else x
 
 
-def in_float32(x, wanted=None):
+def in_float32(x: Tensor, wanted: DTypeLike | None = None) -> tuple[Tensor, dt.DType]:
     """x in float32 or what is as exact, and the dtype that a result made of it has (what is wanted, or x's
     own): sums of 16-bit floats lose too much."""
     x = x if wanted is None else x.to(dt.as_dtype(wanted))
@@ -70,13 +71,13 @@ def in_float32(x, wanted=None):
     return wide, x.dtype if x.dtype.has_gradients else wide.dtype
 
 
-def _grad_extreme(g, y, x, dims):
+def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]):
     """Shared equally among equals, as PyTorch's amax does."""
     hit = (x == y).to(x.dtype)
     return [g * hit / hit.sum(dims, keepdim=True)]
 
 
-def _grad_prod(g, y, x, dims):
+def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]):
     """The product of the others: y / x where no element is 0, else only a single zero has one. To be
     differentiated again it is made without a division: by zeros, others' products have slopes too."""
     if is_grad_enabled():
@@ -87,7 +88,7 @@ def _grad_prod(g, y, x, dims):
     return [g * (zero * (zeros == 1) * others + (1 - zero) * (zeros == 0) * others / (x + zero))]
 
 
-def _others(x, dims):
+def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """For each element the product of all others along dims: of those before it, and of those behind."""
     rest = [d for d in range(x.ndim) if d not in dims]
     order = (*rest, *dims)
@@ -101,27 +102,27 @@ def _others(x, dims):
     return found.permute(*(order.index(d) for d in range(x.ndim)))
 
 
-def _result(y, dims, keepdim):
+def _result(y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
 
 
-def asked(y, dtype):
+def asked(y: Tensor, dtype: DTypeLike | None) -> Tensor:
     """A result in the dtype that was asked for: bytes are summed as int64, and then wrap."""
     return y if dtype is None else y.to(dt.as_dtype(dtype))
 
 
-def reduced_dims(dim, rank: int) -> tuple[int, ...]:
+def reduced_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """The dims that a reduction takes away: as in PyTorch, `dim=()` means all of them. any and all, and the
     array API's functions, reduce nothing by it."""
     return normal_dims(dim if isinstance(dim, int) or dim else None, rank)
 
 
-def _not_empty(x, dims, what):
+def _not_empty(x: Tensor, dims: Sequence[int], what: str) -> None:
     if math.prod(x.shape[d] for d in dims) == 0:
         raise NoElements(f"{what} of no elements is not defined: check shape {list(x.shape)}")
 
 
-def _corrected(dim, unbiased, correction):
+def _corrected(dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
     """(dim, correction) of PyTorch's older forms var(unbiased) and var(dim, unbiased) too."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -181,7 +182,7 @@ def mean(
 def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]
 
-    Raises ValueError where there are no elements.
+    Raises ValueError if the input is empty.
     """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the maximum")
@@ -192,7 +193,7 @@ def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = 
 def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]
 
-    Raises ValueError where there are no elements.
+    Raises ValueError if the input is empty.
     """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the minimum")
@@ -349,7 +350,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Ext
 def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Whether every element is true (not 0). [..., n, ...] -> [...]
 
-    Raises IndexError where there is no such dim; ValueError where one is named twice.
+    Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
     return _result(input.bool().int()._prod(dims), dims, keepdim).bool()
@@ -359,7 +360,7 @@ def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
 def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Whether some element is true (not 0). [..., n, ...] -> [...]
 
-    Raises IndexError where there is no such dim; ValueError where one is named twice.
+    Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
     return _result(input.bool()._sum(dims), dims, keepdim) > 0
@@ -379,32 +380,32 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
 
 class Reduce(Family):
     @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)], "fiubc")
-    def _sum(self: Any, dims):
+    def _sum(self: Any, dims: tuple[int, ...]):
         """Sum over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
     @reduce("prod", _grad_prod, "fiubc")
-    def _prod(self: Any, dims):
+    def _prod(self: Any, dims: tuple[int, ...]):
         """Product over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
     @reduce("max", _grad_extreme, "fiu")
-    def _max(self: Any, dims):
+    def _max(self: Any, dims: tuple[int, ...]):
         """Largest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
 
     @reduce("min", _grad_extreme, "fiu")
-    def _min(self: Any, dims):
+    def _min(self: Any, dims: tuple[int, ...]):
         """Smallest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
 
 
-def _variance_grad(g, y, x, dims, share):
+def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share: float):
     return [g * (share * 2) * (x - x.mean(dims, keepdim=True))]
 
 
 @composite(grad=_variance_grad)
-def _variance(x: Tensor, *, dims: Any, share: Any) -> Tensor:
+def _variance(x: Tensor, *, dims: tuple[int, ...], share: float) -> Tensor:
     """By two passes: the squares of what is left of the mean, less what that was rounded by, which beside a
     large mean is as large as they are (Chan, Golub and LeVeque, 1983)."""
     away = x - x.mean(dims, keepdim=True)
@@ -414,7 +415,7 @@ def _variance(x: Tensor, *, dims: Any, share: Any) -> Tensor:
     return ((away * away)._sum(dims) - lost * lost * (1 / count)).relu() * share
 
 
-def standardized(x, dims, eps: float):
+def standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
     """x less its mean, over the root of its variance and eps. Beside a large mean its rounding is no small
     part of what is left: of long rows, whose sums are the least exact, that is taken out as well. A variance
     that overflows gives NaN, as in PyTorch: by an infinite one all values would be 0."""
@@ -433,13 +434,13 @@ def _root(x: Tensor) -> Tensor:
 
 
 @composite(grad=lambda g, y, x, dims: [g * (x - y).exp()])
-def _logsumexp(x: Tensor, *, dims: Any) -> Tensor:
+def _logsumexp(x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
     """An infinite maximum is the result: less than it there is nothing but NaN."""
     top = x._max(dims)
     return top.isinf().where(top, (x - top).exp()._sum(dims).log() + top)
 
 
-def _complex_logsumexp(x, dims):
+def _complex_logsumexp(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Shifted by the largest real part, which is what can overflow."""
     if not x.numel():
         return x._sum(dims).log()
@@ -448,7 +449,7 @@ def _complex_logsumexp(x, dims):
     return (x - top).exp()._sum(dims).log() + top
 
 
-def _first(x, dim, keepdim, extreme):
+def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
     """The smallest index among those that hold the extreme: two reductions, both of which fill the device."""
     d, whole = 0 if dim is None else normal_dim(dim, x.ndim), dim is None or not x.ndim
     flat = x.reshape(-1) if whole else x
@@ -468,7 +469,7 @@ def _first(x, dim, keepdim, extreme):
     return _result(found, (d,), keepdim)
 
 
-def _with_index(x, dim, keepdim, extreme):
+def _with_index(x: Tensor, dim: int, keepdim: bool, extreme: str) -> Chosen:
     dim = integers(dim, "dim", may_be_several=False)
     index = _first(x, dim, True, extreme)
     values = picked(x, dim, index) if x.ndim else x

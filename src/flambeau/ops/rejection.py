@@ -28,25 +28,25 @@ TRIES = 12  # of which all fail once in 10^7, at most
 WALK = 40  # how far: a Poisson number of mean 10 is above it once in 10^13
 
 
-def first_accepted(value, accepted):
+def first_accepted(value: Tensor, accepted: Tensor) -> Tensor:
     """The first accepted proposal of each element. [tries, ...], [tries, ...] -> [...]"""
     return value.gather(0, accepted.int().argmax(0, True)).squeeze(0)
 
 
-def tail(k):
+def tail(k: Tensor) -> Tensor:
     """log k! less the first terms of Stirling's series at k + 1, which have (k + 1/2) log(k + 1)."""
     m = k + 1
     square = m * m
     return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / m
 
 
-def walked(u, log_mass: Callable[[Any], Any]):
+def walked(u: Tensor, log_mass: Callable[[Any], Any]) -> Tensor:
     """How many sums of probabilities lie below u; log_mass gives their logarithms at 0, 1, ..."""
     k = type(u).arange(WALK, dtype=dt.int32, device=u.device).float().reshape(WALK, *(1,) * u.ndim)
     return (u > log_mass(k).exp().cumsum(0)).to(u.dtype).sum(0)
 
 
-def hat(u, a, b, centre):
+def hat(u: Tensor, a: Tensor, b: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
     """(proposal, its distance from the end) of transformed rejection (Hormann, 1993)."""
     side = u - 0.5
     end = 0.5 - side.abs()
@@ -64,7 +64,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     means, device = input.detach().float(), input.device
     means = valid(means, (means < 0) | means.isnan(), "poisson")
 
-    def draw(*tries):
+    def draw(*tries: int) -> Tensor:
         return open_bits((*tries, *input.shape), device, generator)
 
     few = means.clamp(1e-30, float(FEW))
@@ -89,7 +89,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
 
     count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.
-    Raises ValueError where shapes do not broadcast.
+    Raises ValueError if shapes do not broadcast.
     """
     only_real(count, prob)
     shape = broadcast(count.shape, prob.shape)
@@ -99,7 +99,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         count.device,
     )
 
-    def draw(*tries):
+    def draw(*tries: int) -> Tensor:
         return open_bits((*tries, *shape), device, generator)
 
     p = chance.minimum(1 - chance).clamp(0.0, 0.5)
@@ -114,7 +114,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return is_meant.where(found, float("nan")).to(_op.result_of([count.node, prob.node]) or count.dtype)
 
 
-def _by_rejection(n, p, draw):
+def _by_rejection(n: Tensor, p: Tensor, draw: Callable[..., Tensor]) -> Tensor:
     """Binomial numbers of mean 10 or more, of chances up to 1/2."""
     odds, spread = p / (1 - p), (n * p * (1 - p)).sqrt()
     b = 1.15 + 2.53 * spread
@@ -131,13 +131,13 @@ def _by_rejection(n, p, draw):
     return first_accepted(k, (drawn == k) & (((end >= 0.07) & (v <= quick)) | inside))
 
 
-def _log_chances(k, n, p):
+def _log_chances(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
     """Logarithms of the chances of k successes of n tries; -inf above n."""
     ways = (n + 1).lgamma() - (k + 1).lgamma() - (n - k).clamp(min=0.0).add(1).lgamma()
     return (k <= n).where(ways + k * p.log() + (n - k) * (-p).log1p(), -inf)
 
 
-def gamma_above_one(a, generator=None):
+def gamma_above_one(a: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma numbers of shapes from 1 on (Marsaglia and Tsang, 2000). [...] -> [...]"""
     d = a - 1 / 3
     c = (9 * d).rsqrt()

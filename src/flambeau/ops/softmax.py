@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..core.declare import composed, composite
 from ..core.shape import normal_dim
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @composed
 def softmax(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+    """exp(input) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
     x, dtype = in_float32(input, dtype)
     return _along(_softmax, x, dim).to(dtype)
 
@@ -27,28 +28,28 @@ def log_softmax(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) ->
     return _along(_log_softmax, x, dim).to(dtype)
 
 
-def _along(op, x, dim):
-    """An op along a dim; one number is a row of its own, and of no elements there is nothing to make."""
+def _along(op: Callable[..., Tensor], x: Tensor, dim: int) -> Tensor:
+    """Apply an op along a dim. A 0-d tensor counts as one row; an empty tensor is returned as it is."""
     d = normal_dim(dim, x.ndim)
     return op(x.reshape(x.shape or (1,)), dim=d).reshape(x.shape) if x.numel() else x
 
 
-def _softmax_grad(g, y, x, dim):
+def _softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int):
     gy = g * y
     return [gy - y * gy.sum(dim, keepdim=True)]
 
 
 @composite(grad=_softmax_grad)
-def _softmax(x: Tensor, *, dim: Any) -> Tensor:
+def _softmax(x: Tensor, *, dim: int) -> Tensor:
     e = (x - x._max((dim,))).exp()
     return e / e._sum((dim,))
 
 
-def _log_softmax_grad(g, y, x, dim):
+def _log_softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int):
     return [g - y.exp() * g.sum(dim, keepdim=True)]
 
 
 @composite(grad=_log_softmax_grad)
-def _log_softmax(x: Tensor, *, dim: Any) -> Tensor:
-    away = x - x._max((dim,))
-    return away - away.exp()._sum((dim,)).log()
+def _log_softmax(x: Tensor, *, dim: int) -> Tensor:
+    shifted = x - x._max((dim,))
+    return shifted - shifted.exp()._sum((dim,)).log()

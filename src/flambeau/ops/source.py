@@ -1,11 +1,13 @@
-"""Sources: nodes without inputs, of which a buffer, a host number or the element's own index is the value."""
+"""Sources: nodes without inputs, whose value is a buffer, a host number or each element's index."""
+
+from typing import Any
 
 from ..core import dtype as dt
 from ..core.op import Op
 
 
-def _constant(xp, value, bits=64):
-    """bits: how many a number of 64 bits needs at most, besides its sign: the planner's to know."""
+def _constant(xp: Any, value: Any, bits: int = 64) -> Any:
+    """bits: an upper bound of the bits that a 64-bit number needs besides its sign; the planner reads it."""
     return xp.asarray(getattr(value, "held", value))
 
 
@@ -15,7 +17,7 @@ class Source:
         xp=lambda xp, x: x,
         shape=lambda shape, dtype: shape,
         dtype=lambda shape, dtype: dtype,
-        doc="a value that is there",
+        doc="a value that is in a buffer",
     )
     constant = Op("source", xp=_constant, doc="one host number", cost=0)
     iota = Op(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import log, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
     from ..tensor import Tensor, TensorLike
 
 
-def each(f):
+def each(f: Callable[[float], float]) -> Callable[..., Any]:
     """A function of one Python float over arrays: NumPy has none of these and SciPy is not a dependency."""
 
-    def reference(xp, x):
+    def reference(xp: Any, x: Any) -> Any:
         return xp.asarray([f(float(v)) for v in x.reshape(-1)], dtype=x.dtype).reshape(x.shape)
 
     return reference
 
 
-def pairs(f):
+def pairs(f: Callable[[float, float], float]) -> Callable[..., Any]:
     """A function of two Python floats over arrays."""
 
-    def reference(xp, a, b):
+    def reference(xp: Any, a: Any, b: Any) -> Any:
         a, b = xp.broadcast_arrays(a, b)
         found = [f(float(u), float(v)) for u, v in zip(a.reshape(-1), b.reshape(-1), strict=True)]
         return xp.asarray(found, dtype=a.dtype).reshape(a.shape)
@@ -115,7 +116,7 @@ def _powered(x: float, s: float) -> float:
         return math.inf
 
 
-def _zetas(xp, s, q):
+def _zetas(xp: Any, s: Any, q: Any) -> Any:
     s, q = xp.broadcast_arrays(s, q)
     pairs = zip(s.reshape(-1).tolist(), q.reshape(-1).tolist(), strict=True)
     return xp.asarray([_zeta(*pair) for pair in pairs], dtype=s.dtype).reshape(s.shape)
@@ -140,7 +141,7 @@ def _erfinv(x: float) -> float:
     return _ndtri((1 + x) / 2) / sqrt(2)
 
 
-def _bessel(order: int):
+def _bessel(order: int) -> Callable[[float], float]:
     """exp(-|x|) I(x): the power series up to 20, above it the asymptotic one (A. and Stegun, 9.7.1)."""
 
     def scaled(x: float) -> float:
@@ -289,7 +290,7 @@ def i1(input: Tensor) -> Tensor:
 def polygamma(input: Tensor, n: Any = None) -> Tensor:
     """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]
 
-    Raises ValueError where n is no whole number from 0.
+    Raises ValueError if n is not an integer of at least 0.
     """
     if not is_tensor(input) or (is_tensor(n) and not input.ndim and input.dtype.kind in "iu"):
         input, n = n, input  # of polygamma(n, x), whose n may be a 0-d tensor
@@ -346,7 +347,7 @@ def log_ndtr(input: Tensor) -> Tensor:
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
 
-    Raises ValueError where p is no whole number above 0.
+    Raises ValueError if p is not a positive integer.
     """
     if not isinstance(p, int) or p < 1:
         raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
@@ -354,7 +355,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
 
 
-def _over(y, x):
+def _over(y: Tensor, x: Tensor) -> Tensor:
     """y / x for y that goes as x / 2 near 0."""
     zero = x == 0
     return zero.where(0.5, y / zero.where(1.0, x))
@@ -387,7 +388,7 @@ def _log_ndtr(x: Tensor) -> Tensor:
 
 
 @composite(grad=lambda g, y, x, n: [g * x.polygamma(n + 1)])
-def _polygamma(x: Tensor, *, n: Any) -> Tensor:
+def _polygamma(x: Tensor, *, n: int) -> Tensor:
     """(-1)**(n+1) n! zeta(n + 1, x); below 0.5 by the nth derivative of pi cot(pi x), a polynomial of cot."""
     mirrored = x < 0.5
     sign = (-1) ** (n + 1)

@@ -63,7 +63,7 @@ def cov(
 def corrcoef(input: Tensor) -> Tensor:
     """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []
 
-    Raises ValueError where there are more than 2 dims.
+    Raises ValueError if there are more than 2 dims.
     """
     c = input.cov()
     if not c.ndim:
@@ -75,7 +75,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return c.clamp(-1.0, 1.0)
 
 
-def _observed(n: int, fweights, aweights) -> list[Any]:
+def _observed(n: int, fweights: Tensor | None, aweights: Tensor | None) -> list[Any]:
     """The weights of n columns that there are, as floats."""
     found = []
     for name, w, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
@@ -94,7 +94,7 @@ def _observed(n: int, fweights, aweights) -> list[Any]:
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]
 
-    Raises ValueError where the input has not 2 dims.
+    Raises ValueError if the input does not have 2 dims.
     """
     if input.ndim != 2:
         raise ValueError("takes 2 dims, points in rows: reshape it")
@@ -110,7 +110,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]
 
     with_replacement: elements may be taken several times
-    Raises ValueError where the input has not 1 dim, or r is below 0.
+    Raises ValueError if the input does not have 1 dim, or r is below 0.
     """
     if input.ndim != 1 or r < 0:
         raise ValueError("takes 1 dim, and r from 0")
@@ -139,7 +139,7 @@ def gradient(
 
     spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
     edge_order: 1 or 2: the order of the differences at the ends
-    Raises ValueError where there is not one spacing a dim, or edge_order is not 1 or 2.
+    Raises ValueError if spacing does not have one entry for each dim, or edge_order is not 1 or 2.
     """
     spacing = 1 if spacing is None else spacing
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
@@ -153,7 +153,7 @@ def gradient(
     return tuple(_slopes(x, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
 
 
-def _slopes(x, d: int, step: Any, order: int):
+def _slopes(x: Tensor, d: int, step: Any, order: int) -> Tensor:
     n = x.shape[d]
     if n < order + 1:
         raise ValueError(f"dim {d} of size {n} is too short: edge_order {order} needs {order + 1}")
@@ -170,7 +170,7 @@ def _slopes(x, d: int, step: Any, order: int):
     return cat([first, inner, last], -1).movedim(-1, d)
 
 
-def _end(f, a, b, order: int):
+def _end(f: Tensor, a: Any, b: Any, order: int) -> Tensor:
     """The slope at the first point, of the line or the parabola through the first points. -> [..., 1]"""
     rise = (f[..., 1:2] - f[..., :1]) / a
     if order == 1:

@@ -108,7 +108,7 @@ def flat_places(x, y, spec):
     n = len(spec)
     size, positions = x.shape[x.ndim - n :], y.shape[y.ndim - n :]
     tap = _first_tap(x.detach(), y.detach(), spec).reshape(*y.shape)
-    place = 0
+    place: Any = 0
     for i, (w, step) in enumerate(zip(spec, contiguous_strides(size), strict=True)):
         own = tap // prod(v.kernel for v in spec[i + 1 :]) % w.kernel
         start = type(x).arange(positions[i], dtype=dt.int32, device=x.device) * w.stride - w.before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from ...tensor import Tensor
 
 
-def _check(input, weight):
+def _check(input: Tensor, weight: Tensor) -> None:
     if weight.ndim != 2 or not input.dtype.is_int:
         raise TypeError("needs integer indices and a weight of 2 dims")
 
 
-def _rows(input, weight, padding_idx, name: str):
+def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, name: str) -> Tensor:
     """Rows of the table; none of the gradient goes to row padding_idx."""
     places = as_index(weight, input, 0, name)
     y = slices(weight, places.reshape(-1), dim=0).reshape(*input.shape, weight.shape[1])
     return y if padding_idx is None else (input == padding_idx).unsqueeze(-1).where(y.detach(), y)
 
 
-def _row_of(padding_idx, weight):
+def _row_of(padding_idx: int | None, weight: Tensor) -> int | None:
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise ValueError(f"padding_idx={padding_idx} is no row of {weight.shape[0]}")
     return None if padding_idx is None else padding_idx % weight.shape[0]
 
 
 @composite(grad=lambda g, y, weight, share: [g * share.to(g.dtype), None])
-def _shared_gradient(weight: Tensor, share: Any) -> Tensor:
+def _shared_gradient(weight: Tensor, share: Tensor) -> Tensor:
     """weight, whose gradient is multiplied by share. [n, d], [n, 1] -> [n, d]"""
     return weight
 
 
-def by_frequency(weight, input):
+def by_frequency(weight: Tensor, input: Tensor) -> Tensor:
     """weight, whose rows' gradients are divided by how often input names them. [n, d], [...] -> [n, d]"""
     places = as_index(weight, input, 0, "embedding").reshape(-1)
     ones = type(weight).ones(*places.shape, device=weight.device)
@@ -46,7 +46,7 @@ def by_frequency(weight, input):
     return _shared_gradient(weight, (1 / count.clamp(min=1.0)).unsqueeze(1))
 
 
-def shorten(input, weight, longest: float, p: float) -> None:
+def shorten(input: Tensor, weight: Tensor, longest: float, p: float) -> None:
     """Give the rows of weight that input names a p-norm of at most `longest`, without gradients."""
     with no_grad():
         table = weight.detach()
@@ -70,7 +70,7 @@ def embedding(
 
     max_norm: rows that are used and longer, by norm_type, are shortened in weight. scale_grad_by_freq: the
     gradient of a row is divided by how often input names it. sparse: without effect, gradients are dense.
-    Raises ValueError where padding_idx is no row.
+    Raises ValueError if padding_idx is not a row of weight.
     """
     _check(input, weight)
     if max_norm is not None:
@@ -79,7 +79,7 @@ def embedding(
     return _rows(input, weight, _row_of(padding_idx, weight), "embedding")
 
 
-def _checked(offsets, n: int):
+def _checked(offsets: Tensor, n: int) -> Tensor:
     """Offsets that begin at 0, do not descend and are at most n: others are faults. [b] -> [b]"""
     offsets = offsets.int()
     first = type(offsets).arange(offsets.shape[0], dtype=dt.int32, device=offsets.device) == 0
@@ -87,7 +87,7 @@ def _checked(offsets, n: int):
     return placed(bad.where(-1, offsets), n + 1, "inside", "offsets")
 
 
-def _bags(offsets, n: int):
+def _bags(offsets: Tensor, n: int) -> Tensor:
     """The bag of each of n places: the last offset not above it, found bit by bit. [b] -> [n] int32"""
     offsets, bags = _checked(offsets, n), offsets.shape[0]
     places = type(offsets).arange(n, dtype=dt.int32, device=offsets.device)
@@ -100,7 +100,7 @@ def _bags(offsets, n: int):
     return found
 
 
-def _pooled(rows, used, bag, bags: int, mode: str):
+def _pooled(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
     """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
     if not rows.shape[0]:
         return rows.sum(0).expand(bags, rows.shape[1])  # zeros, which the table has a gradient by
@@ -114,7 +114,7 @@ def _pooled(rows, used, bag, bags: int, mode: str):
     return total if mode == "sum" else total / count.clamp(min=1.0)
 
 
-def _pooled_rows(rows, used, mode: str):
+def _pooled_rows(rows: Tensor, used: Tensor, mode: str) -> Tensor:
     """Bags of one length. [b, n, d], [b, n, 1] -> [b, d]"""
     if mode == "max":
         shown = used.where(rows, float("-inf"))
@@ -146,8 +146,8 @@ def embedding_bag(
     max_norm, norm_type, scale_grad_by_freq, sparse: as embedding takes them.
     offsets: where each bag begins
     include_last_offset: the last offset is the end of the last bag
-    Raises ValueError where mode is unknown, the input has not 2 dims (or 1, with offsets), or weights
-        do not fit.
+    Raises ValueError if mode is unknown, the input does not have 2 dims (or 1, with offsets), or weights do
+        not fit.
     """
     _check(input, weight)
     if max_norm is not None:

@@ -1,10 +1,12 @@
 """Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in PyTorch: an
 integer is no index array, so that in x[0, :, [1, 2]] no dims change their order, as they do in NumPy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from math import prod
 from operator import index as as_integer
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.host import to_bytes
@@ -14,6 +16,9 @@ from ..elementwise import choose
 from ..movement import unslice
 from .indices import along, as_index, checked, slices
 from .select import known
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 class Flag(NamedTuple):
@@ -60,7 +65,7 @@ class IndexPlan:
         return (*rest[: self.place], *self.shape, *rest[self.place :])
 
 
-def parse(x, key) -> IndexPlan:
+def parse(x: Tensor, key: Any) -> IndexPlan:
     """Turn what stands in brackets into a IndexPlan; IndexError for what does not fit."""
     items = _fill([_item(x, k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
     plan = IndexPlan()
@@ -77,7 +82,7 @@ def parse(x, key) -> IndexPlan:
     return plan
 
 
-def _item(x, k):
+def _item(x: Tensor, k: Any) -> Any:
     """One entry of a key: None, ..., a slice, an int, a Flag, a host array or a tensor."""
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
@@ -101,7 +106,7 @@ def _item(x, k):
     )
 
 
-def _array(x, k):
+def _array(x: Tensor, k: Any) -> Any:
     """Lists as an array of the host's, or where there is no NumPy, as in a page, as a tensor."""
     try:
         import numpy as np
@@ -111,14 +116,14 @@ def _array(x, k):
     return np.asarray(k)
 
 
-def _width(item) -> int:
+def _width(item: Any) -> int:
     """How many dims of the tensor an entry uses."""
     if item is None or isinstance(item, Flag):
         return 0
     return item.ndim if _is_mask(item) else 1
 
 
-def _is_mask(item) -> bool:
+def _is_mask(item: Any) -> bool:
     return getattr(getattr(item, "dtype", None), "kind", "") == "b"
 
 
@@ -153,7 +158,7 @@ def _add_integer(plan: IndexPlan, item: int, n: int) -> None:
     _add(plan, item % n, 1, 1)
 
 
-def _add_array(plan: IndexPlan, x, item, used: int) -> None:
+def _add_array(plan: IndexPlan, x: Tensor, item: Any, used: int) -> None:
     """Index arrays (several for a mask), each picking along a dim of its own."""
     if isinstance(item, Flag):
         plan.picks.append((len(plan.final), x.new_zeros(int(item.value), dtype=dt.int32)))
@@ -173,14 +178,14 @@ def _add_array(plan: IndexPlan, x, item, used: int) -> None:
         plan.final.append(n)
 
 
-def cut(x, plan: IndexPlan):
+def cut(x: Tensor, plan: IndexPlan) -> Tensor:
     """The slices, integers and None of a key."""
     whole = tuple(plan.sizes) == x.shape and all(s == 1 for s in plan.steps)
     y = x if whole else x._slice(tuple(plan.starts), tuple(plan.steps), tuple(plan.sizes))
     return y.reshape(*plan.final) if tuple(plan.final) != y.shape else y
 
 
-def uncut(x, y, plan: IndexPlan):
+def uncut(x: Tensor, y: Tensor, plan: IndexPlan) -> Tensor:
     """x with y put where `cut` takes it from. -> the shape of x"""
     sizes, steps = tuple(plan.sizes), tuple(plan.steps)
     y = y.reshape(*sizes)
@@ -192,7 +197,7 @@ def uncut(x, y, plan: IndexPlan):
     return choose(_covered(x, plan), spread, x)
 
 
-def _covered(x, plan: IndexPlan):
+def _covered(x: Tensor, plan: IndexPlan) -> Tensor:
     """Whether an element is one that the slices take, as a tensor that broadcasts to x."""
     hit = type(x).full((1,) * x.ndim, True, device=x.device)
     for d, (start, step, size) in enumerate(zip(plan.starts, plan.steps, plan.sizes, strict=True)):
@@ -207,7 +212,7 @@ def _covered(x, plan: IndexPlan):
     return hit
 
 
-def one_index(y, plan: IndexPlan):
+def one_index(y: Tensor, plan: IndexPlan) -> tuple[list[int], Tensor]:
     """The picks as one index of all the dims they are along, taken as one: (those dims, places). -> [*m]"""
     dims = [d for d, _ in plan.picks]
     shape = plan.shape
@@ -227,7 +232,7 @@ def one_index(y, plan: IndexPlan):
     return dims, total.expand(*shape)
 
 
-def pick(y, plan: IndexPlan):
+def pick(y: Tensor, plan: IndexPlan) -> Tensor:
     """Index by arrays: their dims, taken together, give way to the arrays' shape."""
     dims, index = one_index(y, plan)
     at, k = dims[0], len(dims)
@@ -242,7 +247,7 @@ def pick(y, plan: IndexPlan):
     return moved(y, at, index.ndim, plan.place)
 
 
-def moved(y, at: int, count: int, to: int):
+def moved(y: Tensor, at: int, count: int, to: int) -> Tensor:
     """`count` dims from `at` on moved to `to`, the others in order."""
     block = list(range(at, at + count))
     rest = [d for d in range(y.ndim) if d not in block]

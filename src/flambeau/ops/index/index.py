@@ -19,10 +19,11 @@ from .getitem import cut, parse, pick
 from .indices import as_index, as_places, nd_places, placed, slices, valid
 
 if TYPE_CHECKING:
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 
-def _gather_shape(x, index, dim):
+def _gather_shape(x: Shape, index: Shape, dim: int) -> Shape:
     if len(x) != len(index):
         raise ValueError(f"tensor and index differ in rank: {len(x)} and {len(index)}")
     for d, (n, m) in enumerate(zip(x, index, strict=True)):
@@ -31,7 +32,7 @@ def _gather_shape(x, index, dim):
     return index
 
 
-def _gather(xp, x, index, dim):
+def _gather(xp: Any, x: Any, index: Any, dim: int) -> Any:
     cut = tuple(slice(None) if d == dim else slice(m) for d, m in enumerate(index.shape))
     n = x.shape[dim]
     index = xp.where(index < 0, n - 1, xp.clip(index, 0, max(n - 1, 0)))  # as the kernels keep inside
@@ -42,8 +43,8 @@ def _gather(xp, x, index, dim):
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]
 
-    Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is
-        not of integers.
+    Raises IndexError if there is no such dim; if an index is out of range; TypeError if it is not of
+        integers.
     """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "gather")
@@ -59,7 +60,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]
 
     index: which elements, integers
-    Raises ValueError where index has more than 1 dim.
+    Raises ValueError if index has more than 1 dim.
     """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "index_select")
@@ -75,7 +76,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements at places of the flattened tensor. [...], [*m] -> [*m]
 
     index: which elements, integers
-    Raises IndexError where an index is out of range; TypeError where it is not of integers.
+    Raises IndexError if an index is out of range; TypeError if it is not of integers.
     """
     flat = input.reshape(-1)
     index = as_index(flat, index, 0, "take", wraps=True)
@@ -88,7 +89,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     [..., n, ...], [..., m, ...] -> [..., m, ...]
 
-    Raises ValueError where numbers of dims differ.
+    Raises ValueError if numbers of dims differ.
     """
     if dim is None:
         return input.take(indices if not is_tensor(indices) else indices.reshape(-1))
@@ -106,7 +107,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
     """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]
 
-    Raises IndexError where the last dim of indices is longer than the input has dims.
+    Raises IndexError if the last dim of indices is longer than the input has dims.
     """
     places, k = nd_places(input, indices, "gather_nd")
     rest = input.shape[k:]
@@ -118,7 +119,7 @@ def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]
 
-    Raises TypeError where the mask is not of bools.
+    Raises TypeError if the mask is not of bools.
     """
     x, mask = _broadcast(input, mask)
     return x[mask]
@@ -154,7 +155,7 @@ class Indexing(Family):
             None,
         ],
     )
-    def _gather(self: Any, index, dim):
+    def _gather(self: Any, index: Tensor, dim: int):
         """Elements at `index` along a dim: behind gather, index_select and brackets."""
         return (self, index), {"dim": dim}
 
@@ -171,7 +172,7 @@ class Indexing(Family):
         return pick(y, plan) if plan.picks else y
 
 
-def _broadcast(x, mask):
+def _broadcast(x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
     if not is_tensor(mask):
         mask = x.new_tensor(mask, dtype=dt.bool_)
     if mask.dtype is not dt.bool_:

@@ -14,6 +14,7 @@ from ...core.op import Family
 from ...core.shape import normal_dim
 
 if TYPE_CHECKING:
+    from ...core.node import Node
     from ...tensor import Tensor
 
 
@@ -34,7 +35,7 @@ class _Thread(threading.local):
 watched = _Thread()
 
 
-def _inside_reference(xp, index, n, mode, site, none=0):
+def _inside_reference(xp: Any, index: Any, n: int, mode: str, site: int, none: int = 0) -> Any:
     place = xp.where(index < 0, index + n, index) if mode == "wrapped" else index
     outside = (place < 0) | (place >= n)
     bad = outside & (index != none) if mode == "known" else outside
@@ -51,7 +52,7 @@ class Places(Family):
         dtype=lambda i, **_: dt.int32,
         xp=_inside_reference,
     )
-    def _inside(self: Any, n, mode, site, none=0):
+    def _inside(self: Any, n: int, mode: str, site: int, none: int = 0):
         """Indices as places in 0..n. One that is outside is a fault, noted as of `site`, and becomes the
         nearest place, so that nothing outside a buffer is touched.
 
@@ -61,12 +62,12 @@ class Places(Family):
         return (self,), {"n": n, "mode": mode, "site": site} | ({"none": none} if mode == "known" else {})
 
 
-def as_places(x):
+def as_places(x: Tensor) -> Tensor:
     """Places, which are computed in int32, as the integers that users get (see `set_default_integer`)."""
     return x.to(dt.default_integer())
 
 
-def as_index(x, index, dim: int, name: str, wraps: bool = False, n: int | None = None):
+def as_index(x: Tensor, index: Any, dim: int, name: str, wraps: bool = False, n: int | None = None) -> Tensor:
     """An index of dim `dim`, as places inside: checked at once if it comes from the host, else by the kernel
     that uses it.
 
@@ -86,7 +87,7 @@ def as_index(x, index, dim: int, name: str, wraps: bool = False, n: int | None =
     )
 
 
-def placed(index, n: int, mode: str, name: str, dim: int = 0, none: int = 0):
+def placed(index: Tensor, n: int, mode: str, name: str, dim: int = 0, none: int = 0) -> Tensor:
     """`_inside` for an op of that name."""
     places = index._inside(n, mode, site_of(name, dim), none)
     if watched.check is not None:
@@ -94,20 +95,20 @@ def placed(index, n: int, mode: str, name: str, dim: int = 0, none: int = 0):
     return places
 
 
-def valid(x, is_bad, name: str):
+def valid(x: Tensor, is_bad: Tensor, name: str) -> Tensor:
     """x, with a fault of this name (of faults.VALUES) at the next read where is_bad holds: a check of values
     that are on a device. x may have more dims than is_bad, in front."""
     return x + placed(is_bad.int(), 1, "inside", name).to(x.dtype)
 
 
-def _is_inside(node, n: int) -> bool:
+def _is_inside(node: Node, n: int) -> bool:
     """Whether a node holds places that were checked, as the index of a gradient does."""
     while node.op.kind == "movement" and node.inputs and node.op.name != "_pad":
         node = node.inputs[0]
     return node.op.name == "_inside" and node.attrs["n"] <= n and node.attrs["mode"] != "known"
 
 
-def checked(index, n: int, dim: int, wraps: bool = True):
+def checked(index: Any, n: int, dim: int, wraps: bool = True) -> Any:
     """Host indices as an array in 0..n; IndexError for the first that is outside."""
     import numpy as np
 
@@ -121,17 +122,17 @@ def checked(index, n: int, dim: int, wraps: bool = True):
     return np.where(found < 0, found + n, found).astype("i4")
 
 
-def picked(x, dim: int, places):
+def picked(x: Tensor, dim: int, places: Tensor) -> Tensor:
     """gather by places that are known to be inside. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
     return x._gather(places, normal_dim(dim, x.ndim))
 
 
-def _slices_grad(g, y, x, places, dim):
+def _slices_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int):
     return [type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._add_at(dim, places, g), None]
 
 
 @composite(grad=_slices_grad)
-def _index_select(x: Tensor, places: Any, *, dim: Any) -> Tensor:
+def _index_select(x: Tensor, places: Tensor, *, dim: int) -> Tensor:
     """gather of whole slices, with a gradient that adds whole slices. [..., n, ...], [m] -> [..., m, ...]"""
     shape = (*x.shape[:dim], places.shape[0], *x.shape[dim + 1 :])
     return x._gather(places.reshape(*(-1 if e == dim else 1 for e in range(x.ndim))).expand(*shape), dim)
@@ -140,7 +141,7 @@ def _index_select(x: Tensor, places: Any, *, dim: Any) -> Tensor:
 slices = _index_select
 
 
-def nd_places(x, indices, name: str):
+def nd_places(x: Tensor, indices: Any, name: str) -> tuple[Tensor, int]:
     """The place of each index tuple among the first k dims taken as one, and k. [..., k] -> [...]"""
     if not is_tensor(indices):
         indices = x.new_tensor(indices, dtype=dt.int32)
@@ -153,7 +154,7 @@ def nd_places(x, indices, name: str):
     return place, k
 
 
-def along(x, n: int, dim: int, rank: int):
+def along(x: Tensor, n: int, dim: int, rank: int) -> Tensor:
     """0..n along a dim of `rank`, size 1 along the others. -> [1, ..., n, ..., 1]"""
     return (
         type(x)

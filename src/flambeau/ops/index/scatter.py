@@ -17,7 +17,9 @@ from .indices import along, as_index, nd_places
 from .scatter_rows import join_rows
 
 if TYPE_CHECKING:
+    from ...core.shape import Shape
     from ...tensor import Tensor, TensorLike
+    from .getitem import IndexPlan
 
 FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
 JOINS = {None: "assign", "add": "sum", "multiply": "prod"}
@@ -50,7 +52,7 @@ def scatter(
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self
 
-    Raises ValueError where index is larger than the tensor outside the dim.
+    Raises ValueError if index is larger than the tensor outside the dim.
     """
     return scattered(input, dim, index, src, "sum", "scatter_add")
 
@@ -63,7 +65,7 @@ def scatter_reduce(
 
     Without include_self, elements that an index names do not count themselves. -> the shape of self
 
-    Raises ValueError where reduce is unknown.
+    Raises ValueError if reduce is unknown.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
@@ -74,7 +76,7 @@ def scatter_reduce(
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Tensor:
     """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]
 
-    Raises ValueError where source has not the index's slices; TypeError where dtypes differ.
+    Raises ValueError if source does not have one slice for each index; TypeError if dtypes differ.
     """
     source = source if alpha == 1 else source * alpha
     return _by_slices(input, dim, index, source, "sum", "index_add")
@@ -84,7 +86,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: flo
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self
 
-    Raises ValueError where source has not the index's slices; TypeError where dtypes differ.
+    Raises ValueError if source does not have one slice for each index; TypeError if dtypes differ.
     """
     return _by_slices(input, dim, index, source, "assign", "index_copy")
 
@@ -93,8 +95,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Tensor:
     """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]
 
-    Raises IndexError where there is no such dim; where an index is out of range; TypeError where it is
-        not of integers.
+    Raises IndexError if there is no such dim; if an index is out of range; TypeError if it is not of
+        integers.
     """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "index_fill", wraps=True)
@@ -113,7 +115,7 @@ def index_reduce(
     """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
 
     include_self: what is there takes part
-    Raises ValueError where source has not the index's slices; TypeError where dtypes differ.
+    Raises ValueError if source does not have one slice for each index; TypeError if dtypes differ.
     """
     return _by_slices(input, dim, index, source, reduce, "index_reduce", include_self)
 
@@ -124,7 +126,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
     index: which elements, integers
     accumulate: add to what is there
-    Raises IndexError where an index is out of range; TypeError where it is not of integers.
+    Raises IndexError if an index is out of range; TypeError if it is not of integers.
     """
     n = input.numel()
     index = as_index(input.reshape(-1), index, 0, "put", wraps=True)
@@ -163,7 +165,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy with src put as the slice start:end:step of a dim. -> the shape of self
 
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     d = normal_dim(dim, input.ndim)
     return put_at(input, (*[slice(None)] * d, slice(start, end, step)), src)
@@ -173,7 +175,7 @@ def slice_scatter(
 def select_scatter(input: Tensor, src: TensorLike, dim: int, index: int) -> Tensor:
     """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]
 
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     return put_at(input, (*[slice(None)] * normal_dim(dim, input.ndim), index), src)
 
@@ -185,7 +187,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     offset: which diagonal: above the main one where > 0, below where < 0
     dim1: the first of the two dims
     dim2: the second of the two dims
-    Raises ValueError where src has not the shape of the diagonal.
+    Raises ValueError if src does not have the shape of the diagonal.
     """
     x = input.movedim((dim1, dim2), (-2, -1))
     (n, m), k = x.shape[-2:], src.shape[-1]
@@ -208,7 +210,7 @@ def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "n
 
     [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
 
-    Raises ValueError where reduce is unknown.
+    Raises ValueError if reduce is unknown.
     """
     if reduce != "none" and reduce not in NAMES:
         raise ValueError(f"reduce={reduce!r} is unknown: use 'none', 'add', 'mul', 'max' or 'min'")
@@ -221,11 +223,11 @@ def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "n
 
 
 class Scatter(Family):
-    def _scatter_at(self: Any, dim, places, src):
+    def _scatter_at(self: Any, dim: int, places: Tensor, src: Tensor) -> Tensor:
         """scatter_add at places that are known to be inside: the gradient of a gather."""
         return scattered(self, dim, places, src, "sum", "")
 
-    def _add_at(self: Any, dim, places, src):
+    def _add_at(self: Any, dim: int, places: Tensor, src: Tensor) -> Tensor:
         """index_add at places that are known to be inside: the gradient of slices."""
         return _by_slices(self, dim, places, src, "sum", "")
 
@@ -236,7 +238,7 @@ class Scatter(Family):
         self.replace_(put_at(self, key, value))
 
 
-def _source(x, src, shape):
+def _source(x: Tensor, src: Any, shape: Shape) -> Tensor:
     """A number as a tensor of that shape; a tensor cut to it; both in the dtype that holds x and it."""
     if not is_tensor(src):
         src = type(x).full(shape, src, x.dtype, x.device)
@@ -248,7 +250,9 @@ def _source(x, src, shape):
     return src if src.shape == shape else src._slice(none, ones, shape)
 
 
-def scattered(x, dim, index, src, reduce, name, include_self=True):
+def scattered(
+    x: Tensor, dim: int, index: Any, src: Any, reduce: str, name: str, include_self: bool = True
+) -> Tensor:
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0:
         x, index = x.reshape(1), index.reshape(-1)
@@ -280,7 +284,7 @@ def scattered(x, dim, index, src, reduce, name, include_self=True):
 
 
 @composite(grad=lambda g, y, x, place, src, dim: [g, None, g._gather(place, dim)])
-def _scatter_few(x: Tensor, place: Any, src: Any, *, dim: Any) -> Tensor:
+def _scatter_few(x: Tensor, place: Tensor, src: Tensor, *, dim: int) -> Tensor:
     """scatter_add of few sources along a dim: every element compares its place with theirs."""
     n, m = x.shape[dim], place.shape[dim]
     if m == 1:
@@ -292,7 +296,9 @@ def _scatter_few(x: Tensor, place: Any, src: Any, *, dim: Any) -> Tensor:
     return x + (added._pad((0,) * x.ndim, grown) if any(grown) else added)
 
 
-def _by_slices(x, dim, index, source, reduce, name, include_self=True):
+def _by_slices(
+    x: Tensor, dim: int, index: Any, source: Tensor, reduce: str, name: str, include_self: bool = True
+) -> Tensor:
     d = normal_dim(dim, x.ndim)
     index = as_index(x, index, d, name)
     if x.ndim == 0:
@@ -311,7 +317,7 @@ def _by_slices(x, dim, index, source, reduce, name, include_self=True):
     return y.reshape(*front.shape).movedim(0, d)
 
 
-def put_at(x, key, value, join: str = "assign"):
+def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
     """x with `value` put (or added) where x[key] is. -> the shape of x"""
     value = value if is_tensor(value) else x.new_tensor(value, dtype=x.dtype)
     value = value.to(x.dtype)
@@ -333,7 +339,7 @@ def put_at(x, key, value, join: str = "assign"):
     return uncut(x, y, plan)
 
 
-def _by_mask(x, key: Any, value):
+def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
     """A mask on a device and a value that is the same for all of it: where, which reads nothing."""
     mask: Any = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if not is_tensor(mask) or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
@@ -345,7 +351,7 @@ def _by_mask(x, key: Any, value):
     return choose(mask.reshape(*mask.shape, *(1 for _ in rest)), value, x)
 
 
-def _put_picked(y, plan, value, join):
+def _put_picked(y: Tensor, plan: IndexPlan, value: Tensor, join: str) -> Tensor:
     """Rows of value into the rows of y that the index arrays name, both brought to the front."""
     dims, index = one_index(y, plan)
     rest = [d for d in range(y.ndim) if d not in dims]

@@ -18,6 +18,8 @@ from ..elementwise import choose
 from .indices import slices
 
 if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
     from ...tensor import Tensor
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
@@ -31,7 +33,7 @@ def begun(n: int, value: str, dtype: dt.DType = dt.int32) -> Launch:
     return Launch("map/fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
 
 
-def _last_launches(limits, place, n) -> list[Launch]:
+def _last_launches(limits: Limits, place: Node, n: int) -> list[Launch]:
     count = prod(place.shape)
     groups = -(-count // GROUP)
     return [
@@ -40,13 +42,15 @@ def _last_launches(limits, place, n) -> list[Launch]:
     ]
 
 
-def _last_xp(xp, place, n):
+def _last_xp(xp: Any, place: Any, n: int) -> Any:
     out = xp.full((n,), -1, dtype="int32")
     xp.maximum.at(out, place, xp.arange(place.shape[0], dtype="int32"))
     return out
 
 
-def _scatter_launch(limits, x, keys, order, src, *, join):
+def _scatter_launch(
+    limits: Limits, x: Node, keys: Node, order: Node, src: Node, *, join: str
+) -> list[Launch]:
     count, width = src.shape
     wide = 4 if width % 4 == 0 else 1
     width //= wide
@@ -95,7 +99,7 @@ def _scatter_launch(limits, x, keys, order, src, *, join):
     return [*launches, last]
 
 
-def _scatter_xp(xp, x, keys, order, src, join):
+def _scatter_xp(xp: Any, x: Any, keys: Any, order: Any, src: Any, join: str) -> Any:
     y = x.copy()
     fold = {"sum": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[join]
     fold.at(y, keys, src[order])
@@ -110,7 +114,7 @@ class ScatterRows(Family):
         xp=_last_xp,
         launch=_last_launches,
     )
-    def _last(self: Any, n):
+    def _last(self: Any, n: int):
         """Which element is the last to name each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
         return (self,), {"n": n}
 
@@ -122,7 +126,7 @@ class ScatterRows(Family):
         xp=_scatter_xp,
         launch=_scatter_launch,
     )
-    def _scatter_sorted(self: Any, keys, order, src, join):
+    def _scatter_sorted(self: Any, keys: Tensor, order: Tensor, src: Tensor, join: str):
         """Rows of src joined to rows of self; keys are the destinations sorted, by `order`.
 
         [v, d], [j], [j], [j, d] -> [v, d]
@@ -132,7 +136,7 @@ class ScatterRows(Family):
         return (self, keys, order, src), {"join": join}
 
 
-def join_rows(x, place, src, reduce, include_self=True):
+def join_rows(x: Tensor, place: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
     """Rows of src joined to the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
     if 0 in x.shape or 0 in src.shape:
         return x
@@ -152,16 +156,16 @@ def join_rows(x, place, src, reduce, include_self=True):
     return put_rows(x, place, src, join={"amax": "max", "amin": "min"}.get(reduce, reduce))
 
 
-def named(x, place):
+def named(x: Tensor, place: Tensor) -> Tensor:
     """Whether each row of x is named. [v, d], [j] in 0..v -> [v, 1]"""
     return (place._last(x.shape[0]) >= 0).unsqueeze(1)
 
 
-def few(x, value):
+def few(x: Tensor, value: float) -> Tensor:
     return type(x).full((x.shape[0], 1), value, device=x.device)
 
 
-def _extreme(dtype, reduce):
+def _extreme(dtype: dt.DType, reduce: str) -> float:
     """What an extreme starts from."""
     if dtype.is_float:
         return float("-inf") if reduce == "amax" else float("inf")
@@ -169,11 +173,11 @@ def _extreme(dtype, reduce):
     return info.min if reduce == "amax" else info.max
 
 
-def _put_grad(g, y, x, place, src, join):
+def _put_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor, join: str) -> list[Tensor | None]:
     return PUT_GRADS[join](g, y, x, place, src)
 
 
-def _assign_grad(g, y, x, place, src):
+def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> list[Tensor | None]:
     """Only the last of equal places has a gradient, and what it replaced has none."""
     last = place._last(x.shape[0])
     won = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
@@ -181,7 +185,7 @@ def _assign_grad(g, y, x, place, src):
     return [kept, None, won.unsqueeze(1).where(slices(g, place, dim=0), 0)]
 
 
-def _extreme_grad(g, y, x, place, src):
+def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> list[Tensor | None]:
     """Shared equally among equals, as PyTorch's."""
     mine, theirs = x == y, src == slices(y, place, dim=0)
     count = put_rows(mine.to(g.dtype), place, theirs.to(g.dtype), join="sum")
@@ -189,7 +193,7 @@ def _extreme_grad(g, y, x, place, src):
     return [mine.where(share, 0), None, theirs.where(slices(share, place, dim=0), 0)]
 
 
-def _product_grad(g, y, x, place, src):
+def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> list[Tensor | None]:
     """The product of the others: of all by itself where nothing is 0, else only a single zero has one."""
     zero, zeros = x == 0, src == 0
     count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")
@@ -217,7 +221,7 @@ PUT_GRADS = {
 
 
 @composite(grad=_put_grad)
-def _put_rows(x: Tensor, place: Any, src: Any, *, join: Any) -> Tensor:
+def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
     """Rows of src joined to (or put as) the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
     j = src.shape[0]
     if j == 1:
@@ -230,7 +234,7 @@ def _put_rows(x: Tensor, place: Any, src: Any, *, join: Any) -> Tensor:
     return x._scatter_sorted(place._gather(order, 0), order, src, join)
 
 
-def _one_row(x, place, src, join):
+def _one_row(x: Tensor, place: Tensor, src: Tensor, join: str) -> Tensor:
     hit = type(x).arange(x.shape[0], dtype=dt.int32, device=x.device) == place
     joined = {"sum": x.__add__, "prod": x.__mul__, "max": x.maximum, "min": x.minimum}
     return choose(hit.unsqueeze(1), src if join == "assign" else joined[join](src), x)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor
 
 
-def known(*numbers) -> list[Any]:
+def known(*numbers: Tensor) -> list[Any]:
     """The values of 0-d tensors by one read; ValueError inside a recorded function, which can't read."""
     try:
         return stack(numbers).tolist()
@@ -33,7 +33,7 @@ def known(*numbers) -> list[Any]:
         ) from e
 
 
-def places_of(flags, size: int | None = None):
+def places_of(flags: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
     """(places of true elements of a line in order, how many there are, as a tensor); one read without size.
 
     Beyond those there are, places are past the end.
@@ -196,7 +196,7 @@ def unique_consecutive(
     return _runs(lines, None, restore, return_inverse, return_counts)
 
 
-def _lines(x, dim):
+def _lines(x: Tensor, dim: Any) -> Any:
     """(what is compared as lines [n, m], how to give k of them and a number for each their shapes)."""
     if dim is None:
         return x.reshape(-1, 1), (lambda lines: lines.reshape(-1), lambda each: each.reshape(*x.shape))
@@ -204,17 +204,17 @@ def _lines(x, dim):
     front = x.movedim(d, 0)
     rest = front.shape[1:]
 
-    def back(lines):
+    def back(lines: Tensor) -> Tensor:
         return lines.reshape(lines.shape[0], *rest).movedim(0, d)
 
     return front.reshape(front.shape[0], prod(rest)), (back, lambda each: each)
 
 
-def _by(line):
+def _by(line: Tensor) -> Tensor:
     return line._argsort(False)
 
 
-def _order(lines):
+def _order(lines: Tensor) -> Tensor:
     """Places that sort lines by their first element, then by the next: stable, from the last one back."""
     n, m = lines.shape
     if not n or not m:
@@ -225,7 +225,9 @@ def _order(lines):
     return order
 
 
-def _runs(lines, order, restore, return_inverse, return_counts):
+def _runs(
+    lines: Tensor, order: Tensor | None, restore: Any, return_inverse: bool, return_counts: bool
+) -> Any:
     """What is left of lines when those equal to the one before go, and where they went, and how many."""
     n = lines.shape[0]
     shaped, each = restore

@@ -4,13 +4,18 @@ Only the NumPy device has them: a matrix of a GPU is read, and the result is mov
 can't. Results of several parts are rows of one array, as those of real matrices.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from ...core.declare import kernel
 from ...core.dtype import promote
 from ..elementwise import as_float
 from ..join import cat
 from . import factor as lf
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
 
 
 def on_host(op: Any, *xs: Any, **attrs: Any) -> Any:
@@ -52,11 +57,11 @@ def each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
 # --- what they are on arrays ---
 
 
-def _solve_reference(xp, a, b):
+def _solve_reference(xp: Any, a: Any, b: Any) -> Any:
     return each(xp, xp.linalg.solve, b.shape[-2:], a, b)
 
 
-def _lu_of(xp, a):
+def _lu_of(xp: Any, a: Any) -> Any:
     """Rows are exchanged for that of the largest size, as LAPACK has it; packed as _lu is, order and pivots
     behind."""
     m, n = a.shape
@@ -71,12 +76,12 @@ def _lu_of(xp, a):
     return xp.concatenate([a, xp.asarray([order, pivots], dtype=a.dtype).T], axis=1)
 
 
-def _lu_reference(xp, a):
+def _lu_reference(xp: Any, a: Any) -> Any:
     m, n = a.shape[-2:]
     return each(xp, lambda x: _lu_of(xp, x), (m, n + 2), a)
 
 
-def _cholesky_of(xp, a):
+def _cholesky_of(xp: Any, a: Any) -> Any:
     """The factor of the largest leading matrix that is positive definite; NaN outside it."""
     found = xp.full(a.shape, float("nan"), dtype=a.dtype)
     for k in range(a.shape[-1], 0, -1):
@@ -89,26 +94,26 @@ def _cholesky_of(xp, a):
     return found
 
 
-def _cholesky_reference(xp, a):
+def _cholesky_reference(xp: Any, a: Any) -> Any:
     return each(xp, lambda x: _cholesky_of(xp, x), a.shape[-2:], a)
 
 
-def _qr_reference(xp, a, complete):
+def _qr_reference(xp: Any, a: Any, complete: bool) -> Any:
     q, r = xp.linalg.qr(a, mode="complete" if complete else "reduced")
     return xp.concatenate([q, xp.swapaxes(r, -1, -2)], axis=-2)
 
 
-def _eigh_reference(xp, a):
+def _eigh_reference(xp: Any, a: Any) -> Any:
     values, vectors = xp.linalg.eigh(a)
     return xp.concatenate([xp.astype(values[..., None, :], a.dtype), vectors], axis=-2)
 
 
-def _slogdet_reference(xp, a):
+def _slogdet_reference(xp: Any, a: Any) -> Any:
     sign, size = xp.linalg.slogdet(a)
     return xp.stack([sign, xp.astype(size, sign.dtype)], axis=-1)
 
 
-def _svd_reference(xp, a):
+def _svd_reference(xp: Any, a: Any) -> Any:
     u, s, vh = xp.linalg.svd(a, full_matrices=False)
     values = xp.astype(s[..., None, :], a.dtype)
     return xp.concatenate([values, u, xp.conj(xp.swapaxes(vh, -1, -2))], axis=-2)
@@ -117,7 +122,7 @@ def _svd_reference(xp, a):
 # --- gradients: what a loss's slope by the real part is, plus i times that by the imaginary one ---
 
 
-def _solve_grad(g, y, a, b):
+def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor):
     gb = on_host(Host._solve_on_host, a.mH, g)
     return [-(gb @ y.mH), gb]
 
@@ -127,7 +132,7 @@ def _halved(x: Any) -> Any:
     return x.tril() - embedded(diagonal(x)) * 0.5
 
 
-def _cholesky_grad(g, y, a):
+def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor):
     """Murray (2016)."""
     inner = _halved(y.mH @ g)
     inner = inner + inner.mH
@@ -135,11 +140,11 @@ def _cholesky_grad(g, y, a):
     return [on_host(Host._solve_on_host, y.mH, left.mH).mH * 0.5]
 
 
-def _lu_grad(g, y, a):
+def _lu_grad(g: Tensor, y: Tensor, a: Tensor):
     return [lf.lu_slope(g, y, triangular)]
 
 
-def _qr_grad(g, y, a, complete):
+def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool):
     """Walter and Lehmann (2018); of more columns than rows those behind are what the first make of them."""
     m, n = a.shape[-2:]
     if complete and m > n:
@@ -163,13 +168,13 @@ def _gaps(values: Any) -> Any:
     return same.where(0.0, 1 / same.where(1.0, gap))
 
 
-def _eigh_grad(g, y, a):
+def _eigh_grad(g: Tensor, y: Tensor, a: Tensor):
     values, v = y[..., 0, :].real, y[..., 1:, :]
     inner = (v.mH @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :].real).to(y.dtype)
     return [v @ inner @ v.mH]
 
 
-def _svd_grad(g, y, a):
+def _svd_grad(g: Tensor, y: Tensor, a: Tensor):
     """Of losses that do not depend on the vectors' phases, which are free."""
     m = a.shape[-2]
     u, s, v = y[..., 1 : m + 1, :], y[..., 0, :].real, y[..., m + 1 :, :]
@@ -188,7 +193,7 @@ def _svd_grad(g, y, a):
     return [found]
 
 
-def _slogdet_grad(g, y, a):
+def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor):
     """The logarithm's derivative is the inverse; its imaginary part is the angle of the sign."""
     turned = (g[..., 0].conj() * y[..., 0]).imag
     slope = g[..., 1].real - turned * 1j
@@ -205,7 +210,7 @@ class Host:
     """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
 
     @_op(lambda a, b: b, _solve_reference, _solve_grad)
-    def _solve_on_host(self, b):
+    def _solve_on_host(self, b: Tensor):
         """X with self @ X = b, NaN where self is singular. [..., n, n], [..., n, k] -> [..., n, k]"""
         return (self, b), {}
 
@@ -224,7 +229,7 @@ class Host:
         _qr_reference,
         _qr_grad,
     )
-    def _qr_on_host(self, complete):
+    def _qr_on_host(self, complete: bool):
         """Q over R transposed. [..., m, n] -> [..., m + n, k]"""
         return (self,), {"complete": complete}
 

@@ -47,7 +47,7 @@ class Geqrf(NamedTuple):
     tau: Tensor
 
 
-def _not_larger(x):
+def _not_larger(x: Tensor) -> Tensor:
     n = min(x.shape[-2:])
     if n > LARGEST:
         raise ValueError(
@@ -65,7 +65,8 @@ def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
     [..., n, n] -> [..., n, n]
 
     upper: the upper triangle, not the lower
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = matrices(A, square=True, complex_too=True)
     found = host.cholesky if is_complex(a) else lf._cholesky
@@ -80,8 +81,8 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
     A: the matrix, or a batch of them
     upper: the upper triangle, not the lower
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due);
-        TypeError for integers.
+    Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
+        required); TypeError for integers.
     """
     unchecked(check_errors)
     found = linalg_cholesky(matrices(A, square=True, complex_too=True), upper=upper)
@@ -103,8 +104,8 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
     L: a lower triangular factor, as of cholesky
     upper: the upper triangle, not the lower
-    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not
-        fit; TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); if leading dims do
+        not broadcast; TypeError for integers.
     """
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
@@ -132,7 +133,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 
     mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
     A: the matrix, or a batch of them
-    Raises ValueError where mode is unknown.
+    Raises ValueError if mode is unknown.
     """
     a = matrices(A, complex_too=True)
     if mode not in ("reduced", "complete", "r"):
@@ -149,7 +150,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 def geqrf(input: Tensor) -> Geqrf:
     """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = matrices(input).detach()
     m, n = a.shape[-2:]
@@ -183,7 +185,7 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
 
     A: the matrix, or a batch of them
     tau: the reflections' factors
-    Raises ValueError where there are fewer rows than columns, or columns than factors.
+    Raises ValueError if there are fewer rows than columns, or columns than factors.
     """
     a, k = matrices(A), tau.shape[-1]
     if not a.shape[-2] >= a.shape[-1] >= k:
@@ -196,7 +198,7 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
 # --- eigenvalues, singular values ---
 
 
-def _lower(a, UPLO):
+def _lower(a: Tensor, UPLO: str) -> Tensor:
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"UPLO={UPLO!r} is not 'L' or 'U'")
     return a if UPLO.upper() == "L" else a.mH
@@ -210,8 +212,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 
     A: the matrix, or a batch of them
     UPLO: "L" or "U": which triangle is read
-    Raises ValueError where UPLO is neither "L" nor "U"; where these are no matrices (square ones, where
-        due); where the matrices are larger than the algorithm serves; TypeError for integers.
+    Raises ValueError if UPLO is neither "L" nor "U"; if an operand is not a batch of matrices (square ones if
+        required); if the matrices are larger than the algorithm supports; TypeError for integers.
     """
     a = _lower(matrices(A, square=True, complex_too=True), UPLO)
     if is_complex(a):
@@ -236,8 +238,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
 
     full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
     driver: taken and without effect: there is one algorithm
-    Raises ValueError where these are no matrices (square ones, where due); where the matrices are
-        larger than the algorithm serves; TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); if the matrices are
+        larger than the algorithm supports; TypeError for integers.
     """
     a = matrices(A, complex_too=True)
     if is_complex(a):
@@ -251,7 +253,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
     return SVD(u, s, mT(v)) if m >= n else SVD(v, s, mT(u))
 
 
-def _complex_svd(a, full_matrices):
+def _complex_svd(a: Tensor, full_matrices: bool) -> SVD:
     (m, n), (u, s, vh) = a.shape[-2:], host.svd(a)
     if full_matrices and m > n:
         u = lf.join([u, host.qr(u.detach(), True)[0][..., n:]], -1)

@@ -6,7 +6,7 @@ matrix is moved to the NumPy device, and the results back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.declare import composed, kernel
 from ..elementwise import as_float
@@ -20,7 +20,7 @@ class Eig(NamedTuple):
     eigenvectors: Tensor
 
 
-def _inverse(xp, v):
+def _inverse(xp: Any, v: Any) -> Any:
     """Inverses of matrices, NaN where there is none."""
     try:
         return xp.linalg.inv(v)
@@ -30,7 +30,7 @@ def _inverse(xp, v):
         return xp.full_like(v, float("nan"))
 
 
-def _reference(xp, x):
+def _reference(xp: Any, x: Any) -> Any:
     """Values, vectors as columns, and the conjugates of the inverse's rows, as columns too."""
     values, vectors = xp.linalg.eig(xp.astype(x, "complex128"))
     lead = vectors.shape[:-2]
@@ -40,7 +40,7 @@ def _reference(xp, x):
     return xp.concatenate([values[..., None, :], vectors, left], axis=-2)
 
 
-def _grad(g, y, x):
+def _grad(g: Tensor, y: Tensor, x: Tensor):
     """PyTorch's: of vectors of length 1 whose phases are free (Boeddeker et al., 2017)."""
     n = x.shape[-1]
     values, v, left = y[..., 0, :], y[..., 1 : n + 1, :], y[..., n + 1 :, :]
@@ -92,6 +92,6 @@ def linalg_eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]
 
     A: the matrix, or a batch of them
-    Raises ValueError where they are no square matrices.
+    Raises ValueError if A is not a batch of square matrices.
     """
     return linalg_eig(A).eigenvalues

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ...core import dtype as dt
 from ...core.declare import composite
@@ -18,17 +19,17 @@ BLOCK = 64  # columns that one kernel factorises; more are split in halves, with
 PANEL = 32  # columns of a QR kernel: each is a thread's
 
 
-def mT(x):
+def mT(x: Tensor) -> Tensor:
     return x.transpose(-1, -2)
 
 
-def identity(x, n: int, m: int | None = None):
+def identity(x: Tensor, n: int, m: int | None = None) -> Tensor:
     """Ones on the diagonal. -> [n, m], as floats on the device of x"""
     rows, columns = (type(x).arange(k, dtype=dt.int32, device=x.device) for k in (n, n if m is None else m))
     return (rows.unsqueeze(1) == columns).float()
 
 
-def diagonal(x):
+def diagonal(x: Tensor) -> Tensor:
     """The diagonal of the last two dims. [..., m, n] -> [..., min(m, n)]"""
     m, n = x.shape[-2:]
     if m == 0 or n == 0:
@@ -37,31 +38,31 @@ def diagonal(x):
     return flat.narrow(-1, 0, (min(m, n) - 1) * (n + 1) + 1)[..., :: n + 1]
 
 
-def embedded(d):
+def embedded(d: Tensor) -> Tensor:
     """Vectors as diagonals of matrices. [..., n] -> [..., n, n]"""
     return d.unsqueeze(-1) * identity(d, d.shape[-1])
 
 
-def zeros(x, *shape):
+def zeros(x: Tensor, *shape: int) -> Tensor:
     return type(x).zeros(shape, device=x.device)
 
 
-def join(parts, dim: int):
+def join(parts: Sequence[Tensor], dim: int) -> Tensor:
     return cat(parts, dim)
 
 
-def take_rows(x, order):
+def take_rows(x: Tensor, order: Tensor) -> Tensor:
     """Rows in another order. [..., m, n], [..., k] -> [..., k, n]"""
     return picked(x, -2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
 
-def inverse_order(order):
+def inverse_order(order: Tensor) -> Tensor:
     """Where each row went. [..., n] -> [..., n]"""
     places = type(order).arange(order.shape[-1], dtype=dt.int32, device=order.device)
     return (order.unsqueeze(-2) == places.unsqueeze(-1)).where(places, 0).sum(-1)
 
 
-def batched(*xs):
+def batched(*xs: Tensor) -> list[Tensor]:
     """Matrices with their leading dims broadcast together."""
     lead = broadcast(*(x.shape[:-2] for x in xs))
     return [x if x.shape[:-2] == lead else x.expand(*lead, *x.shape[-2:]) for x in xs]
@@ -74,7 +75,7 @@ def _half(n: int, block: int) -> int:
 # --- triangular systems ---
 
 
-def substitute(a, b, upper: bool, unit: bool):
+def substitute(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
     n = a.shape[-1]
     if n <= BLOCK:
         return Factor._triangular_block(a, b, upper, unit)
@@ -85,17 +86,17 @@ def substitute(a, b, upper: bool, unit: bool):
     return join([second, first] if upper else [first, second], -2)
 
 
-def _triangle(x, upper: bool, unit: bool):
+def _triangle(x: Tensor, upper: bool, unit: bool) -> Tensor:
     return x.triu(int(unit)) if upper else x.tril(-int(unit))
 
 
-def _triangular_grad(g, y, a, b, upper, unit):
+def _triangular_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, upper: bool, unit: bool):
     gb = _triangular(mT(a), g, upper=not upper, unit=unit)
     return [-_triangle(gb @ mT(y), upper, unit), gb]
 
 
 @composite(grad=_triangular_grad)
-def _triangular(a: Tensor, b: Any, *, upper: Any, unit: Any) -> Tensor:
+def _triangular(a: Tensor, b: Tensor, *, upper: bool, unit: bool) -> Tensor:
     """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]
 
     upper: the upper triangle, not the lower
@@ -106,7 +107,7 @@ def _triangular(a: Tensor, b: Any, *, upper: Any, unit: Any) -> Tensor:
 # --- LU ---
 
 
-def _eliminate(a):
+def _eliminate(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Packed L and U, the order of the rows, and the pivots (from 1)."""
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -127,7 +128,7 @@ def _eliminate(a):
     return packed, order, join([pivots, pivots2 + h], -1)
 
 
-def lu_slope(g, y, solve):
+def lu_slope(g: Tensor, y: Tensor, solve: Callable[..., Tensor]) -> Tensor:
     """The gradient of LU by the matrix whose rows are in order; solve: of triangular systems."""
     m, n = y.shape[-2], y.shape[-1] - 2
     k = min(m, n)
@@ -147,11 +148,11 @@ def lu_slope(g, y, solve):
     return take_rows(found, inverse_order(lu_order(y)))
 
 
-def _lu_grad(g, y, a):
+def _lu_grad(g: Tensor, y: Tensor, a: Tensor):
     return [lu_slope(g, y, _triangular)]
 
 
-def _over_upper(x, up, solve):
+def _over_upper(x: Tensor, up: Tensor, solve: Callable[..., Tensor]) -> Tensor:
     """x @ up^-H"""
     return solve(up, x.mH, upper=True, unit=False).mH
 
@@ -169,18 +170,18 @@ def _lu(a: Tensor) -> Tensor:
     return join([packed, order.unsqueeze(-1), pivots], -1)
 
 
-def lu_parts(packed):
+def lu_parts(packed: Tensor) -> tuple[Tensor, Tensor]:
     """L and U apart. [..., m, n + 2] -> [..., m, k], [..., k, n]"""
     m, n = packed.shape[-2], packed.shape[-1] - 2
     k = min(m, n)
     return packed[..., :k].tril(-1) + identity(packed, m, k), packed[..., :k, :n].triu()
 
 
-def lu_order(packed):
+def lu_order(packed: Tensor) -> Tensor:
     return packed.detach()[..., -2].real.int()
 
 
-def lu_pivots(packed):
+def lu_pivots(packed: Tensor) -> Tensor:
     m, n = packed.shape[-2], packed.shape[-1] - 2
     return packed.detach()[..., : min(m, n), -1].real.int()
 
@@ -188,7 +189,7 @@ def lu_pivots(packed):
 # --- Cholesky ---
 
 
-def _root(a):
+def _root(a: Tensor) -> Tensor:
     n = a.shape[-1]
     if n <= BLOCK:
         return Factor._cholesky_block(a)
@@ -200,7 +201,7 @@ def _root(a):
     return join([join([first, right], -1), join([below, second], -1)], -2)
 
 
-def _cholesky_grad(g, y, a):
+def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor):
     inner = (mT(y) @ g).tril()
     inner = inner - embedded(diagonal(inner)) * 0.5
     found = _triangular(mT(y), inner, upper=True, unit=False)
@@ -217,7 +218,7 @@ def _cholesky(a: Tensor) -> Tensor:
 # --- QR ---
 
 
-def reflectors(packed, tau):
+def reflectors(packed: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     """V and T of the product I - V T V^T of Householder's reflections. [..., m, k], [..., k]
 
     T is found from V^T V by one triangular system, as Joffrain et al. (2006) show.
@@ -229,13 +230,13 @@ def reflectors(packed, tau):
     return v, _triangular(system, tau * identity(packed, k), upper=True, unit=True)
 
 
-def product(packed, tau, columns: int):
+def product(packed: Tensor, tau: Tensor, columns: int) -> Tensor:
     """The first columns of the product of Householder's reflections. -> [..., m, columns]"""
     v, t = reflectors(packed, tau)
     return identity(packed, packed.shape[-2], columns) - v @ (t @ mT(v[..., :columns, :]))
 
 
-def reflect(a):
+def reflect(a: Tensor) -> Tensor:
     """LAPACK's packed form with the factors tau as a last row. [..., m, n] -> [..., m + 1, n]"""
     m, n = a.shape[-2:]
     panel = columns_of(qr_turns, m, PANEL)
@@ -254,7 +255,7 @@ def reflect(a):
     return join([left, join([right, low], -2)], -1)
 
 
-def _qr_grad(g, y, a, complete):
+def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool):
     m, n = a.shape[-2:]
     if complete and m > n:
         raise ValueError("a complete QR of more rows than columns has no gradient: use mode='reduced'")
@@ -270,7 +271,7 @@ def _qr_grad(g, y, a, complete):
 
 
 @composite(grad=_qr_grad)
-def _qr(a: Tensor, *, complete: Any) -> Tensor:
+def _qr(a: Tensor, *, complete: bool) -> Tensor:
     """Q over R transposed. [..., m, n] -> [..., m + n, min(m, n)] (or [..., m + n, m], complete)"""
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -287,14 +288,14 @@ def _qr(a: Tensor, *, complete: Any) -> Tensor:
 # --- eigenvalues and singular values ---
 
 
-def _gaps(values):
+def _gaps(values: Tensor) -> Tensor:
     """1 / (values_j - values_i), and 0 where they are equal: what depends on such a pair has no gradient."""
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     same = gap == 0
     return same.where(0.0, 1 / same.where(1.0, gap))
 
 
-def _eigh_grad(g, y, a):
+def _eigh_grad(g: Tensor, y: Tensor, a: Tensor):
     values, v = y[..., 0, :], y[..., 1:, :]
     inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :])
     found = v @ inner @ mT(v)
@@ -307,12 +308,12 @@ def _eigh(a: Tensor) -> Tensor:
     return zeros(a, *a.shape[:-2], a.shape[-1] + 1, a.shape[-1]) if 0 in a.shape else Factor._eigh_jacobi(a)
 
 
-def svd_parts(packed, m: int):
+def svd_parts(packed: Tensor, m: int) -> tuple[Tensor, Tensor, Tensor]:
     """U, S, V. [..., 1 + m + n, n] -> [..., m, n], [..., n], [..., n, n]"""
     return packed[..., 1 : m + 1, :], packed[..., 0, :], packed[..., m + 1 :, :]
 
 
-def _svd_grad(g, y, a):
+def _svd_grad(g: Tensor, y: Tensor, a: Tensor):
     m, n = a.shape[-2:]
     u, s, v = svd_parts(y, m)
     gu, gs, gv = svd_parts(g, m)

@@ -1,13 +1,21 @@
 """Factorisations as opaque kernels, a workgroup a matrix: blocks that compositions are built of."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.declare import kernel
 from ...core.limits import SOFTWARE_TURNS
 from ...core.op import Launch
 from . import reference
+
+if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
+    from ...tensor import Tensor
 
 SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
 LARGEST = 1536  # of eigh and svd
@@ -16,7 +24,7 @@ LARGEST = 1536  # of eigh and svd
 TURNS = SOFTWARE_TURNS
 
 
-def threads(limits, work: int) -> int:
+def threads(limits: Limits, work: int) -> int:
     """Threads a workgroup for `work` things to do at once; few on a CPU adapter, where barriers are dear."""
     if limits.software:
         return 16 if work <= 64 else 64 if work <= 1024 else 256
@@ -28,7 +36,7 @@ def _power(n: int, least: int = 32) -> int:
     return max(least, 1 << (n - 1).bit_length())
 
 
-def _float(*dtypes, **_):
+def _float(*dtypes: dt.DType, **_: Any) -> dt.DType:
     return dtypes[0].as_float
 
 
@@ -42,7 +50,7 @@ def qr_turns(m: int, n: int) -> int:
     return (m + 1) * n // 256 + n * (2 * m // 256 + 264) + (n - 1) * 2 * m // 8
 
 
-def columns_of(turns, m: int, most: int) -> int:
+def columns_of(turns: Callable[[int, int], int], m: int, most: int) -> int:
     """How many columns of [m, n] one launch may factorise, at most `most`."""
     return next((n for n in range(most, 1, -1) if turns(m, n) <= TURNS), 1)
 
@@ -51,7 +59,7 @@ def _whole(shape, launch, xp):
     return kernel("opaque", shape=shape, dtype=_float, launch=launch, xp=xp)
 
 
-def _lu_launch(limits, x):
+def _lu_launch(limits: Limits, x: Node) -> list[Launch]:
     *lead, m, n = x.shape
     w = threads(limits, m)
     sizes = {"count": prod(lead), "rows": m, "cols": n}
@@ -61,14 +69,14 @@ def _lu_launch(limits, x):
     ]
 
 
-def _cholesky_launch(limits, x):
+def _cholesky_launch(limits: Limits, x: Node) -> list[Launch]:
     *lead, n, _ = x.shape
     sizes = {"count": prod(lead), "size": n}
     workgroup = (threads(limits, n), 1, 1)
     return [Launch("linalg/cholesky.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0)]
 
 
-def _triangular_launch(limits, a, b, upper, unit):
+def _triangular_launch(limits: Limits, a: Node, b: Node, upper: bool, unit: bool) -> list[Launch]:
     *lead, n, cols = b.shape
     count = prod(lead) * cols
     sizes = {"count": count, "size": n, "cols": cols}
@@ -76,14 +84,14 @@ def _triangular_launch(limits, a, b, upper, unit):
     return [Launch("linalg/triangular_solve.wgsl", (0,), -(-count // 64), sizes, options, traced=1)]
 
 
-def _qr_launch(limits, x):
+def _qr_launch(limits: Limits, x: Node) -> list[Launch]:
     *lead, m, n = x.shape
     sizes = {"count": prod(lead), "rows": m, "cols": n}
     workgroup, turns = (max(threads(limits, m), 32), 1, 1), qr_turns(m, min(m, n)) if m > 1024 else 0
     return [Launch("linalg/qr.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0, turns=turns)]
 
 
-def _row_order_launch(limits, pivots, rows):
+def _row_order_launch(limits: Limits, pivots: Node, rows: int) -> list[Launch]:
     *lead, swaps = pivots.shape
     sizes = {"count": prod(lead), "rows": rows, "swaps": swaps}
     return [
@@ -91,7 +99,9 @@ def _row_order_launch(limits, pivots, rows):
     ]
 
 
-def _sweeps(template, state, sizes, options, workgroup, turns):
+def _sweeps(
+    template: str, state: int, sizes: dict[str, int], options: dict[str, Any], workgroup: int, turns: int
+) -> list[Launch]:
     """The launches that rotate until nothing turns: the first starts from the matrix, others from a state.
 
     turns: of loops in one round. A launch does whole sweeps if it can, else part of one.
@@ -117,12 +127,12 @@ def _sweeps(template, state, sizes, options, workgroup, turns):
     ]
 
 
-def _jacobi_sizes(x):
+def _jacobi_sizes(x: Node) -> dict[str, int]:
     *lead, n, _ = x.shape
     return {"count": prod(lead), "n": n, "size": max(n + n % 2, 2)}
 
 
-def _eigh_launch(limits, x):
+def _eigh_launch(limits: Limits, x: Node) -> list[Launch]:
     sizes = _jacobi_sizes(x)
     count, n, size = sizes.values()
     w = threads(limits, 2 * n)
@@ -136,7 +146,7 @@ def _eigh_launch(limits, x):
     ]
 
 
-def _svd_launch(limits, x):
+def _svd_launch(limits: Limits, x: Node) -> list[Launch]:
     sizes = _jacobi_sizes(x)
     count, n, size = sizes.values()
     w = threads(limits, 4 * n)
@@ -167,7 +177,7 @@ class Factor:
         return (self,), {}
 
     @_whole(lambda a, b, **_: b, _triangular_launch, reference.triangular)
-    def _triangular_block(self: Any, b, upper, unit):
+    def _triangular_block(self: Any, b: Tensor, upper: bool, unit: bool):
         """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]
 
         upper: the upper triangle, not the lower
@@ -196,6 +206,6 @@ class Factor:
         launch=_row_order_launch,
         xp=reference.row_order,
     )
-    def _row_order(self: Any, rows):
+    def _row_order(self: Any, rows: int):
         """The order of rows that LAPACK's pivots make. [..., k] -> [..., rows]"""
         return (self,), {"rows": rows}

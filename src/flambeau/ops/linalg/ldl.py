@@ -115,7 +115,7 @@ class Symmetric:
         dtypes="fc",
         xp=_factor_reference,
     )
-    def _ldl_on_host(self, hermitian):
+    def _ldl_on_host(self, hermitian: bool):
         """L, D and the pivots. [..., n, n] -> [..., n, n + 1]
 
         hermitian: the matrix is symmetric: eigenvalues take the place of singular values
@@ -129,7 +129,7 @@ class Symmetric:
         dtypes="fc",
         xp=_solve_reference,
     )
-    def _ldl_solve_on_host(self, b, hermitian):
+    def _ldl_solve_on_host(self, b: Tensor, hermitian: bool):
         """X, self being what _ldl_on_host gives. [..., n, n + 1], [..., n, k] -> [..., n, k]
 
         hermitian: the matrix is symmetric: eigenvalues take the place of singular values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -50,7 +50,7 @@ class SignLogDet(NamedTuple):
     logabsdet: Tensor
 
 
-def matrices(x, square: bool = False, complex_too: bool = False):
+def matrices(x: Tensor, square: bool = False, complex_too: bool = False) -> Tensor:
     """Check that x is a batch of (square) matrices of floats (or complex numbers): float32 or float64."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
@@ -66,7 +66,7 @@ def matrices(x, square: bool = False, complex_too: bool = False):
     return as_float(x)
 
 
-def failed(diagonal):
+def failed(diagonal: Tensor) -> Tensor:
     """The place (from 1) of the first element that is no positive or negative number, 0 where all are."""
     n = diagonal.shape[-1]
     if n == 0:
@@ -79,13 +79,13 @@ def failed(diagonal):
 # --- LU ---
 
 
-def _packed(A):
+def _packed(A: Tensor) -> Tensor:
     """LU, the order of rows and pivots of a batch of matrices, on the host where they are complex."""
     a = matrices(A, complex_too=True)
     return host.lu(a) if is_complex(a) else lf._lu(a)
 
 
-def lu_info(packed):
+def lu_info(packed: Tensor) -> Tensor:
     return failed(lf.diagonal(packed.detach()[..., :-2]))
 
 
@@ -97,7 +97,7 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
 
     A: the matrix, or a batch of them
     pivot: exchange rows; only True is possible
-    Raises ValueError where pivot is False, or check_errors is True.
+    Raises ValueError if pivot is False, or check_errors is True.
     """
     _only_pivoted(pivot)
     unchecked(check_errors)
@@ -111,7 +111,7 @@ def linalg_lu_factor(A: Tensor, pivot: bool = True) -> LUFactor:
 
     A: the matrix, or a batch of them
     pivot: exchange rows; only True is possible
-    Raises ValueError where pivot is False.
+    Raises ValueError if pivot is False.
     """
     _only_pivoted(pivot)
     packed = _packed(A)
@@ -123,24 +123,24 @@ def linalg_lu(A: Tensor, pivot: bool = True) -> LU:
     """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]
 
     pivot: exchange rows; only True is possible
-    Raises ValueError where pivot is False.
+    Raises ValueError if pivot is False.
     """
     _only_pivoted(pivot)
     packed = _packed(A)
     return LU(_permutation(lf.lu_order(packed)).to(packed.dtype), *lf.lu_parts(packed))
 
 
-def _only_pivoted(pivot):
+def _only_pivoted(pivot: bool) -> None:
     if not pivot:
         raise ValueError("pivot=False is not stable and not offered: use pivot=True")
 
 
-def unchecked(check_errors):
+def unchecked(check_errors: bool) -> None:
     if check_errors:
         raise ValueError("check_errors=True would wait for the device: read info instead")
 
 
-def _permutation(order):
+def _permutation(order: Tensor) -> Tensor:
     """P with P[order[j], j] = 1. [..., n] -> [..., n, n]"""
     places = type(order).arange(order.shape[-1], dtype=dt.int32, device=order.device)
     return (order.unsqueeze(-2) == places.unsqueeze(-1)).float()
@@ -175,8 +175,8 @@ def linalg_lu_solve(
 
     LU: both factors in one matrix, as lu_factor gives them
     pivots: the rows that were exchanged, counted from 1
-    Raises ValueError where these are no matrices (square ones, where due); where leading dims do not
-        fit; TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); if leading dims do
+        not broadcast; TypeError for integers.
     """
     if not left:
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
@@ -204,7 +204,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 # --- systems ---
 
 
-def _solve_packed(packed, b, adjoint: bool):
+def _solve_packed(packed: Tensor, b: Tensor, adjoint: bool) -> Tensor:
     """As lu_solve, of what _lu gives."""
     n, order = packed.shape[-2], lf.lu_order(packed)
     a = packed[..., :n]
@@ -214,22 +214,22 @@ def _solve_packed(packed, b, adjoint: bool):
     return lf.substitute(a, lf.substitute(a, lf.take_rows(b, order), False, True), True, False)
 
 
-def _solve_grad(g, y, a, b, packed, adjoint):
+def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, packed: Tensor, adjoint: bool):
     gb = _solve(a, g, packed, adjoint=not adjoint)
     return [-(y @ mT(gb) if adjoint else gb @ mT(y)), gb, None]
 
 
 @composite(grad=_solve_grad)
-def _solve(a: Tensor, b: Any, packed: Any, *, adjoint: Any) -> Tensor:
+def _solve(a: Tensor, b: Tensor, packed: Tensor, *, adjoint: bool) -> Tensor:
     """X with a @ X = b (or a transposed), packed being a's LU. -> [..., n, k]"""
     return lf.zeros(b, *b.shape) if 0 in b.shape else _solve_packed(packed, b, adjoint)
 
 
-def is_vector(a, b):
+def is_vector(a: Tensor, b: Tensor) -> bool:
     return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
 
 
-def fits(a, b, rows: int):
+def fits(a: Tensor, b: Tensor, rows: int) -> None:
     if b.ndim < 2 or b.shape[-2] != rows:
         raise ValueError(f"{list(b.shape)} does not fit matrices {list(a.shape)}: needs {rows} rows")
 
@@ -242,9 +242,9 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     B: the right-hand sides, one a column
     left: solve A X = B; else X A = B
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True; where these are no matrices (square ones, where due);
-        where the right-hand sides do not fit the matrices; where leading dims do not fit; TypeError for
-        integers.
+    Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
+        required); if the right-hand sides do not fit the matrices; if leading dims do not broadcast;
+        TypeError for integers.
     """
     unchecked(check_errors)
     if is_complex(A, B):
@@ -262,11 +262,11 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     return SolveEx(x if left else mT(x), info)
 
 
-def is_complex(*xs) -> bool:
+def is_complex(*xs: Tensor) -> bool:
     return any(x.dtype.is_complex for x in xs)
 
 
-def _complex_solve(A, B, left):
+def _complex_solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
     a, vector = matrices(A, square=True, complex_too=True), is_vector(A, B)
     b = B.unsqueeze(-1) if vector else B
     a, b = (a, b) if left else (mT(a), mT(b))
@@ -294,8 +294,8 @@ def linalg_solve_triangular(
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
 
     unitriangular: the diagonal is taken as ones
-    Raises ValueError where these are no matrices (square ones, where due); where the right-hand sides
-        do not fit the matrices; where leading dims do not fit; TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); if the right-hand
+        sides do not fit the matrices; if leading dims do not broadcast; TypeError for integers.
     """
     a, b = matrices(A, True, complex_too=True), matrices(B, complex_too=True)
     a, b = host.same(a, b) if is_complex(a, b) else (a, b)
@@ -308,7 +308,7 @@ def linalg_solve_triangular(
     return x if left else mT(x)
 
 
-def _inverse_grad(g, y, a):
+def _inverse_grad(g: Tensor, y: Tensor, a: Tensor):
     return [-(mT(y) @ g @ mT(y))]
 
 
@@ -325,7 +325,8 @@ def linalg_inv(A: Tensor) -> Tensor:
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = matrices(A, square=True, complex_too=True)
     return host.inverse(a) if is_complex(a) else _inverse(a)
@@ -337,7 +338,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
     [..., n, n] -> [..., n, n], int32 [...]
 
     check_errors: raise where a factorisation failed, in place of saying so in `info`
-    Raises ValueError where check_errors is True.
+    Raises ValueError if check_errors is True.
     """
     unchecked(check_errors)
     return InverseEx(linalg_inv(A), lu_info(_packed(A.detach())))
@@ -346,14 +347,14 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
 # --- determinants ---
 
 
-def _sign(packed):
+def _sign(packed: Tensor) -> Tensor:
     """Whether the rows were exchanged an even or odd number of times: 1 or -1."""
     pivots = lf.lu_pivots(packed)
     places = type(pivots).arange(1, pivots.shape[-1] + 1, dtype=dt.int32, device=pivots.device)
     return 1.0 - (pivots != places).int().sum(-1).remainder(2).float() * 2.0
 
 
-def _det_grad(g, y, a, packed):
+def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor):
     """The cofactors: det times the inverse transposed, where one zero pivot is taken for a tiny one."""
     n = a.shape[-1]
     d = lf.diagonal(packed[..., :n])
@@ -366,7 +367,7 @@ def _det_grad(g, y, a, packed):
 
 
 @composite(grad=_det_grad)
-def _det(a: Tensor, packed: Any) -> Tensor:
+def _det(a: Tensor, packed: Tensor) -> Tensor:
     """The determinant from LU. [..., n, n], _lu(a) -> [...]"""
     return lf.diagonal(packed[..., :-2]).prod(-1) * _sign(packed)
 
@@ -376,7 +377,8 @@ def linalg_det(A: Tensor) -> Tensor:
     """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
@@ -390,7 +392,8 @@ def linalg_slogdet(A: Tensor) -> SignLogDet:
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):

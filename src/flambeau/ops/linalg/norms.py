@@ -17,6 +17,7 @@ from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
+    from ...core.shape import Shape
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -34,7 +35,7 @@ class LeastSquares(NamedTuple):
 # --- norms ---
 
 
-def _power_grad(g, y, x, ord, dims):
+def _power_grad(g: Tensor, y: Tensor, x: Tensor, ord: float, dims: tuple[int, ...]):
     if ord == 0:
         return [None]
     none = y == 0
@@ -46,7 +47,7 @@ def _power_grad(g, y, x, ord, dims):
 
 
 @composite(grad=_power_grad)
-def _power_norm(x: Tensor, *, ord: Any, dims: Any) -> Tensor:
+def _power_norm(x: Tensor, *, ord: float, dims: tuple[int, ...]) -> Tensor:
     """sum(|x|^ord)^(1 / ord) over dims, which stay with size 1; the count of what is not 0 for ord 0."""
     if ord == 0:
         return (x != 0).float()._sum(dims)
@@ -55,7 +56,7 @@ def _power_norm(x: Tensor, *, ord: Any, dims: Any) -> Tensor:
     return (x * x)._sum(dims).sqrt() if ord == 2 else (x.abs() ** ord)._sum(dims) ** (1 / ord)
 
 
-def _kept(y, dims, keepdim):
+def _kept(y: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
     return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
 
 
@@ -78,18 +79,18 @@ def linalg_vector_norm(
     return _kept(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim).to(result)
 
 
-def _sizes_of(x, dtype):
+def _sizes_of(x: Tensor, dtype: DTypeLike | None) -> tuple[Tensor, dt.DType]:
     """What a norm is computed of, in float32 or wider, and the real dtype that the norm has."""
     wide, dtype = in_float32(x, dtype)
     return wide.abs() if wide.dtype.is_complex else wide, dtype.real
 
 
-def _largest(sizes, dim, keepdim: bool = False):
+def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     """The largest of sizes, none of which is negative: 0 of none, as PyTorch's norms of matrices have it."""
     return (sizes.amax if sizes.shape[dim] else sizes.sum)(dim, keepdim=keepdim)
 
 
-def matrix_dims(x, dim):
+def matrix_dims(x: Tensor, dim: Any) -> tuple[int, int]:
     dims = tuple(normal_dim(d, x.ndim) for d in dim)
     if len(dims) != 2 or dims[0] == dims[1]:
         raise ValueError(f"dim={dim} are not two different dims")
@@ -108,7 +109,7 @@ def linalg_matrix_norm(
 
     A: the matrix, or a batch of them
     ord: which norm
-    Raises ValueError where ord is no norm of matrices.
+    Raises ValueError if ord is not a norm of matrices.
     """
     x, result = in_float32(A, dtype)
     rows, columns = matrix_dims(x, dim)
@@ -139,7 +140,7 @@ def linalg_norm(
     """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements.
     [..., m, n] -> [...]
 
-    Raises ValueError where ord needs 1 or 2 dims and there are more.
+    Raises ValueError if ord needs 1 or 2 dims and there are more.
     """
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is None:
@@ -156,8 +157,8 @@ def linalg_norm(
 def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]
 
-    Raises ValueError where these are no matrices (square ones, where due); where ord is no norm of
-        matrices; TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); if ord is not a norm
+        of matrices; TypeError for integers.
     """
     if p in (None, 2, -2):
         values = linalg_svdvals(A)
@@ -175,7 +176,7 @@ def _column(x: Any) -> Any:
     return x.unsqueeze(-1) if is_tensor(x) and x.ndim else x
 
 
-def _threshold(largest, shape, atol, rtol):
+def _threshold(largest: Tensor, shape: Shape, atol: Any, rtol: Any) -> Tensor:
     """What is taken for zero among singular values, as torch: the larger of atol and rtol * largest."""
     if rtol is None:
         rtol = max(shape[-2:]) * EPS if atol is None else 0.0
@@ -183,7 +184,7 @@ def _threshold(largest, shape, atol, rtol):
     return bound if atol is None else bound.maximum(_column(atol))
 
 
-def _sizes(a, hermitian):
+def _sizes(a: Tensor, hermitian: bool) -> Tensor:
     return linalg_eigvalsh(a).abs() if hermitian else linalg_svdvals(a)
 
 
@@ -203,7 +204,8 @@ def linalg_matrix_rank(
     hermitian: the matrix is symmetric: eigenvalues take the place of singular values
     atol: absolute tolerance
     rtol: relative tolerance
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
@@ -213,7 +215,7 @@ def linalg_matrix_rank(
     return (values > bound).int().sum(-1)
 
 
-def _pseudo_grad(g, y, a, bound):
+def _pseudo_grad(g: Tensor, y: Tensor, a: Tensor, bound: Tensor):
     """Golub and Pereyra (1973)."""
     gt, yt = g.mH, y.mH
     if a.shape[-2] <= a.shape[-1]:
@@ -226,7 +228,7 @@ def _pseudo_grad(g, y, a, bound):
 
 
 @composite(grad=_pseudo_grad, holomorphic=False)
-def _pseudo(a: Tensor, bound: Any) -> Tensor:
+def _pseudo(a: Tensor, bound: Tensor) -> Tensor:
     """The pseudo-inverse, singular values up to bound taken for 0. [..., m, n], [..., 1] -> [..., n, m]"""
     u, s, vh = linalg_svd(a, full_matrices=False)
     kept = s > bound
@@ -247,7 +249,8 @@ def linalg_pinv(
     A: the matrix, or a batch of them
     hermitian: the matrix is symmetric: eigenvalues take the place of singular values
     atol: absolute tolerance
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)
@@ -267,7 +270,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return linalg_pinv(input, rtol=rcond)
 
 
-def _by_qr(a, b):
+def _by_qr(a: Tensor, b: Tensor) -> Tensor:
     m, n = a.shape[-2:]
     if m >= n:
         q, r = linalg_qr(a)
@@ -287,7 +290,7 @@ def linalg_lstsq(
     Residuals are given for m > n (but for gelsy).
 
     rcond: singular values below this share of the largest count as 0
-    Raises ValueError where the driver is unknown.
+    Raises ValueError if the driver is unknown.
     """
     a, b = lu.matrices(A, complex_too=True), as_float(B)
     a, b = lu.host.same(a, b) if lu.is_complex(a, b) else (a, b)

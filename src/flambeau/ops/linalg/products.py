@@ -28,7 +28,8 @@ HALVINGS = 16
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]
 
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
@@ -41,7 +42,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     return covered(one, a) if found is None else found
 
 
-def _exponential_grad(g, y, a):
+def _exponential_grad(g: Tensor, y: Tensor, a: Tensor):
     """The upper right block of exp([[A^H, g], [0, A^H]])."""
     n = a.shape[-1]
     top = lf.join([a.mH, g], -1)
@@ -69,7 +70,8 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
 
     A: the matrix, or a batch of them
-    Raises ValueError where these are no matrices (square ones, where due); TypeError for integers.
+    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
+        integers.
     """
     a = lu.matrices(A, square=True, complex_too=True)
     return a if 0 in a.shape else _exponential(a)
@@ -111,7 +113,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]
 
-    Raises ValueError where the dim is not of size 3.
+    Raises ValueError if the dim is not of size 3.
     """
     rank = max(input.ndim, other.ndim)
     back = rank - normal_dim(dim, rank)  # counted from the last dim, where shapes of two ranks meet
@@ -128,7 +130,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     offset: which diagonal: above the main one where > 0, below where < 0
     dim1: the first of the two dims
     dim2: the second of the two dims
-    Raises ValueError where dim are not two different dims.
+    Raises ValueError if dim does not name two different dims.
     """
     a, b = matrix_dims(A, (dim1, dim2))
     x = A.permute(*(d for d in range(A.ndim) if d not in (a, b)), a, b)
@@ -143,7 +145,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X
 
-    Raises ValueError where A is not square.
+    Raises ValueError if A is not square.
     """
     if dims is not None:
         moved = [normal_dim(d, A.ndim) for d in dims]
@@ -160,7 +162,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
 def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]
 
-    Raises ValueError where the two halves differ in size.
+    Raises ValueError if the two halves differ in size.
     """
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind < 1 or prod(rows) != prod(columns):

@@ -4,14 +4,16 @@ An array library's own routines raise where a matrix is singular; these give inf
 do.
 """
 
+from typing import Any
 
-def _steps(xp, x, *, axis):
+
+def _steps(xp: Any, x: Any, *, axis: int) -> Any:
     """Places along one of the last two axes, to compare with a step: [n, 1] or [1, n]."""
     places = xp.arange(x.shape[axis])
     return places[:, None] if axis == -2 else places[None, :]
 
 
-def lu(xp, x):
+def lu(xp: Any, x: Any) -> Any:
     """Elimination by columns; rows are exchanged by an order that is taken at each step."""
     x = x.astype(xp.float64)
     m, n = x.shape[-2:]
@@ -35,7 +37,7 @@ def lu(xp, x):
     return xp.concatenate([x, order[..., None], pivots[..., None]], axis=-1)
 
 
-def cholesky(xp, x):
+def cholesky(xp: Any, x: Any) -> Any:
     """Outer products taken off, a column at a time."""
     x = x.astype(xp.float64)
     rows, out = _steps(xp, x, axis=-2), []
@@ -47,7 +49,7 @@ def cholesky(xp, x):
     return xp.concatenate(out, axis=-1)
 
 
-def triangular(xp, a, b, upper, unit):
+def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
     """Substitution, a row at a time."""
     a, b = a.astype(xp.float64), b.astype(xp.float64)
     n = a.shape[-1]
@@ -60,7 +62,7 @@ def triangular(xp, a, b, upper, unit):
     return xp.concatenate([done[r] for r in range(n)], axis=-2)
 
 
-def qr(xp, x):
+def qr(xp: Any, x: Any) -> Any:
     """Householder's reflections, as LAPACK's geqrf chooses their signs."""
     x = x.astype(xp.float64)
     m, n = x.shape[-2:]
@@ -83,13 +85,13 @@ def qr(xp, x):
     return xp.concatenate([x, xp.concatenate(taus, axis=-1)], axis=-2)
 
 
-def _finite(xp, x):
+def _finite(xp: Any, x: Any) -> tuple[Any, Any]:
     """x, or zeros for matrices that are not finite, and NaN to add to these matrices' results."""
     bad = ~xp.all(xp.isfinite(x), axis=(-2, -1), keepdims=True)
     return xp.where(bad, 0.0, x.astype(xp.float64)), xp.where(bad, xp.nan, 0.0)
 
 
-def eigh(xp, x):
+def eigh(xp: Any, x: Any) -> Any:
     """The library's own, of the lower triangle."""
     x, nan = _finite(xp, x)
     low = xp.tril(x)
@@ -97,14 +99,14 @@ def eigh(xp, x):
     return xp.concatenate([values[..., None, :], vectors], axis=-2) + nan
 
 
-def svd(xp, x):
+def svd(xp: Any, x: Any) -> Any:
     """The library's own, with U scaled by the singular values."""
     x, nan = _finite(xp, x)
     u, s, vh = xp.linalg.svd(x)
     return xp.concatenate([s[..., None, :], u * s[..., None, :], xp.swapaxes(vh, -1, -2)], axis=-2) + nan
 
 
-def row_order(xp, pivots, rows):
+def row_order(xp: Any, pivots: Any, rows: int) -> Any:
     """The swaps, one after the other."""
     places = xp.arange(rows)
     order = xp.broadcast_to(places, (*pivots.shape[:-1], rows))

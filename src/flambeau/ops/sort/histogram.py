@@ -17,6 +17,8 @@ from ..index.scatter_rows import begun
 from ..index.select import known
 
 if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
     from ...tensor import Tensor
 
 
@@ -31,7 +33,7 @@ PART = 4096  # elements that are worth a workgroup, which then adds its counts t
 MOST = 1024  # workgroups
 
 
-def _count_launches(limits, x, bins) -> list[Launch]:
+def _count_launches(limits: Limits, x: Node, bins: int) -> list[Launch]:
     n = prod(x.shape)
     fours = 4 if n % 4 == 0 else 1
     parts = min(max(-(-n // PART), 1), MOST)
@@ -53,7 +55,7 @@ def _count_launches(limits, x, bins) -> list[Launch]:
     return [begun(bins, "0"), count]
 
 
-def _count_reference(xp, x, bins):
+def _count_reference(xp: Any, x: Any, bins: int) -> Any:
     inside = x[(x >= 0) & (x < bins)]
     return xp.bincount(inside.reshape(-1), minlength=bins)
 
@@ -67,7 +69,7 @@ def bincount(
     The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
     which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
 
-    Raises ValueError where weights have another shape; TypeError for other than integers of 1 dim.
+    Raises ValueError if weights have another shape; TypeError for other than integers of 1 dim.
     """
     if input.ndim != 1 or input.dtype.is_float:
         raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
@@ -137,7 +139,7 @@ class Histogram(Family):
         xp=_count_reference,
         launch=_count_launches,
     )
-    def _count(self: Any, bins):
+    def _count(self: Any, bins: int):
         """How often each of 0 to bins - 1 occurs; others are left out. [...] -> [bins] int32"""
         return (self.int(),), {"bins": bins}
 
@@ -188,11 +190,11 @@ def histogramdd(
     return HistogramEdges(found.to(dtype), tuple(edges.to(dtype) for edges in made))
 
 
-def _float_of(x):
+def _float_of(x: Tensor) -> dt.DType:
     return x.dtype if x.dtype.is_float else dt.float32
 
 
-def _length(x, minlength: int) -> int:
+def _length(x: Tensor, minlength: int) -> int:
     if not x.shape[0]:
         return minlength
     low, high = known(x.amin(), x.amax())
@@ -201,7 +203,7 @@ def _length(x, minlength: int) -> int:
     return max(high + 1, minlength)
 
 
-def _added(x, weights, bins: int):
+def _added(x: Tensor, weights: Tensor, bins: int) -> Tensor:
     """The sum of the weights at each of 0 to bins - 1; others are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
     dtype = weights.dtype.as_float if weights.dtype.is_float else dt.counted(weights.dtype)
@@ -209,23 +211,23 @@ def _added(x, weights, bins: int):
     return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
 
 
-def _countable(x, length: int):
+def _countable(x: Tensor, length: int) -> Tensor:
     """Integers from 0 on; what is not below length becomes that, and is not counted."""
     low = x.minimum(max(length - 1, 0)) if x.shape[0] else x
     return (x >= length).where(length, placed(low, max(length, 1), "inside", "bincount"))
 
 
-def counts(x, bins: int):
+def counts(x: Tensor, bins: int) -> Tensor:
     """How often each of 0 to bins - 1 occurs. -> [bins] int32"""
     return x.reshape(-1)._count(bins) if bins else type(x).zeros(0, dtype=dt.int32, device=x.device)
 
 
-def _number(end) -> float:
+def _number(end: Any) -> float:
     """An end of a range, which one read takes where it is a tensor of one number."""
     return end.item() if is_tensor(end) else end
 
 
-def _range(x, low, high, wide: float):
+def _range(x: Tensor, low: Any, high: Any, wide: float) -> tuple[Tensor, Tensor]:
     """The ends of a range, those of the elements where both are equal; moved by `wide` where those are."""
     if not (isfinite(low) and isfinite(high)):
         raise ValueError(f"the range of {low} to {high} is not finite: give others")
@@ -239,7 +241,7 @@ def _range(x, low, high, wide: float):
     return full((), low - wide, device=x.device).float(), full((), high + wide, device=x.device).float()
 
 
-def _edges(x, bins: Any, given):
+def _edges(x: Tensor, bins: Any, given: Any) -> Tensor:
     if is_tensor(bins) and bins.ndim:
         return as_float(bins)
     bins = integers(bins, "bins", may_be_several=False)

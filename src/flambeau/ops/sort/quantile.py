@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from ...core import dtype as dt
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _line(x, dim):
+def _line(x: Tensor, dim: int | None) -> tuple[Tensor, int]:
     """(the tensor as one with a dim to sort, that dim): all of it flattened where dim is None."""
     x = x.reshape(-1) if dim is None or not x.ndim else x
     d = normal_dim(dim or 0, x.ndim)
@@ -26,18 +27,18 @@ def _line(x, dim):
     return x, d
 
 
-def _evenly_grad(g, y, x, value):
+def _evenly_grad(g: Tensor, y: Tensor, x: Tensor, value: Tensor):
     hit = (x == y) | (x.isnan() & y.isnan()) if x.dtype.is_float else x == y
     return [hit.where(g / hit.sum().to(g.dtype), 0.0), None]
 
 
 @composite(grad=_evenly_grad)
-def _evenly(x: Tensor, value: Any) -> Tensor:
+def _evenly(x: Tensor, value: Tensor) -> Tensor:
     """A value of x, whose gradient all its equals share, as that of PyTorch's median without a dim."""
     return value
 
 
-def _median(x, dim, keepdim, rank):
+def _median(x: Tensor, dim: int | None, keepdim: bool, rank: Callable[[int, Tensor], Tensor]) -> Any:
     line, d = _line(x, dim)
     places = order_along(line, d)
     lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32) if line.dtype.is_float else None
@@ -49,12 +50,12 @@ def _median(x, dim, keepdim, rank):
     return Chosen(values, index) if x.ndim else Chosen(values.reshape(()), index.reshape(()))
 
 
-def _rank_or_nan(n, lost):
+def _rank_or_nan(n: int, lost: Tensor) -> Tensor:
     """The lower middle, or the first NaN where there is one: NaN is sorted last."""
     return (lost > 0).where(n - lost, (n - 1) // 2)
 
 
-def _rank_of_numbers(n, lost):
+def _rank_of_numbers(n: int, lost: Tensor) -> Tensor:
     return ((n - 1 - lost) // 2).clamp(min=0)
 
 
@@ -87,7 +88,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
 
     [..., n, ...] -> [...], [...]
 
-    Raises ValueError where the dim has no elements.
+    Raises ValueError if the dim has no elements.
     """
     line, d = _line(input, dim if input.ndim else None)
     n = line.shape[d]
@@ -121,7 +122,7 @@ def quantile(
     [..., n, ...] -> [...] or [k, ...]
 
     interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
-    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
+    Raises ValueError if q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
     """
     return _quantile(input, q, dim, keepdim, interpolation, False)
 
@@ -139,12 +140,14 @@ def nanquantile(
 
     q: shares from 0 to 1
     interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
-    Raises ValueError where q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
+    Raises ValueError if q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
     """
     return _quantile(input, q, dim, keepdim, interpolation, True)
 
 
-def _quantile(x, q, dim, keepdim, interpolation, skip):
+def _quantile(
+    x: Tensor, q: float | Tensor, dim: int | None, keepdim: bool, interpolation: str, skip: bool
+) -> Tensor:
     if not x.dtype.is_float:
         raise TypeError("takes floats: cast with .float()")
     if interpolation not in KINDS:
@@ -170,7 +173,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
     return values.reshape(*([parts.shape[0]] if many else []), *(shape if x.ndim else []))
 
 
-def _between(ordered, lost, parts, interpolation, skip):
+def _between(ordered: Tensor, lost: Tensor, parts: Tensor, interpolation: str, skip: bool) -> Tensor:
     n = ordered.shape[-1]
     top = (n - 1 - lost).clamp(min=0) if skip else lost * 0 + (n - 1)
     rank = parts * top.to(parts.dtype)

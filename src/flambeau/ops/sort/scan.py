@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ from ..reduce import asked, counted, in_float32, in_words, summed_in
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
+    from ...core.limits import Limits
+    from ...core.node import Node
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 TILE = 2048  # elements that a workgroup scans at once
@@ -27,7 +31,9 @@ GROUPS = 1024  # workgroups that fill a large GPU with pieces of long rows
 ALONE = 512  # so many long rows need no pieces: one pass reads and writes everything once
 
 
-def scan_launches(limits, shape, dim, op, dtype, source: int | str = 0, writes: str = "") -> list[Launch]:
+def scan_launches(
+    limits: Limits, shape: Shape, dim: int, op: str, dtype: dt.DType, source: int | str = 0, writes: str = ""
+) -> list[Launch]:
     """The launches of an inclusive scan of `shape` along `dim`; the source is an input (computed where it is
     read) or an intermediate result by name."""
     outer, n, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
@@ -41,11 +47,19 @@ def scan_launches(limits, shape, dim, op, dtype, source: int | str = 0, writes: 
     return _by_tile(outer, n, given, reads, state, end)
 
 
-def _with(given, **options):
+def _with(given: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {**given, "options": {**given["options"], **options}}
 
 
-def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> list[Launch]:
+def _by_thread(
+    limits: Limits,
+    shape: tuple[int, int, int],
+    given: dict[str, Any],
+    reads: tuple[int | str, ...],
+    state: dict[str, Any],
+    end: dict[str, Any],
+    most: int = 1 << 31,
+) -> list[Launch]:
     """A thread a row where rows are many, else a thread a piece (of at most `most`): their totals first."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
@@ -56,7 +70,7 @@ def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> 
     sizes = {"n": n, "inner": max(inner, 1), "pieces": pieces, "piece": piece, "threads": threads}
     groups, wide = -(-threads // 64), threads * state["width"]
 
-    def launch(reads, totals, carried, **rest):
+    def launch(reads: tuple[int | str, ...], totals: bool, carried: str, **rest: Any) -> Launch:
         chosen = _with(given, totals=totals, carried=carried)
         turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
         return Launch("scan/serial.wgsl", reads, groups, sizes, **chosen, **rest, turns=turns)
@@ -72,7 +86,14 @@ def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> 
     return [first, *then, launch((*reads, "sums"), False, "sums", **end)]
 
 
-def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
+def _by_tile(
+    rows: int,
+    n: int,
+    given: dict[str, Any],
+    reads: tuple[int | str, ...],
+    state: dict[str, Any],
+    end: dict[str, Any],
+) -> list[Launch]:
     """Short rows several to a workgroup; long ones by one each, or by several, after the pieces' totals."""
     segmented = n <= TILE
     stretch = n * max(TILE // max(n, 1), 1) if segmented else n
@@ -85,7 +106,7 @@ def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
 
     fours = n % 4 == 0 and not end and given["traced"] is not None and state["width"] == 1
 
-    def launch(reads, carried, **rest):
+    def launch(reads: tuple[int | str, ...], carried: bool, **rest: Any) -> Launch:
         chosen = _with(given, segmented=segmented, carried=carried)
         if fours:
             return Launch(
@@ -122,7 +143,7 @@ def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
 def scan(op, grad, xp, dtype=lambda d, **_: d, dtypes="fiub"):
     """Declare a scan by the rule that joins two elements, its gradient and its reference."""
 
-    def launch(limits, x, dim):
+    def launch(limits: Limits, x: Node, dim: int) -> list[Launch]:
         return scan_launches(limits, x.shape, dim, op, x.dtype)
 
     return kernel(
@@ -137,12 +158,12 @@ def scan(op, grad, xp, dtype=lambda d, **_: d, dtypes="fiub"):
     )
 
 
-def _backwards(x, dim):
+def _backwards(x: Tensor, dim: int) -> Tensor:
     """Sums of what comes at an element and after it."""
     return x.flip(dim)._cumsum(dim).flip(dim)
 
 
-def _delayed(x, by: int, dim: int, start: float):
+def _delayed(x: Tensor, by: int, dim: int, start: float) -> Tensor:
     """Each element `by` places later, behind as many of `start`; earlier where `by` is below 0."""
     n = x.shape[dim]
     if abs(by) >= n:
@@ -153,7 +174,7 @@ def _delayed(x, by: int, dim: int, start: float):
     return cat([rest, kept] if by > 0 else [kept, rest], dim)
 
 
-def _rests(g, x, dim):
+def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
     """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the slopes of products but for a factor, without a
     division, so that they can be differentiated again where x is 0."""
     total, times, by = g, _delayed(x, -1, dim, 0.0), 1
@@ -163,7 +184,7 @@ def _rests(g, x, dim):
     return total
 
 
-def _grad_cumprod(g, y, x, dim):
+def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int):
     """Each element's slope is the sum of its products without it: those over x, but at and after the first
     zero those of a row that has 1 in its place."""
     if is_grad_enabled():
@@ -177,10 +198,10 @@ def _grad_cumprod(g, y, x, dim):
     return [(zeros == 0).where(_backwards(g * y, dim) / over, first.where(other, after))]
 
 
-def _signs_apart(g, part):
+def _signs_apart(g: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
     """part(log(g)) where g is above 0, less part(log(-g)) where it is below."""
 
-    def of(g):
+    def of(g: Tensor) -> Tensor:
         return part((g > 0).where((g > 0).where(g, 1.0).log(), -1e30))
 
     return of(g) - of(-g)
@@ -194,7 +215,7 @@ def _shares_after_grad(
 
 
 @composite(grad=_shares_after_grad)
-def _shares_after(g: Tensor, x: Any, y: Any, *, dim: Any) -> Tensor:
+def _shares_after(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
     """The sum of g * exp(x - y) over each element's own and later g and y. It is linear in g, and computed by
     logarithms, for each sign of g, so that nothing overflows."""
     return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
@@ -208,14 +229,14 @@ def _shares_before_grad(
 
 
 @composite(grad=_shares_before_grad)
-def _shares_before(g: Tensor, x: Any, y: Any, *, dim: Any) -> Tensor:
+def _shares_before(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
     """The same over each element's own and earlier g and x; 0 where y is minus infinity."""
     none = y == -inf
     end = none.where(0.0, y)
     return none.where(0.0, _signs_apart(g, lambda log: ((log + x)._logcumsumexp(dim) - end).exp()))
 
 
-def _running(xp, x, dim, better):
+def _running(xp: Any, x: Any, dim: int, better: Any) -> Any:
     """The place of the latest best element so far, NaN above all; the reference of cummax and cummin."""
     x = xp.moveaxis(x, dim, -1)
     found = xp.zeros(x.shape, dtype="int32")
@@ -230,11 +251,11 @@ def _running(xp, x, dim, better):
     return xp.moveaxis(found, -1, dim)
 
 
-def _reference(name):
+def _reference(name: str) -> Callable[..., Any]:
     return lambda xp, x, dim: getattr(xp, name)(x, axis=dim, **summed_in(xp, x))
 
 
-def _places(d, **_):
+def _places(d: dt.DType, **_: Any) -> dt.DType:
     return dt.int32
 
 
@@ -283,7 +304,7 @@ def diff(
 
     prepend: what is put before
     append: what is put behind
-    Raises ValueError where n is below 0, or the input is 0-d.
+    Raises ValueError if n is below 0, or the input is 0-d.
     """
     if n < 0:
         raise ValueError(f"n={n} is below 0")
@@ -303,12 +324,12 @@ def diff(
 
 class Scan(Family):
     @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"), dtypes=ANY)
-    def _cumsum(self: Any, dim):
+    def _cumsum(self: Any, dim: int):
         """Sums so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
     @scan("prod", _grad_cumprod, _reference("cumprod"), dtypes=ANY)
-    def _cumprod(self: Any, dim):
+    def _cumprod(self: Any, dim: int):
         """Products so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
@@ -317,22 +338,22 @@ class Scan(Family):
         lambda g, y, x, dim: [_shares_after(g, x, y, dim=dim)],
         lambda xp, x, dim: xp.logcumsumexp(x, axis=dim),
     )
-    def _logcumsumexp(self: Any, dim):
+    def _logcumsumexp(self: Any, dim: int):
         """Logarithms of the sums of exp so far along a dim."""
         return (as_float(self),), {"dim": dim}
 
     @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), _places)
-    def _cummax(self: Any, dim):
+    def _cummax(self: Any, dim: int):
         """Places (int32) of the largest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
 
     @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), _places)
-    def _cummin(self: Any, dim):
+    def _cummin(self: Any, dim: int):
         """Places (int32) of the smallest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
 
 
-def _areas(y, x, dx, dim):
+def _areas(y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Tensor, int]:
     """The trapezoids between neighbours: mean height times width."""
     if x is not None and dx is not None:
         raise ValueError("x and dx are both given: one of them says how far apart the points are")
@@ -352,7 +373,7 @@ def _areas(y, x, dx, dim):
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]
 
-    Raises ValueError where both x and dx are given, or y is 0-d.
+    Raises ValueError if both x and dx are given, or y is 0-d.
     """
     areas, d = _areas(y, x, dx, dim)
     return areas.sum(d)
@@ -365,19 +386,25 @@ def cumulative_trapezoid(
     """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]
 
     dx: the distance of samples, where x is not given
-    Raises ValueError where both x and dx are given, or y is 0-d.
+    Raises ValueError if both x and dx are given, or y is 0-d.
     """
     areas, d = _areas(y, x, dx, dim)
     return areas.cumsum(d)
 
 
-def _scanned(x, dim, name, dtype=None, counted=in_words):
+def _scanned(
+    x: Tensor,
+    dim: int,
+    name: str,
+    dtype: DTypeLike | None = None,
+    counted: Callable[[Tensor], Tensor] = in_words,
+) -> Tensor:
     x = counted(x) if dtype is None else x.to(dtype)
     d = normal_dim(dim, max(x.ndim, 1))
     return asked(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
 
 
-def _extremes(x, dim, name):
+def _extremes(x: Tensor, dim: int, name: str) -> Chosen:
     d = normal_dim(dim, max(x.ndim, 1))
     line = x.reshape(1) if x.ndim == 0 else x
     index = getattr(line.detach(), name)(d)

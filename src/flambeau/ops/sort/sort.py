@@ -16,6 +16,8 @@ from ..join import cat
 from .scan import THREADS, scan_launches
 
 if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
     from ...tensor import Tensor, TensorLike
 
 
@@ -29,7 +31,7 @@ BLOCK, FEW = 512, 64  # so few of a long row are taken from the best of blocks
 MOST = 32768  # elements of a workgroup's piece: its counts are 16 bits wide
 
 
-def _argsort_launches(limits, x, descending, bits) -> list[Launch]:
+def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     options = {"of": x.dtype.short, "descending": descending}
     if limits.software and 0 < n <= FEWEST:
@@ -43,7 +45,7 @@ def _argsort_launches(limits, x, descending, bits) -> list[Launch]:
     return _by_digits(limits, rows, n, options, -(-bits // 4))
 
 
-def _by_rank(rows: int, n: int, options) -> Launch:
+def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """Each element compared with all others of its row."""
     pieces = -(-n // 16)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
@@ -59,7 +61,7 @@ def _by_rank(rows: int, n: int, options) -> Launch:
     )
 
 
-def _in_registers(rows: int, n: int, options) -> Launch:
+def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """A thread a row, padded to a power of two."""
     wide = max(1 << (n - 1).bit_length(), 2)
     options = options | {"wide": wide, "network": _network(wide)}
@@ -82,7 +84,7 @@ def _network(n: int) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-def _in_memory(rows: int, n: int, options) -> Launch:
+def _in_memory(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """Rows padded to a power of two, as many as fit in the memory of a workgroup of some size."""
     wide = max(1 << (n - 1).bit_length(), 2)
     span = max(wide, 512)
@@ -98,7 +100,7 @@ def _in_memory(rows: int, n: int, options) -> Launch:
     )
 
 
-def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
+def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passes: int) -> list[Launch]:
     """From the lowest four bits up: count each piece's digits, add the counts up, move every element."""
     piece, pieces = _pieces(limits, rows, n)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces, "piece": piece}
@@ -152,7 +154,7 @@ def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
     return made
 
 
-def _pieces(limits, rows: int, n: int) -> tuple[int, int]:
+def _pieces(limits: Limits, rows: int, n: int) -> tuple[int, int]:
     """(elements of a piece, pieces of a row): enough to fill the device, and few enough to be counted."""
     want = (THREADS[True] if limits.software else GROUPS) // max(rows, 1)
     size = PIECE[limits.software]
@@ -164,7 +166,7 @@ def _pieces(limits, rows: int, n: int) -> tuple[int, int]:
     return piece, max(-(-n // piece), 1)
 
 
-def _argsort_reference(xp, x, descending, bits):
+def _argsort_reference(xp: Any, x: Any, descending: bool, bits: int) -> Any:
     """Stable, NaN above all: descending is the ascending order of the row backwards, read backwards."""
     if not descending:
         return xp.argsort(x, axis=-1, stable=True)
@@ -172,7 +174,7 @@ def _argsort_reference(xp, x, descending, bits):
     return x.shape[-1] - 1 - back
 
 
-def _back_launches(limits, x, places) -> list[Launch]:
+def _back_launches(limits: Limits, x: Node, places: Node) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     sizes: dict[str, Any] = {"n": n, "size": rows * n}
     return [
@@ -180,20 +182,20 @@ def _back_launches(limits, x, places) -> list[Launch]:
     ]
 
 
-def _back_reference(xp, x, places):
+def _back_reference(xp: Any, x: Any, places: Any) -> Any:
     out = xp.empty_like(x)
     xp.put_along_axis(out, places, x, axis=-1)
     return out
 
 
-def _search_launches(limits, table, x, right) -> list[Launch]:
+def _search_launches(limits: Limits, table: Node, x: Node, right: bool) -> list[Launch]:
     n, m, size = table.shape[-1], x.shape[-1], prod(x.shape)
     sizes: dict[str, Any] = {"n": n, "m": max(m, 1), "size": size, "step": n if len(table.shape) > 1 else 0}
     options = {"of": x.dtype.short, "right": right}
     return [Launch("sort/searchsorted.wgsl", (0,), -(-size // 64), sizes, options, traced=1)]
 
 
-def _search_reference(xp, table, x, right):
+def _search_reference(xp: Any, table: Any, x: Any, right: bool) -> Any:
     side = "right" if right else "left"
     if table.ndim == 1:
         return xp.searchsorted(table, x, side)
@@ -210,7 +212,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     [..., n, ...] -> [..., n, ...]
 
     descending: the largest first
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     return as_places(order_along(input, normal_dim(dim, input.ndim), descending))
 
@@ -222,7 +224,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
 
     descending: the largest first
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
     d = normal_dim(dim, input.ndim)
     places = order_along(input, d, descending)
@@ -243,7 +245,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     [..., n, ...] -> [..., k, ...], [..., k, ...]
 
     sorted: in order
-    Raises ValueError where k is not from 0 to n.
+    Raises ValueError if k is not from 0 to n.
     """
     d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
     if not 0 <= k <= x.shape[d]:
@@ -259,7 +261,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Chosen:
     """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]
 
-    Raises ValueError where k is not from 1 to n.
+    Raises ValueError if k is not from 1 to n.
     """
     d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
     if not 1 <= k <= x.shape[d]:
@@ -277,7 +279,7 @@ class Sort(Family):
         refusal=UNORDERED,
         launch=_argsort_launches,
     )
-    def _argsort(self: Any, descending, bits=32):
+    def _argsort(self: Any, descending: bool, bits: int = 32):
         """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ.
 
         descending: the largest first
@@ -293,7 +295,7 @@ class Sort(Family):
         grad=lambda g, y, x, places: [picked(g, -1, places), None],
         launch=_back_launches,
     )
-    def _back(self: Any, places):
+    def _back(self: Any, places: Tensor):
         """Elements put at places that name each of the last dim's once: what gather takes apart.
 
         Packed dtypes come out in 4 bytes: neighbours of one word are written by different threads.
@@ -307,12 +309,12 @@ class Sort(Family):
         xp=_search_reference,
         launch=_search_launches,
     )
-    def _search(self: Any, input, right):
+    def _search(self: Any, input: Tensor, right: bool):
         """How many of a sorted last dim are below `input` (or not above it, to the right). -> int32"""
         return (self, input), {"right": right}
 
 
-def at_rank(x, places, d: int, keepdim: bool):
+def at_rank(x: Tensor, places: Tensor, d: int, keepdim: bool) -> Chosen:
     """(values, indices) at one place of each line of dim d, which goes unless it is kept."""
     values = (x if x.ndim else x.reshape(1))._gather(places, d)
     shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
@@ -320,7 +322,7 @@ def at_rank(x, places, d: int, keepdim: bool):
     return Chosen(values.reshape(*shape), as_places(places.reshape(*shape)))
 
 
-def order_along(x, d: int, descending: bool = False):
+def order_along(x: Tensor, d: int, descending: bool = False) -> Tensor:
     """Places in int32 of the elements of a dim in order."""
     if x.ndim == 0:
         return type(x).full((), 0, dtype=dt.int32, device=x.device)
@@ -331,19 +333,19 @@ def order_along(x, d: int, descending: bool = False):
     return x.transpose(d, last)._argsort(bool(descending)).transpose(d, last)
 
 
-def _in_order_grad(g, y, x, places, dim):
+def _in_order_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int):
     last = x.ndim - 1
     back = g.transpose(dim, last)._back(places.transpose(dim, last)).transpose(dim, last)
     return [back.to(g.dtype), None]
 
 
 @composite(grad=_in_order_grad)
-def _in_order(x: Tensor, places: Any, *, dim: Any) -> Tensor:
+def _in_order(x: Tensor, places: Tensor, *, dim: int) -> Tensor:
     """Elements at places that name each of a dim's once, so that the gradient goes back without adding."""
     return x._gather(places, dim)
 
 
-def _top(x, k: int, largest: bool):
+def _top(x: Tensor, k: int, largest: bool) -> Tensor:
     """Places of the k best of the last dim: of a long row, the best of the best of its blocks."""
     n = x.shape[-1]
     if k > FEW or n <= 2 * BLOCK:
@@ -360,13 +362,13 @@ def _top(x, k: int, largest: bool):
     return picked(best, -1, _top(picked(x, -1, best), k, largest))
 
 
-def _alike(a, b):
+def _alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Both in the dtype that holds both."""
     found = dt.promote(a.dtype, b.dtype)
     return a.to(found), b.to(found)
 
 
-def _sorted_by(x, sorter):
+def _sorted_by(x: Tensor, sorter: Tensor) -> Tensor:
     """Elements of the last dim in the order that the places of a sorter say."""
     d = x.ndim - 1
     return x._gather(as_index(x, sorter, d, "searchsorted"), d)
@@ -390,7 +392,7 @@ def searchsorted(
     out_int32: places are int32, and not int64
     side: "left" or "right": the same as `right`
     sorter: the order in which it is sorted
-    Raises ValueError where side is unknown or contradicts right, or shapes do not fit.
+    Raises ValueError if side is unknown or contradicts right, or shapes do not fit.
     """
     if side not in (None, "left", "right"):
         raise ValueError(f"side={side!r} is unknown: use 'left' or 'right'")
@@ -416,7 +418,7 @@ def bucketize(
 
     out_int32: places are int32, and not int64
     right: the place behind equals; else before them
-    Raises ValueError where boundaries have not 1 dim.
+    Raises ValueError if boundaries do not have 1 dim.
     """
     if boundaries.ndim != 1:
         raise ValueError(f"boundaries need 1 dim, not {boundaries.ndim}")
@@ -432,7 +434,7 @@ def isin(
     test_elements: what elements are looked for in
     assume_unique: taken and without effect
     invert: True where an element is in none
-    Raises TypeError where neither is a tensor.
+    Raises TypeError if neither is a tensor.
     """
     given = next((t for t in (elements, test_elements) if is_tensor(t)), None)
     if given is None:
