@@ -16,6 +16,7 @@ from .norm import pairwise_distance
 from .reduce import in_float32
 
 if TYPE_CHECKING:
+    from ..core.rules import Gradients
     from ..tensor import Tensor
 
 
@@ -64,7 +65,7 @@ def _nan_if_unknown(loss: Tensor, place: Tensor) -> Tensor:
     return loss + (place < 0).where(nan, 0.0).to(loss.dtype)
 
 
-def _own_grad(g: Tensor, y: Tensor, x: Tensor, target: Tensor, place: Tensor, dim: int):
+def _own_grad(g: Tensor, y: Tensor, x: Tensor, target: Tensor, place: Tensor, dim: int) -> Gradients:
     """Computed from `place`, so that a gradient alone also reports a target that is not a class."""
     return [_is_class(x, place, dim).where(g, 0.0), None, None]
 
@@ -274,7 +275,7 @@ def _check_probabilities(p: Tensor, name: str) -> Tensor:
     return valid(p, (p < 0) | (p > 1) | p.isnan(), f"binary_cross_entropy {name}") if p.dtype.is_float else p
 
 
-def _two_class_grad(g: Tensor, y: Tensor, p: Tensor, target: Tensor):
+def _two_class_grad(g: Tensor, y: Tensor, p: Tensor, target: Tensor) -> Gradients:
     """As in PyTorch: p * (1 - p) is at least 1e-12; the gradient by targets has unbounded logarithms."""
     return [g * (p - target) / (p * (1 - p)).maximum(1e-12), g * ((1 - p).log() - p.log())]
 

@@ -14,6 +14,7 @@ from ..core.shape import Window, normal_dim, normal_dims, sizes_of
 from ..errors import ValueError
 
 if TYPE_CHECKING:
+    from ..core.rules import Gradients, Prepared
     from ..core.shape import Shape
     from ..tensor import Tensor
 
@@ -76,7 +77,7 @@ def unslice(g: Tensor, whole: Shape, starts: tuple[int, ...], steps: tuple[int, 
 
 def _grad_slice(
     g: Tensor, y: Tensor, x: Tensor, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape
-):
+) -> Gradients:
     return [unslice(g, x.shape, starts, steps, shape)]
 
 
@@ -111,7 +112,7 @@ def fold(x: Tensor, spec: Sequence[Window], size: tuple[int, ...]) -> Tensor:
     grad=lambda g, y, x, shape: [g.reshape(x.shape)],
     order="same",
 )
-def reshape(input: Tensor, *shape: int | Sequence[int]):
+def reshape(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
     """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
 
     Raises ValueError if the elements do not fill the shape.
@@ -133,7 +134,7 @@ def reshape(input: Tensor, *shape: int | Sequence[int]):
     grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
     order="turned",
 )
-def permute(input: Tensor, *dims: int | Sequence[int]):
+def permute(input: Tensor, *dims: int | Sequence[int]) -> Prepared:
     """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]
 
     Raises ValueError if dims are not each dim once.
@@ -150,7 +151,7 @@ def permute(input: Tensor, *dims: int | Sequence[int]):
     grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over what was broadcast, for every op
     order="repeated",
 )
-def expand(input: Tensor, *shape: int | Sequence[int]):
+def expand(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
     """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]
 
     Raises ValueError if a size that is not 1 would change.
@@ -166,7 +167,7 @@ def expand(input: Tensor, *shape: int | Sequence[int]):
 
 
 @movement(lambda s: s, xp=lambda xp, x: x, grad=None, order="same")
-def detach(input: Tensor):
+def detach(input: Tensor) -> Prepared:
     """The same values, through which no gradient flows."""
     return (input,), {}
 
@@ -278,7 +279,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 class Movement(Family):
     @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_grad_slice)
-    def _slice(self: Any, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape):
+    def _slice(self: Any, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Prepared:
         """Element i of dim d is element starts[d] + i * steps[d]. Indexing, narrow and flip call it."""
         return (self,), {"starts": starts, "steps": steps, "shape": shape}
 
@@ -289,7 +290,7 @@ class Movement(Family):
             Movement._pad(g, tuple(-b for b in before), tuple(-a for a in after))
         ],
     )
-    def _pad(self: Any, before: tuple[int, ...], after: tuple[int, ...]):
+    def _pad(self: Any, before: tuple[int, ...], after: tuple[int, ...]) -> Prepared:
         """Zeros before and after each dim; negative amounts cut. pad, cat and gradients of slices call it."""
         return (self,), {"before": before, "after": after}
 
@@ -298,7 +299,7 @@ class Movement(Family):
         xp=_windows,
         grad=lambda g, y, x, spec: [fold(g, spec, x.shape[x.ndim - len(spec) :])],
     )
-    def _windows(self: Any, spec: Sequence[tuple[int, ...]]):
+    def _windows(self: Any, spec: Sequence[tuple[int, ...]]) -> Prepared:
         """Windows sliding over the last dims, as a view. [..., n] -> [..., positions, kernel]"""
         spec = tuple(Window(*w) for w in spec)
         for w, n in zip(spec, self.shape[self.ndim - len(spec) :], strict=True):

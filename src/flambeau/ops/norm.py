@@ -15,6 +15,7 @@ from .join import broadcast_tensors
 from .reduce import in_float32, standardized
 
 if TYPE_CHECKING:
+    from ..core.rules import Gradients
     from ..core.shape import Shape
     from ..tensor import Tensor
 
@@ -98,7 +99,7 @@ def batch_affine_norm(
 
 def _batch_affine_grad(
     g: Tensor, y: Tensor, x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor, eps: float
-):
+) -> Gradients:
     """All gradients need only two sums by channel. mean and var depend on x: theirs is part of that of x."""
     dims = (0, *range(2, x.ndim))
     scale = (var + eps).rsqrt()

@@ -15,6 +15,7 @@ from ..core.op import Family, Launch
 if TYPE_CHECKING:
     from ..core.limits import Limits
     from ..core.node import Node
+    from ..core.rules import Gradients, Prepared
     from ..core.shape import Shape
     from ..tensor import Tensor
 
@@ -90,7 +91,7 @@ def _product_shape(x: Shape, words: Shape, scales: Shape, *bias: Shape, bits: in
 
 def _grad(
     g: Tensor, y: Tensor, x: Tensor, words: Tensor, scales: Tensor, *bias: Tensor, bits: int, block: int
-):
+) -> Gradients:
     """Weights are for inference: only the input and the bias have gradients."""
     of_input = g.matmul(_floats(words, scales, bits, block)).to(x.dtype)
     of_bias = [g.sum(tuple(range(g.ndim - 1))).to(b.dtype) if g.ndim > 1 else g.to(b.dtype) for b in bias]
@@ -259,7 +260,7 @@ class Quantization(Family):
     )
     def _quantized_product(
         self: Any, words: Tensor, scales: Tensor, bias: Tensor | None = None, *, bits: int, block: int
-    ):
+    ) -> Prepared:
         """Products with quantised rows, plus a bias. [..., k], [n, k], [n] -> [..., n]"""
         inputs = (self, words, scales) if bias is None else (self, words, scales, bias)
         return inputs, {"bits": bits, "block": block}

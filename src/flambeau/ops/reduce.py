@@ -20,6 +20,7 @@ from .index.indices import Chosen, as_places, picked
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
+    from ..core.rules import Gradients, Prepared
     from ..core.shape import Shape
 
 if TYPE_CHECKING:
@@ -71,13 +72,13 @@ def in_float32(x: Tensor, wanted: DTypeLike | None = None) -> tuple[Tensor, dt.D
     return wide, x.dtype if x.dtype.has_gradients else wide.dtype
 
 
-def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]):
+def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
     """Shared equally among equals, as PyTorch's amax does."""
     hit = (x == y).to(x.dtype)
     return [g * hit / hit.sum(dims, keepdim=True)]
 
 
-def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]):
+def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
     """The product of the others: y / x where no element is 0, else only a single zero has one. To be
     differentiated again it is made without a division: by zeros, others' products have slopes too."""
     if is_grad_enabled():
@@ -380,27 +381,27 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
 
 class Reduce(Family):
     @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)], "fiubc")
-    def _sum(self: Any, dims: tuple[int, ...]):
+    def _sum(self: Any, dims: tuple[int, ...]) -> Prepared:
         """Sum over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
     @reduce("prod", _grad_prod, "fiubc")
-    def _prod(self: Any, dims: tuple[int, ...]):
+    def _prod(self: Any, dims: tuple[int, ...]) -> Prepared:
         """Product over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
     @reduce("max", _grad_extreme, "fiu")
-    def _max(self: Any, dims: tuple[int, ...]):
+    def _max(self: Any, dims: tuple[int, ...]) -> Prepared:
         """Largest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
 
     @reduce("min", _grad_extreme, "fiu")
-    def _min(self: Any, dims: tuple[int, ...]):
+    def _min(self: Any, dims: tuple[int, ...]) -> Prepared:
         """Smallest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
 
 
-def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share: float):
+def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share: float) -> Gradients:
     return [g * (share * 2) * (x - x.mean(dims, keepdim=True))]
 
 

@@ -11,6 +11,7 @@ from .reduce import in_float32
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
+    from ..core.rules import Gradients
     from ..tensor import Tensor
 
 
@@ -34,7 +35,7 @@ def _along(op: Callable[..., Tensor], x: Tensor, dim: int) -> Tensor:
     return op(x.reshape(x.shape or (1,)), dim=d).reshape(x.shape) if x.numel() else x
 
 
-def _softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int):
+def _softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
     gy = g * y
     return [gy - y * gy.sum(dim, keepdim=True)]
 
@@ -45,7 +46,7 @@ def _softmax(x: Tensor, *, dim: int) -> Tensor:
     return e / e._sum((dim,))
 
 
-def _log_softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int):
+def _log_softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
     return [g - y.exp() * g.sum(dim, keepdim=True)]
 
 

@@ -19,6 +19,7 @@ from .getitem import cut, parse, pick
 from .indices import as_index, as_places, nd_places, placed, slices, valid
 
 if TYPE_CHECKING:
+    from ...core.rules import Prepared
     from ...core.shape import Shape
     from ...tensor import Tensor
 
@@ -155,7 +156,7 @@ class Indexing(Family):
             None,
         ],
     )
-    def _gather(self: Any, index: Tensor, dim: int):
+    def _gather(self: Any, index: Tensor, dim: int) -> Prepared:
         """Elements at `index` along a dim: behind gather, index_select and brackets."""
         return (self, index), {"dim": dim}
 

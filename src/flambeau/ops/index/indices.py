@@ -15,6 +15,7 @@ from ...core.shape import normal_dim
 
 if TYPE_CHECKING:
     from ...core.node import Node
+    from ...core.rules import Gradients, Prepared
     from ...tensor import Tensor
 
 
@@ -52,7 +53,7 @@ class Places(Family):
         dtype=lambda i, **_: dt.int32,
         xp=_inside_reference,
     )
-    def _inside(self: Any, n: int, mode: str, site: int, none: int = 0):
+    def _inside(self: Any, n: int, mode: str, site: int, none: int = 0) -> Prepared:
         """Indices as places in 0..n. One that is outside is a fault, noted as of `site`, and becomes the
         nearest place, so that nothing outside a buffer is touched.
 
@@ -127,7 +128,7 @@ def picked(x: Tensor, dim: int, places: Tensor) -> Tensor:
     return x._gather(places, normal_dim(dim, x.ndim))
 
 
-def _slices_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int):
+def _slices_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int) -> Gradients:
     return [type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._add_at(dim, places, g), None]
 
 

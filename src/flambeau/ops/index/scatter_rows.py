@@ -20,6 +20,7 @@ from .indices import slices
 if TYPE_CHECKING:
     from ...core.limits import Limits
     from ...core.node import Node
+    from ...core.rules import Gradients, Prepared
     from ...tensor import Tensor
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
@@ -114,7 +115,7 @@ class ScatterRows(Family):
         xp=_last_xp,
         launch=_last_launches,
     )
-    def _last(self: Any, n: int):
+    def _last(self: Any, n: int) -> Prepared:
         """Which element is the last to name each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
         return (self,), {"n": n}
 
@@ -126,7 +127,7 @@ class ScatterRows(Family):
         xp=_scatter_xp,
         launch=_scatter_launch,
     )
-    def _scatter_sorted(self: Any, keys: Tensor, order: Tensor, src: Tensor, join: str):
+    def _scatter_sorted(self: Any, keys: Tensor, order: Tensor, src: Tensor, join: str) -> Prepared:
         """Rows of src joined to rows of self; keys are the destinations sorted, by `order`.
 
         [v, d], [j], [j], [j, d] -> [v, d]
@@ -173,11 +174,11 @@ def _extreme(dtype: dt.DType, reduce: str) -> float:
     return info.min if reduce == "amax" else info.max
 
 
-def _put_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor, join: str) -> list[Tensor | None]:
+def _put_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor, join: str) -> Gradients:
     return PUT_GRADS[join](g, y, x, place, src)
 
 
-def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> list[Tensor | None]:
+def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
     """Only the last of equal places has a gradient, and what it replaced has none."""
     last = place._last(x.shape[0])
     won = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
@@ -185,7 +186,7 @@ def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) ->
     return [kept, None, won.unsqueeze(1).where(slices(g, place, dim=0), 0)]
 
 
-def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> list[Tensor | None]:
+def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
     """Shared equally among equals, as PyTorch's."""
     mine, theirs = x == y, src == slices(y, place, dim=0)
     count = put_rows(mine.to(g.dtype), place, theirs.to(g.dtype), join="sum")
@@ -193,7 +194,7 @@ def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -
     return [mine.where(share, 0), None, theirs.where(slices(share, place, dim=0), 0)]
 
 
-def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> list[Tensor | None]:
+def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
     """The product of the others: of all by itself where nothing is 0, else only a single zero has one."""
     zero, zeros = x == 0, src == 0
     count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")

@@ -15,6 +15,7 @@ from ..join import cat
 from . import factor as lf
 
 if TYPE_CHECKING:
+    from ...core.rules import Gradients, Prepared
     from ...tensor import Tensor
 
 
@@ -122,7 +123,7 @@ def _svd_reference(xp: Any, a: Any) -> Any:
 # --- gradients: what a loss's slope by the real part is, plus i times that by the imaginary one ---
 
 
-def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor):
+def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Gradients:
     gb = on_host(Host._solve_on_host, a.mH, g)
     return [-(gb @ y.mH), gb]
 
@@ -132,7 +133,7 @@ def _halved(x: Any) -> Any:
     return x.tril() - embedded(diagonal(x)) * 0.5
 
 
-def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor):
+def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """Murray (2016)."""
     inner = _halved(y.mH @ g)
     inner = inner + inner.mH
@@ -140,11 +141,11 @@ def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor):
     return [on_host(Host._solve_on_host, y.mH, left.mH).mH * 0.5]
 
 
-def _lu_grad(g: Tensor, y: Tensor, a: Tensor):
+def _lu_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     return [lf.lu_slope(g, y, triangular)]
 
 
-def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool):
+def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
     """Walter and Lehmann (2018); of more columns than rows those behind are what the first make of them."""
     m, n = a.shape[-2:]
     if complete and m > n:
@@ -168,13 +169,13 @@ def _gaps(values: Any) -> Any:
     return same.where(0.0, 1 / same.where(1.0, gap))
 
 
-def _eigh_grad(g: Tensor, y: Tensor, a: Tensor):
+def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     values, v = y[..., 0, :].real, y[..., 1:, :]
     inner = (v.mH @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :].real).to(y.dtype)
     return [v @ inner @ v.mH]
 
 
-def _svd_grad(g: Tensor, y: Tensor, a: Tensor):
+def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """Of losses that do not depend on the vectors' phases, which are free."""
     m = a.shape[-2]
     u, s, v = y[..., 1 : m + 1, :], y[..., 0, :].real, y[..., m + 1 :, :]
@@ -193,7 +194,7 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor):
     return [found]
 
 
-def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor):
+def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """The logarithm's derivative is the inverse; its imaginary part is the angle of the sign."""
     turned = (g[..., 0].conj() * y[..., 0]).imag
     slope = g[..., 1].real - turned * 1j
@@ -210,17 +211,17 @@ class Host:
     """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
 
     @_op(lambda a, b: b, _solve_reference, _solve_grad)
-    def _solve_on_host(self, b: Tensor):
+    def _solve_on_host(self, b: Tensor) -> Prepared:
         """X with self @ X = b, NaN where self is singular. [..., n, n], [..., n, k] -> [..., n, k]"""
         return (self, b), {}
 
     @_op(lambda s: (*s[:-1], s[-1] + 2), _lu_reference, _lu_grad)
-    def _lu_on_host(self):
+    def _lu_on_host(self) -> Prepared:
         """L and U in one, the order of the rows, the pivots from 1. [..., m, n] -> [..., m, n + 2]"""
         return (self,), {}
 
     @_op(lambda a: a, _cholesky_reference, _cholesky_grad)
-    def _cholesky_on_host(self):
+    def _cholesky_on_host(self) -> Prepared:
         """L with self = L @ L.mH, NaN where self is not positive definite. [..., n, n] -> [..., n, n]"""
         return (self,), {}
 
@@ -229,22 +230,22 @@ class Host:
         _qr_reference,
         _qr_grad,
     )
-    def _qr_on_host(self, complete: bool):
+    def _qr_on_host(self, complete: bool) -> Prepared:
         """Q over R transposed. [..., m, n] -> [..., m + n, k]"""
         return (self,), {"complete": complete}
 
     @_op(lambda s: (*s[:-2], s[-1] + 1, s[-1]), _eigh_reference, _eigh_grad)
-    def _eigh_on_host(self):
+    def _eigh_on_host(self) -> Prepared:
         """Eigenvalues over eigenvectors, of the lower triangle. [..., n, n] -> [..., n + 1, n]"""
         return (self,), {}
 
     @_op(lambda s: (*s[:-2], 2), _slogdet_reference, _slogdet_grad)
-    def _slogdet_on_host(self):
+    def _slogdet_on_host(self) -> Prepared:
         """The determinant's sign, and the logarithm of its size. [..., n, n] -> [..., 2]"""
         return (self,), {}
 
     @_op(lambda s: (*s[:-2], 1 + s[-2] + s[-1], min(s[-2:])), _svd_reference, _svd_grad)
-    def _svd_on_host(self):
+    def _svd_on_host(self) -> Prepared:
         """Singular values over U over V. [..., m, n] -> [..., 1 + m + n, k]"""
         return (self,), {}
 

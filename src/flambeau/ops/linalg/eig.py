@@ -12,6 +12,7 @@ from ...core.declare import composed, kernel
 from ..elementwise import as_float
 
 if TYPE_CHECKING:
+    from ...core.rules import Gradients, Prepared
     from ...tensor import Tensor
 
 
@@ -40,7 +41,7 @@ def _reference(xp: Any, x: Any) -> Any:
     return xp.concatenate([values[..., None, :], vectors, left], axis=-2)
 
 
-def _grad(g: Tensor, y: Tensor, x: Tensor):
+def _grad(g: Tensor, y: Tensor, x: Tensor) -> Gradients:
     """PyTorch's: of vectors of length 1 whose phases are free (Boeddeker et al., 2017)."""
     n = x.shape[-1]
     values, v, left = y[..., 0, :], y[..., 1 : n + 1, :], y[..., n + 1 :, :]
@@ -66,7 +67,7 @@ class Eigen:
         grad=_grad,
         holomorphic=False,
     )
-    def _eig(self):
+    def _eig(self) -> Prepared:
         """Values, vectors, and what they are orthogonal to. [..., n, n] -> [..., 2 n + 1, n]"""
         return (self,), {}
 

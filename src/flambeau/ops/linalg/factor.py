@@ -13,6 +13,7 @@ from ..join import cat
 from .kernels import Factor, columns_of, lu_turns, qr_turns
 
 if TYPE_CHECKING:
+    from ...core.rules import Gradients
     from ...tensor import Tensor
 
 BLOCK = 64  # columns that one kernel factorises; more are split in halves, with products between
@@ -90,7 +91,7 @@ def _triangle(x: Tensor, upper: bool, unit: bool) -> Tensor:
     return x.triu(int(unit)) if upper else x.tril(-int(unit))
 
 
-def _triangular_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, upper: bool, unit: bool):
+def _triangular_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, upper: bool, unit: bool) -> Gradients:
     gb = _triangular(mT(a), g, upper=not upper, unit=unit)
     return [-_triangle(gb @ mT(y), upper, unit), gb]
 
@@ -148,7 +149,7 @@ def lu_slope(g: Tensor, y: Tensor, solve: Callable[..., Tensor]) -> Tensor:
     return take_rows(found, inverse_order(lu_order(y)))
 
 
-def _lu_grad(g: Tensor, y: Tensor, a: Tensor):
+def _lu_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     return [lu_slope(g, y, _triangular)]
 
 
@@ -201,7 +202,7 @@ def _root(a: Tensor) -> Tensor:
     return join([join([first, right], -1), join([below, second], -1)], -2)
 
 
-def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor):
+def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     inner = (mT(y) @ g).tril()
     inner = inner - embedded(diagonal(inner)) * 0.5
     found = _triangular(mT(y), inner, upper=True, unit=False)
@@ -255,7 +256,7 @@ def reflect(a: Tensor) -> Tensor:
     return join([left, join([right, low], -2)], -1)
 
 
-def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool):
+def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
     m, n = a.shape[-2:]
     if complete and m > n:
         raise ValueError("a complete QR of more rows than columns has no gradient: use mode='reduced'")
@@ -295,7 +296,7 @@ def _gaps(values: Tensor) -> Tensor:
     return same.where(0.0, 1 / same.where(1.0, gap))
 
 
-def _eigh_grad(g: Tensor, y: Tensor, a: Tensor):
+def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     values, v = y[..., 0, :], y[..., 1:, :]
     inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :])
     found = v @ inner @ mT(v)
@@ -313,7 +314,7 @@ def svd_parts(packed: Tensor, m: int) -> tuple[Tensor, Tensor, Tensor]:
     return packed[..., 1 : m + 1, :], packed[..., 0, :], packed[..., m + 1 :, :]
 
 
-def _svd_grad(g: Tensor, y: Tensor, a: Tensor):
+def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     m, n = a.shape[-2:]
     u, s, v = svd_parts(y, m)
     gu, gs, gv = svd_parts(g, m)

@@ -15,6 +15,7 @@ from . import reference
 if TYPE_CHECKING:
     from ...core.limits import Limits
     from ...core.node import Node
+    from ...core.rules import Prepared
     from ...tensor import Tensor
 
 SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
@@ -167,17 +168,17 @@ class Factor:
     """The kernels. They are no methods of tensors: ops/linalg/factor.py makes factorisations of them."""
 
     @_whole(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
-    def _lu_block(self: Any):
+    def _lu_block(self: Any) -> Prepared:
         """L below the diagonal, U above; the order of rows; the pivots. [..., m, n] -> [..., m, n + 2]"""
         return (self,), {}
 
     @_whole(lambda s: s, _cholesky_launch, reference.cholesky)
-    def _cholesky_block(self: Any):
+    def _cholesky_block(self: Any) -> Prepared:
         """The lower factor from the lower triangle; NaN where there is none. [..., n, n] -> [..., n, n]"""
         return (self,), {}
 
     @_whole(lambda a, b, **_: b, _triangular_launch, reference.triangular)
-    def _triangular_block(self: Any, b: Tensor, upper: bool, unit: bool):
+    def _triangular_block(self: Any, b: Tensor, upper: bool, unit: bool) -> Prepared:
         """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]
 
         upper: the upper triangle, not the lower
@@ -185,17 +186,17 @@ class Factor:
         return (self, b), {"upper": upper, "unit": unit}
 
     @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _qr_launch, reference.qr)
-    def _qr_block(self: Any):
+    def _qr_block(self: Any) -> Prepared:
         """R, the Householder vectors below it, and their factors. [..., m, n] -> [..., m + 1, n]"""
         return (self,), {}
 
     @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _eigh_launch, reference.eigh)
-    def _eigh_jacobi(self: Any):
+    def _eigh_jacobi(self: Any) -> Prepared:
         """Eigenvalues, and vectors as columns, from the lower triangle. [..., n, n] -> [..., n + 1, n]"""
         return (self,), {}
 
     @_whole(lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]), _svd_launch, reference.svd)
-    def _svd_jacobi(self: Any):
+    def _svd_jacobi(self: Any) -> Prepared:
         """Singular values, self @ V, V. [..., n, n] -> [..., 2 n + 1, n]"""
         return (self,), {}
 
@@ -206,6 +207,6 @@ class Factor:
         launch=_row_order_launch,
         xp=reference.row_order,
     )
-    def _row_order(self: Any, rows: int):
+    def _row_order(self: Any, rows: int) -> Prepared:
         """The order of rows that LAPACK's pivots make. [..., k] -> [..., rows]"""
         return (self,), {"rows": rows}

@@ -15,6 +15,7 @@ from . import factor as lf
 from .lu import fits, matrices, unchecked
 
 if TYPE_CHECKING:
+    from ...core.rules import Prepared
     from ...tensor import Tensor
 
 ALPHA = (1 + 17**0.5) / 8  # which bounds how elements grow
@@ -115,7 +116,7 @@ class Symmetric:
         dtypes="fc",
         xp=_factor_reference,
     )
-    def _ldl_on_host(self, hermitian: bool):
+    def _ldl_on_host(self, hermitian: bool) -> Prepared:
         """L, D and the pivots. [..., n, n] -> [..., n, n + 1]
 
         hermitian: the matrix is symmetric: eigenvalues take the place of singular values
@@ -129,7 +130,7 @@ class Symmetric:
         dtypes="fc",
         xp=_solve_reference,
     )
-    def _ldl_solve_on_host(self, b: Tensor, hermitian: bool):
+    def _ldl_solve_on_host(self, b: Tensor, hermitian: bool) -> Prepared:
         """X, self being what _ldl_on_host gives. [..., n, n + 1], [..., n, k] -> [..., n, k]
 
         hermitian: the matrix is symmetric: eigenvalues take the place of singular values

@@ -13,6 +13,7 @@ from .factor import mT
 from .kernels import Factor
 
 if TYPE_CHECKING:
+    from ...core.rules import Gradients
     from ...tensor import Tensor
 
 COMPLEX = "solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or lstsq, which the host computes of them"
@@ -214,7 +215,7 @@ def _solve_packed(packed: Tensor, b: Tensor, adjoint: bool) -> Tensor:
     return lf.substitute(a, lf.substitute(a, lf.take_rows(b, order), False, True), True, False)
 
 
-def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, packed: Tensor, adjoint: bool):
+def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, packed: Tensor, adjoint: bool) -> Gradients:
     gb = _solve(a, g, packed, adjoint=not adjoint)
     return [-(y @ mT(gb) if adjoint else gb @ mT(y)), gb, None]
 
@@ -308,7 +309,7 @@ def linalg_solve_triangular(
     return x if left else mT(x)
 
 
-def _inverse_grad(g: Tensor, y: Tensor, a: Tensor):
+def _inverse_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     return [-(mT(y) @ g @ mT(y))]
 
 
@@ -354,7 +355,7 @@ def _sign(packed: Tensor) -> Tensor:
     return 1.0 - (pivots != places).int().sum(-1).remainder(2).float() * 2.0
 
 
-def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor):
+def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor) -> Gradients:
     """The cofactors: det times the inverse transposed, where one zero pivot is taken for a tiny one."""
     n = a.shape[-1]
     d = lf.diagonal(packed[..., :n])

@@ -17,6 +17,7 @@ from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
+    from ...core.rules import Gradients
     from ...core.shape import Shape
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class LeastSquares(NamedTuple):
 # --- norms ---
 
 
-def _power_grad(g: Tensor, y: Tensor, x: Tensor, ord: float, dims: tuple[int, ...]):
+def _power_grad(g: Tensor, y: Tensor, x: Tensor, ord: float, dims: tuple[int, ...]) -> Gradients:
     if ord == 0:
         return [None]
     none = y == 0
@@ -215,7 +216,7 @@ def linalg_matrix_rank(
     return (values > bound).int().sum(-1)
 
 
-def _pseudo_grad(g: Tensor, y: Tensor, a: Tensor, bound: Tensor):
+def _pseudo_grad(g: Tensor, y: Tensor, a: Tensor, bound: Tensor) -> Gradients:
     """Golub and Pereyra (1973)."""
     gt, yt = g.mH, y.mH
     if a.shape[-2] <= a.shape[-1]:

@@ -18,6 +18,7 @@ from .norms import linalg_matrix_norm, linalg_vector_norm, matrix_dims
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
+    from ...core.rules import Gradients
     from ...ops.linalg.decompose import QR
     from ...tensor import Tensor
 
@@ -42,7 +43,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     return covered(one, a) if found is None else found
 
 
-def _exponential_grad(g: Tensor, y: Tensor, a: Tensor):
+def _exponential_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """The upper right block of exp([[A^H, g], [0, A^H]])."""
     n = a.shape[-1]
     top = lf.join([a.mH, g], -1)

@@ -19,6 +19,7 @@ from ..index.select import known
 if TYPE_CHECKING:
     from ...core.limits import Limits
     from ...core.node import Node
+    from ...core.rules import Prepared
     from ...tensor import Tensor
 
 
@@ -139,7 +140,7 @@ class Histogram(Family):
         xp=_count_reference,
         launch=_count_launches,
     )
-    def _count(self: Any, bins: int):
+    def _count(self: Any, bins: int) -> Prepared:
         """How often each of 0 to bins - 1 occurs; others are left out. [...] -> [bins] int32"""
         return (self.int(),), {"bins": bins}
 

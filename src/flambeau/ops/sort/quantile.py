@@ -13,6 +13,7 @@ from ..index.indices import Chosen, picked, valid
 from .sort import at_rank, order_along
 
 if TYPE_CHECKING:
+    from ...core.rules import Gradients
     from ...tensor import Tensor
 
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -27,7 +28,7 @@ def _line(x: Tensor, dim: int | None) -> tuple[Tensor, int]:
     return x, d
 
 
-def _evenly_grad(g: Tensor, y: Tensor, x: Tensor, value: Tensor):
+def _evenly_grad(g: Tensor, y: Tensor, x: Tensor, value: Tensor) -> Gradients:
     hit = (x == y) | (x.isnan() & y.isnan()) if x.dtype.is_float else x == y
     return [hit.where(g / hit.sum().to(g.dtype), 0.0), None]
 

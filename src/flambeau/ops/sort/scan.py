@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
     from ...core.limits import Limits
     from ...core.node import Node
+    from ...core.rules import Gradients, Prepared
     from ...core.shape import Shape
     from ...tensor import Tensor
 
@@ -184,7 +185,7 @@ def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
     return total
 
 
-def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int):
+def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
     """Each element's slope is the sum of its products without it: those over x, but at and after the first
     zero those of a row that has 1 in its place."""
     if is_grad_enabled():
@@ -207,9 +208,7 @@ def _signs_apart(g: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
     return of(g) - of(-g)
 
 
-def _shares_after_grad(
-    u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, dim: int
-) -> list[Tensor | None]:
+def _shares_after_grad(u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, dim: int) -> Gradients:
     back = _shares_before(u, x, y, dim=dim)
     return [back, u * z, -g * back]
 
@@ -221,9 +220,7 @@ def _shares_after(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
     return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
 
 
-def _shares_before_grad(
-    u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, dim: int
-) -> list[Tensor | None]:
+def _shares_before_grad(u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, dim: int) -> Gradients:
     back = _shares_after(u, x, y, dim=dim)
     return [back, g * back, -u * z]
 
@@ -324,12 +321,12 @@ def diff(
 
 class Scan(Family):
     @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"), dtypes=ANY)
-    def _cumsum(self: Any, dim: int):
+    def _cumsum(self: Any, dim: int) -> Prepared:
         """Sums so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
     @scan("prod", _grad_cumprod, _reference("cumprod"), dtypes=ANY)
-    def _cumprod(self: Any, dim: int):
+    def _cumprod(self: Any, dim: int) -> Prepared:
         """Products so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
@@ -338,17 +335,17 @@ class Scan(Family):
         lambda g, y, x, dim: [_shares_after(g, x, y, dim=dim)],
         lambda xp, x, dim: xp.logcumsumexp(x, axis=dim),
     )
-    def _logcumsumexp(self: Any, dim: int):
+    def _logcumsumexp(self: Any, dim: int) -> Prepared:
         """Logarithms of the sums of exp so far along a dim."""
         return (as_float(self),), {"dim": dim}
 
     @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), _places)
-    def _cummax(self: Any, dim: int):
+    def _cummax(self: Any, dim: int) -> Prepared:
         """Places (int32) of the largest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
 
     @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), _places)
-    def _cummin(self: Any, dim: int):
+    def _cummin(self: Any, dim: int) -> Prepared:
         """Places (int32) of the smallest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
 

@@ -18,6 +18,7 @@ from .scan import THREADS, scan_launches
 if TYPE_CHECKING:
     from ...core.limits import Limits
     from ...core.node import Node
+    from ...core.rules import Gradients, Prepared
     from ...tensor import Tensor, TensorLike
 
 
@@ -279,7 +280,7 @@ class Sort(Family):
         refusal=UNORDERED,
         launch=_argsort_launches,
     )
-    def _argsort(self: Any, descending: bool, bits: int = 32):
+    def _argsort(self: Any, descending: bool, bits: int = 32) -> Prepared:
         """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ.
 
         descending: the largest first
@@ -295,7 +296,7 @@ class Sort(Family):
         grad=lambda g, y, x, places: [picked(g, -1, places), None],
         launch=_back_launches,
     )
-    def _back(self: Any, places: Tensor):
+    def _back(self: Any, places: Tensor) -> Prepared:
         """Elements put at places that name each of the last dim's once: what gather takes apart.
 
         Packed dtypes come out in 4 bytes: neighbours of one word are written by different threads.
@@ -309,7 +310,7 @@ class Sort(Family):
         xp=_search_reference,
         launch=_search_launches,
     )
-    def _search(self: Any, input: Tensor, right: bool):
+    def _search(self: Any, input: Tensor, right: bool) -> Prepared:
         """How many of a sorted last dim are below `input` (or not above it, to the right). -> int32"""
         return (self, input), {"right": right}
 
@@ -333,7 +334,7 @@ def order_along(x: Tensor, d: int, descending: bool = False) -> Tensor:
     return x.transpose(d, last)._argsort(bool(descending)).transpose(d, last)
 
 
-def _in_order_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int):
+def _in_order_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int) -> Gradients:
     last = x.ndim - 1
     back = g.transpose(dim, last)._back(places.transpose(dim, last)).transpose(dim, last)
     return [back.to(g.dtype), None]
