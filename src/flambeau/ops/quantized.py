@@ -103,9 +103,7 @@ def _launch(
 ) -> list[Launch]:
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
-    fits = (
-        n for n in ("shared", "blocks") if _sharing_of(n, m, bits).memory(bits) <= limits.workgroup_memory
-    )
+    fits = (n for n in ("shared", "blocks") if _tile_of(n, m, bits).memory(bits) <= limits.workgroup_memory)
     names = ("rows",) if limits.software else (*fits, "words", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
@@ -170,7 +168,7 @@ def _words(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int,
     ]
 
 
-class Sharing(NamedTuple):
+class SharedTile(NamedTuple):
     """How a workgroup shares weights: vectors, threads along a row, rows of threads side by side, and cells
     of each row that a thread loads ahead. Chosen so that the vectors' part takes about 8 KB."""
 
@@ -185,13 +183,13 @@ class Sharing(NamedTuple):
         return 16 * max(part, self.lanes * self.lines)
 
 
-def _sharing_of(name: str, m: int, bits: int) -> Sharing:
+def _tile_of(name: str, m: int, bits: int) -> SharedTile:
     """For "shared" few vectors and as many lanes as for words; for "blocks" more vectors and rows."""
     if name == "shared":
         vectors = next(v for v in (1, 2, 4) if v >= min(m, 4))
-        return Sharing(vectors, LANES, LINES, max(DEEP * bits // (8 * vectors), 1))
+        return SharedTile(vectors, LANES, LINES, max(DEEP * bits // (8 * vectors), 1))
     vectors = next(v for v in (4, 8, 16) if v >= min(m, 16))
-    return Sharing(vectors, 8, 16, max(DEEP * bits // (2 * vectors), 1))
+    return SharedTile(vectors, 8, 16, max(DEEP * bits // (2 * vectors), 1))
 
 
 def _shared(
@@ -199,15 +197,15 @@ def _shared(
 ) -> list[Launch]:
     """Vectors in workgroup memory; a line of threads computes four rows. Few rows are split into pieces."""
     m, n, per = sizes["m"], sizes["n"], CELL // bits
-    sharing = _sharing_of(name, m, bits)
-    chunks, turn = k // per, sharing.lanes * sharing.ahead
-    lines, columns = -(-n // (4 * sharing.lines)), -(-m // sharing.vectors)
+    tile = _tile_of(name, m, bits)
+    chunks, turn = k // per, tile.lanes * tile.ahead
+    lines, columns = -(-n // (4 * tile.lines)), -(-m // tile.vectors)
     pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
     long = -(-chunks // (pieces * turn)) * turn
     parts = -(-chunks // long)
     sizes = sizes | {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
-    options = {"bits": bits, "each": block // per, "parts": parts > 1} | sharing._asdict()
-    launch = {"workgroup": (sharing.lanes * sharing.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
+    options = {"bits": bits, "each": block // per, "parts": parts > 1} | tile._asdict()
+    launch = {"workgroup": (tile.lanes * tile.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
     return _in_parts("quantized/shared.wgsl", lines * columns * parts, sizes, options, launch, biases)
 
 
