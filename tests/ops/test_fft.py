@@ -78,6 +78,13 @@ def test_real_numbers_are_complex_ones_too(device):
     near(fb.fft.fft(whole).numpy(), np.fft.fft([3, 1, 2]))
 
 
+def test_one_length_is_that_of_the_last_dim():
+    x = np.random.default_rng(4).normal(size=(2, 5))
+    t = fb.tensor(x, dtype=fb.float64, device="cpu")
+    near(fb.fft.fftn(t, s=4).numpy(), np.fft.fft(x, 4), 1e-14)
+    near(fb.fft.irfftn(fb.fft.rfftn(t, s=4), s=4).numpy(), x[:, :4], 1e-14)
+
+
 def test_doubles_are_transformed_as_doubles():
     x = np.random.default_rng(3).normal(size=(2, 23))
     t = fb.tensor(x, dtype=fb.float64, device="cpu")

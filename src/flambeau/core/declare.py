@@ -25,6 +25,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def like_first(first: R, *_: Any, **__: Any) -> R:
+    """A rule of shapes or of dtypes: the result has that of the first input."""
+    return first
+
+
 def kernel(kind: str, **rules: Unpack[Rules]) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     """Declare an op with attributes. The decorated function converts its arguments to (inputs, attrs)."""
 

@@ -61,7 +61,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return (input > 0).where(input, input * negative_slope)
 
 
-def _elu_grad(g, y, x, alpha, slope):
+def _elu_grad(g: Tensor, y: Tensor, x: Tensor, alpha: float, slope: float) -> list[Tensor | None]:
     """1 above 0, and at it the slope from below, which does not bend there: as PyTorch's. By exp itself:
     exp(x) - 1 + 1 is 0 from -17 on."""
     return [(x <= 0).where(g * (((x < 0).where(x, 0.0) * slope).exp() * (alpha * slope)), g)]
@@ -89,7 +89,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _held(input, min_val, max_val)
 
 
-def _held(input, min_val: float, max_val: float):
+def _held(input: Tensor, min_val: float, max_val: float) -> Tensor:
     low, high = fitted(min_val, input.dtype), fitted(max_val, input.dtype)
     above = (input <= low).where(low, input)
     return (above >= high).where(high, above)
@@ -230,7 +230,7 @@ def quiet_softmax(input: Tensor, dim: int = -1) -> Tensor:
     return e / (e.sum(dim, keepdim=True) + (-top).exp())
 
 
-def _halves(input, dim):
+def _halves(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     d = normal_dim(dim, input.ndim)
     if input.shape[d] % 2:
         raise ValueError(f"dim {dim} has {input.shape[d]} elements, which do not halve: make it even")

@@ -16,13 +16,15 @@ from .join import stack
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
+    from ..core.rules import Array, DTypeRule, Reference
+    from ..device.array_namespace import Namespace
     from ..tensor import Tensor
 
 UNSIGNED = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}  # by bytes
 HALF_BIAS, HALF_SMALLEST = 112, 2.0**-24  # of exponents, beside float32's; the smallest number that is not 0
 
 
-def _seen(xp, x, name: str):
+def _seen(xp: Namespace, x: Array, name: str) -> Array:
     """The same bytes as elements of another type, through the host: libraries differ in how they say it."""
     import numpy as np
 
@@ -31,29 +33,36 @@ def _seen(xp, x, name: str):
     return xp.from_host(held.view(name).reshape(given.shape))
 
 
-def _bits_of(xp, x):
+def _bits_of(xp: Namespace, x: Array) -> Array:
     wide = "64" if xp.name_of(x) == "float64" else "32"
     return _seen(xp, xp.astype(x, "float" + wide), "uint" + wide)
 
 
-def _of_bits(xp, x):
+def _of_bits(xp: Namespace, x: Array) -> Array:
     return _seen(xp, x, "float64" if xp.name_of(x) == "uint64" else "float32")
 
 
-def _op(name: str, xp: Any, takes: str, narrow: dt.DType, made: dict[dt.DType, dt.DType], given: Any) -> Op:
-    """An op without a gradient that only views are made of: it is no entry of the table."""
-    rules: dict[str, Any] = {"dtype": lambda d: made.get(d, narrow), "operands": given, "dtypes": takes}
-    return Op("elementwise", xp=xp, name=name, operand_names=("input",), **rules)
+def _op(name: str, xp: Reference, kinds: str, dtype: DTypeRule, operands: DTypeRule) -> Op:
+    """An op without a gradient, which only views use: it is not in the table."""
+    return Op(
+        "elementwise", xp, dtype=dtype, operands=operands, dtypes=kinds, name=name, operand_names=("input",)
+    )
 
 
-BITS = _op("float_bits", _bits_of, "f", dt.uint32, {dt.float64: dt.uint64}, lambda d: d.as_float)
+# float32 <-> uint32 and float64 <-> uint64, after narrower operands are widened
+BITS = _op(
+    "float_bits",
+    _bits_of,
+    "f",
+    dtype=lambda d: dt.uint64 if d is dt.float64 else dt.uint32,
+    operands=lambda d: d.as_float,
+)
 FLOAT = _op(
     "float_of_bits",
     _of_bits,
     "u",
-    dt.float32,
-    {dt.uint64: dt.float64},
-    lambda d: max(d, dt.uint32, key=_size),
+    dtype=lambda d: dt.float64 if d is dt.uint64 else dt.float32,
+    operands=lambda d: max(d, dt.uint32, key=_size),
 )
 
 

@@ -5,7 +5,8 @@ A gradient of one is the slope by its real part and, times i, that by its imagin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..core import dtype as dt
 from ..core.declare import composed, kernel
@@ -14,18 +15,23 @@ from ..core.shape import broadcast
 from .elementwise import elementwise
 
 if TYPE_CHECKING:
+    from ..core.rules import Array, DTypeRule, Gradient, Prepared, Reference, ShapeRule
+    from ..core.shape import Shape
+    from ..device.array_namespace import Namespace
     from ..tensor import Tensor, TensorLike
+
+P = ParamSpec("P")
 
 NOT_REAL = "takes complex numbers: make them with complex(real, imag), or cast with .to(complex64)"
 
 
-def _joined(xp, real, imag):
+def _joined(xp: Namespace, real: Array, imag: Array) -> Array:
     """Not real + 1j * imag: what is infinite times 1j has no real part."""
     made = xp.stack(xp.broadcast_arrays(real, imag), axis=-1)
     return _as_complex(xp, made)
 
 
-def _as_complex(xp, x):
+def _as_complex(xp: Namespace, x: Array) -> Array:
     if xp.is_numpy:
         made = xp.astype(x, "float64" if x.dtype == "float64" else "float32")
         wanted = "complex128" if x.dtype == "float64" else "complex64"
@@ -35,23 +41,25 @@ def _as_complex(xp, x):
     return x[..., 0] + 1j * x[..., 1]
 
 
-def _two(s):
+def _two(s: Shape) -> Shape:
     return (*s, 2)
 
 
-def _whole(s):
+def _whole(s: Shape) -> Shape:
     return s[:-1]
 
 
-def _view(takes, shape, dtype, xp, grad):
+def _view(
+    takes: str, shape: ShapeRule, dtype: DTypeRule, xp: Reference, grad: Gradient
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     return kernel("movement", shape=shape, dtype=dtype, dtypes=takes, xp=xp, grad=grad, holomorphic=False)
 
 
 @elementwise(
     lambda g, z, x, y: [g.real, g.imag],
     _joined,
-    dtype=lambda *d: dt.promote(*d).as_float.complex,
-    operands=lambda *d: dt.promote(*d).as_float,
+    dtype=lambda x, y: dt.promote(x, y).as_float.complex,
+    operands=lambda x, y: dt.promote(x, y).as_float,
     holomorphic=False,
 )
 def _join(input: Tensor, other: TensorLike) -> Tensor:
@@ -72,7 +80,7 @@ def _conj(input: Tensor) -> Tensor:
     lambda xp, z: xp.stack([z.real, z.imag], axis=-1),
     lambda g, y, z: [g.view_as_complex()],
 )
-def view_as_real(input: Tensor):
+def view_as_real(input: Tensor) -> Prepared:
     """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""
     if not input.dtype.is_complex:
         raise TypeError(NOT_REAL)
@@ -80,7 +88,7 @@ def view_as_real(input: Tensor):
 
 
 @_view("f", _whole, lambda d: d.complex, _as_complex, lambda g, y, x: [g.view_as_real()])
-def view_as_complex(input: Tensor):
+def view_as_complex(input: Tensor) -> Prepared:
     """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 
     float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,

@@ -1,5 +1,8 @@
 """Contractions: products of two views summed over their last dims, and the matrix products that they are."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -13,30 +16,34 @@ from ..core.shape import broadcast
 from .elementwise import scaled
 
 if TYPE_CHECKING:
+    from ..core.dtype import DType
+    from ..core.rules import Array, Prepared
+    from ..core.shape import Shape
+    from ..device.array_namespace import Namespace
     from ..tensor import HostScalar, Tensor
 
 
-def _shape(a, b, nk, **_):
+def _shape(a: Shape, b: Shape, nk: int, **_: Any) -> Shape:
     shape = broadcast(a, b)
     return shape[: len(shape) - nk]
 
 
-def _common(a, b):
+def _common(a: DType, b: DType) -> DType:
     found = dt.promote(a, b)
     return found if found.kind != "b" else dt.int32
 
 
-def _dtype(a, b, **_):
+def _dtype(a: DType, b: DType, **_: Any) -> DType:
     """What products are added up in: 4 bytes, also of operands that are read packed."""
     return _common(a, b).wide
 
 
-def _grad(g, y, a, b, nk, label, **_):
+def _grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, nk: int, label: str, **_: Any) -> list[Tensor | None]:
     g = g.reshape(*g.shape, *(1,) * nk)
     return [_grad_operand(g, b, a, label), _grad_operand(g, a, b, label)]
 
 
-def _grad_operand(g, other, x, label):
+def _grad_operand(g: Tensor, other: Tensor, x: Tensor, label: str) -> Tensor:
     """Sum g * other over the dims that x was broadcast along."""
     rank = x.ndim
     summed = [d for d in range(rank) if x.shape[d] == 1 and {g.shape[d], other.shape[d]} != {1}]
@@ -49,7 +56,7 @@ def _grad_operand(g, other, x, label):
     return out.reshape(*x.shape)
 
 
-def _einsum(xp, a, b, nk, **_):
+def _einsum(xp: Namespace, a: Array, b: Array, nk: int, **_: Any) -> Array:
     rank = a.ndim
     letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
     shape = broadcast(a.shape, b.shape)
@@ -60,18 +67,18 @@ def _einsum(xp, a, b, nk, **_):
     return xp.astype(out, a.dtype)
 
 
-def contract(a, b, nk: int, label: str = "contract"):
+def contract(a: Tensor, b: Tensor, nk: int, label: str = "contract") -> Tensor:
     """Sum a * b, broadcast together, over the last nk dims. [..., k], [..., k] -> [...]"""
     return _as(Contract._contract(a, b, nk, label), _common(a.dtype, b.dtype))
 
 
-def same_rank(a, b):
+def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Bring both to one dtype; contractions compute in one type."""
     found = _common(a.dtype, b.dtype)
     return _as(a, found), _as(b, found)
 
 
-def _as(x, dtype: dt.DType):
+def _as(x: Tensor, dtype: dt.DType) -> Tensor:
     return x if x.dtype is dtype else x.to(dtype)
 
 
@@ -242,7 +249,7 @@ def baddbmm(
 
 class Contract(Family):
     @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiuc")
-    def _contract(self: Any, other, nk, label):
+    def _contract(self: Any, other: Tensor, nk: int, label: str) -> Prepared:
         """Sum of products over the last nk dims of two views of equal rank."""
         precision = modes.get_matmul_precision()
         allowed = {} if precision == "highest" else {"precision": precision}
@@ -254,14 +261,14 @@ class Contract(Family):
         return tensor_beside(self, other).matmul(self)
 
 
-def _exact(a, b, ranks):
+def _exact(a: Tensor, b: Tensor, ranks: tuple[int, int]) -> Tensor:
     """matmul of operands that must have these numbers of dims."""
     if (a.ndim, b.ndim) != ranks:
         raise ValueError(f"operands need {ranks[0]} and {ranks[1]} dims: use matmul for others")
     return a.matmul(b)
 
 
-def _plus(x, product, beta, alpha):
+def _plus(x: Tensor, product: Tensor, beta: float | HostScalar, alpha: float | HostScalar) -> Tensor:
     """beta * x + alpha * product; with beta = 0 x is not looked at, not even at its NaNs."""
     product = scaled(product, alpha, "alpha")
     if beta == 0:

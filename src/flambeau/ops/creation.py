@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..core import dtype as dt
 from ..core import op as _op
@@ -16,7 +16,7 @@ from ..device import get_device
 from .elementwise import choose
 
 if TYPE_CHECKING:
-    from ..core.dtype import DTypeLike
+    from ..core.dtype import DType, DTypeLike
     from ..tensor import HostScalar, Tensor
 
 
@@ -119,16 +119,16 @@ def full_like(
     )
 
 
-def _computed_in(dtype):
+def _computed_in(dtype: DTypeLike | None) -> DType:
     """What numbers of a dtype (of the default one without) are made in: not in 16 bits."""
     return (dt.default_float() if dtype is None else dt.as_dtype(dtype)).as_float
 
 
-def _iota(n: int, device):
+def _iota(n: int, device: Any) -> Tensor:
     return _op.Tensor(apply(OPS["iota"], (), {"n": n}, device=get_device(device)))
 
 
-def _check_range(start, end, step) -> None:
+def _check_range(start: Any, end: Any, step: Any) -> None:
     if not (isfinite(start) and isfinite(end)):
         raise ValueError(f"start={start} or end={end} is not finite: give numbers that are")
     if not step or step != step:
@@ -172,19 +172,19 @@ def arange(
     return finished(out, dtype, requires_grad)
 
 
-def _is_whole(dtype) -> bool:
-    """Whether numbers of integers are asked for."""
+def _is_whole(dtype: DTypeLike | None) -> TypeGuard[DTypeLike]:
+    """Whether a dtype is given and has integers."""
     return dtype is not None and dt.as_dtype(dtype).is_int
 
 
-def _whole_arange(start, end, step, dtype, device):
+def _whole_arange(start: float, end: float, step: float, dtype: DType, device: Any) -> Tensor:
     """Of bounds and a step without their fractions, as in PyTorch; of int64 the count is so, too."""
     first, by = int(start), int(step)
     over = (int(end) - first) / by if dtype is dt.int64 else (end - start) / step
     return (_iota(max(0, ceil(over)), device).to(dtype) * by + first).to(dtype)
 
 
-def _whole_line(start, end, steps: int, once: bool):
+def _whole_line(start: Any, end: Any, steps: int, once: bool) -> list[float]:
     """Numbers from one to another, both without their fractions, of double precision. Each half counts from
     its own end; product and sum are rounded `once`, or each, as PyTorch has it."""
     start, end = int(start), int(end)
@@ -195,7 +195,7 @@ def _whole_line(start, end, steps: int, once: bool):
     return [(a * unit + n * i) / unit if once else a + step * i for a, i in counts]
 
 
-def _cut(values, dtype, device):
+def _cut(values: Sequence[float], dtype: DTypeLike, device: Any) -> Tensor:
     """Numbers of the host as integers, towards 0; what does not fit wraps, and is the least beyond int64."""
     whole = [int(v) if -(2.0**63) <= v < 2.0**63 else -(2**63) for v in values]
     made = full((), 0, dt.int64, device).new_tensor(whole, dtype=dt.int64)
@@ -225,8 +225,8 @@ def linspace(
     """
     if getattr(start, "ndim", 0) or getattr(end, "ndim", 0):
         raise ValueError("start and end are numbers or tensors of no dims: add dims to a line of numbers")
-    if not isinstance(steps, int) or steps < 0:
-        raise ValueError(f"steps={steps!r} is not a whole number from 0: give how many numbers to make")
+    if steps < 0:
+        raise ValueError(f"steps={steps} is not a whole number from 0: give how many numbers to make")
     if _is_whole(dtype):
         return finished(_cut(_whole_line(start, end, steps, True), dtype, device), None, requires_grad)
     step = (end - start) / max(steps - 1, 1)
@@ -324,7 +324,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return x.unsqueeze(-1).pow(powers if increasing else columns - 1 - powers)
 
 
-def _lower_places(row: int, col: int, offset: int, device):
+def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor, Tensor]:
     """Row and column of each place of a lower triangle, in reading order, int32.
 
     First come rows that grow by one, whose number solves a quadratic (in float, then corrected by one either
@@ -348,7 +348,7 @@ def _lower_places(row: int, col: int, offset: int, device):
     return rows, late.where(i - ramp - full_rows * col, i - _before(k, length))
 
 
-def _before(k, length: int):
+def _before(k: Tensor, length: int) -> Tensor:
     """How many places the first k rows hold, of which each is one longer than the one above."""
     return k * length + k * (k - 1) // 2
 
@@ -547,7 +547,7 @@ def _two_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return d1, d2
 
 
-def finished(x, dtype=None, requires_grad: bool = False):
+def finished(x: Tensor, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """In the dtype asked for, and as something to take gradients by where that is asked for."""
     x = x if dtype is None else x.to(dt.as_dtype(dtype))
     return x.requires_grad_() if requires_grad else x

@@ -5,13 +5,16 @@ all items of the batch through time, another the linear walk that its gradient, 
 of. A transducer's lattice is walked by the same kernel, one diagonal in two steps.
 """
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.declare import composed, kernel
+from ..core.declare import composed, kernel, like_first
 from ..core.node import is_tensor
 from ..core.op import Family, Launch
 from .elementwise import as_float
@@ -20,17 +23,22 @@ from .join import stack
 from .reduce import in_float32
 
 if TYPE_CHECKING:
+    from ..core.limits import Limits
+    from ..core.node import Node
+    from ..core.rules import Array, LaunchRule, Prepared
+    from ..device.array_namespace import Namespace
     from ..tensor import Tensor
 
 GROUP = 64  # threads that share the states of an item
 LOWEST = -1e30  # the logarithm of no probability: finite, so that differences of two are
 
 
-def _walk_launch(semiring: str, weights: int):
-    def launch(limits, x, *_):
+def _walk_launch(semiring: str, weights: int) -> LaunchRule:
+    def launch(limits: Limits, x: Node, *_: Any) -> list[Launch]:
         n, steps, states = x.shape
-        sizes = {"items": n, "steps": steps, "states": states}
-        sizes |= {"lowest": LOWEST} if semiring == "log" else {}
+        sizes: dict[str, int | float] = {"items": n, "steps": steps, "states": states}
+        if semiring == "log":
+            sizes["lowest"] = LOWEST
         reads = tuple(range(1, 1 + weights))
         turns = 1 + -(-states // GROUP)
         span = max(limits.turns // turns, 1)  # steps of a launch: the next goes on from what it wrote
@@ -50,12 +58,12 @@ def _walk_launch(semiring: str, weights: int):
     return launch
 
 
-def _behind(xp, row, by: int, fill: float):
+def _behind(xp: Namespace, row: Array, by: int, fill: float) -> Array:
     """A row's states moved up. [n, l] -> [n, l]"""
     return xp.pad(row, [(0, 0), (by, 0)], constant_values=fill)[:, : row.shape[1]]
 
 
-def _alphas_reference(xp, x, jump):
+def _alphas_reference(xp: Namespace, x: Array, jump: Array) -> Array:
     y = xp.full_like(x, LOWEST)
     y[:, 0, :2] = x[:, 0, :2]
     for t in range(1, x.shape[1]):
@@ -66,30 +74,30 @@ def _alphas_reference(xp, x, jump):
     return y
 
 
-def _walk_reference(xp, x, *weights):
+def _walk_reference(xp: Namespace, x: Array, *weights: Array) -> Array:
     y = xp.array(x)
     for t in range(1, x.shape[1]):
         y[:, t] += sum(w[:, t] * _behind(xp, y[:, t - 1], k, 0.0) for k, w in enumerate(weights))
     return y
 
 
-def _earlier(y, k: int):
+def _earlier(y: Tensor, k: int) -> Tensor:
     """What state s - k had a step before, 0 where there is none. [n, t, s] -> [n, t, s]"""
     return y._pad((0, 1, k), (0, -1, -k))
 
 
-def _walk_back(g, weights):
+def _walk_back(g: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """The adjoint of a walk by what is added: the same walk from the last step and state to the first."""
     later = [w._pad((0, -1, -k), (0, 1, k)).flip((1, 2)) for k, w in enumerate(weights)]
     return g.flip((1, 2))._ctc_walk(*later).flip((1, 2))
 
 
-def _alphas_grad(g, y, x, jump):
+def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor | None]:
     """Each step's weights are the shares that its three sources have in it."""
     arange = type(x).arange
     step = arange(x.shape[1], dtype=dt.int32, device=x.device).reshape(-1, 1)
     state = arange(x.shape[2], dtype=dt.int32, device=x.device)
-    weights = []
+    weights: list[Tensor] = []
     for k in range(3):
         share = _earlier(y, k) - (y - x)
         share = share + jump.unsqueeze(1) if k == 2 else share
@@ -98,7 +106,7 @@ def _alphas_grad(g, y, x, jump):
     return [_walk_back(g, weights), None]
 
 
-def _walk_grad(g, y, x, *weights):
+def _walk_grad(g: Tensor, y: Tensor, x: Tensor, *weights: Tensor) -> list[Tensor | None]:
     back = _walk_back(g, weights)
     return [back, *(back * _earlier(y, k) for k in range(3))]
 
@@ -112,7 +120,7 @@ class Ctc(Family):
         xp=_alphas_reference,
         launch=_walk_launch("log", 1),
     )
-    def _ctc_alphas(self: Any, jump):
+    def _ctc_alphas(self: Any, jump: Tensor) -> Prepared:
         """Logarithms of the probability to be in each state. [n, t, s], [n, s] -> [n, t, s]
 
         jump is 0 for states that may be reached from two before, else LOWEST.
@@ -121,18 +129,18 @@ class Ctc(Family):
 
     @kernel(
         "opaque",
-        shape=lambda x, *weights: x,
-        dtype=lambda x, *weights: x,
+        shape=like_first,
+        dtype=like_first,
         grad=_walk_grad,
         xp=_walk_reference,
         launch=_walk_launch("linear", 3),
     )
-    def _ctc_walk(self: Any, own, before, two_before):
+    def _ctc_walk(self: Any, own: Tensor, before: Tensor, two_before: Tensor) -> Prepared:
         """y[t, s] = self[t, s] + the sum of weights k [t, s] * y[t - 1, s - k], all four [n, t, s]."""
         return tuple(as_float(t) for t in (self, own, before, two_before)), {}
 
 
-def _lengths(given, n: int, beside, span: range, check: str):
+def _lengths(given: Tensor | Sequence[int] | int, n: int, beside: Tensor, span: range, check: str) -> Tensor:
     """Lengths as a tensor of n on the device of `beside`; those known on the host are checked.
 
     check: its name on the device, of which the last word is the argument's.
@@ -150,18 +158,18 @@ def _lengths(given, n: int, beside, span: range, check: str):
     return placed(found, span.stop, "inside", check) if is_tensor(given) else found
 
 
-def _spread_out(targets, lengths):
+def _spread_out(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
     """Targets one after another as rows. [sum of lengths] -> [n, longest]"""
-    lengths = lengths.tolist() if is_tensor(lengths) else list(lengths)
-    starts = [sum(lengths[:i]) for i in range(len(lengths))]
-    if sum(lengths) != targets.shape[0]:
-        raise ValueError(f"target_lengths add up to {sum(lengths)}, and there are {targets.shape[0]} targets")
-    place = type(targets).arange(max(lengths, default=0), dtype=dt.int32, device=targets.device)
+    counts: list[int] = lengths.tolist() if is_tensor(lengths) else [*lengths]
+    starts = [sum(counts[:i]) for i in range(len(counts))]
+    if sum(counts) != targets.shape[0]:
+        raise ValueError(f"target_lengths add up to {sum(counts)}, and there are {targets.shape[0]} targets")
+    place = type(targets).arange(max(counts, default=0), dtype=dt.int32, device=targets.device)
     place = place + targets.new_tensor(starts, dtype=dt.int32).reshape(-1, 1)
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place
 
 
-def _labels(targets, lengths, classes: int, blank: int, loss: str = "ctc_loss"):
+def _labels(targets: Tensor, lengths: Tensor, classes: int, blank: int, loss: str = "ctc_loss") -> Tensor:
     """Targets as classes; behind their lengths may be anything, which becomes blanks. [n, s] -> [n, s]"""
     own = type(targets).arange(targets.shape[1], dtype=dt.int32, device=targets.device) < lengths.reshape(
         -1, 1
@@ -169,7 +177,7 @@ def _labels(targets, lengths, classes: int, blank: int, loss: str = "ctc_loss"):
     return placed(own.where(targets.int(), blank), classes, "inside", loss)
 
 
-def _states(targets, blank: int):
+def _states(targets: Tensor, blank: int) -> tuple[Tensor, Tensor]:
     """Labels with blanks around each, and LOWEST where no jump leads to. [n, s] -> [n, 2s + 1] * 2"""
     n, count = targets.shape
     state = type(targets).arange(2 * count + 1, dtype=dt.int32, device=targets.device)
@@ -180,7 +188,9 @@ def _states(targets, blank: int):
     return found, (label & (state > 1) & differs).where(0.0, LOWEST)
 
 
-def _negative_log(log_probs, targets, input_lengths, target_lengths, blank: int):
+def _negative_log(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int
+) -> Tensor:
     """-log p(targets), at least -LOWEST / 2 where there is no alignment. [t, n, c], [n, s] -> [n]"""
     steps, n, _ = log_probs.shape
     states, jump = _states(targets, blank)
@@ -242,7 +252,7 @@ def ctc_loss(
     return (y.sum() if reduction == "sum" else (y / counts.clamp(min=1)).mean()).to(dtype)
 
 
-def _by_diagonals(x):
+def _by_diagonals(x: Tensor) -> Tensor:
     """Row u moved u places on, with LOWEST around it, so that columns are diagonals.
     [n, u, t] -> [n, u, t + u - 1]"""
     n, rows, steps = x.shape
@@ -250,7 +260,7 @@ def _by_diagonals(x):
     return lines[:, : rows * (steps + rows - 1)].reshape(n, rows, steps + rows - 1)
 
 
-def _lattice(log_probs, labels, blank: int):
+def _lattice(log_probs: Tensor, labels: Tensor, blank: int) -> Tensor:
     """A transducer's lattice as states of CTC: two for each number u of labels said, two steps a diagonal.
 
     Step 2 d: state 2 u is to be at place (d - u, u). Step 2 d + 1: to leave it by a blank is state 2 u, by a

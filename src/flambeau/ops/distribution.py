@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import frexp, log1p, log2, pi
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,18 @@ from .index.indices import valid
 from .random import drawn_bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
 if TYPE_CHECKING:
-    from ..core.dtype import DTypeLike
+    from ..core.dtype import DType, DTypeLike
+    from ..core.shape import Shape
     from ..ops.random import Generator
     from ..tensor import Tensor
 
 
-def digits_of(dtype) -> int:
+def digits_of(dtype: DType) -> int:
     """The binary digits of a float dtype, of which no more than 24 are drawn."""
     return min(round(1 - log2(dt.finfo(dtype).eps)), 24)
 
 
-def _drawn_floats(draw, dtype, requires_grad: bool):
+def _drawn_floats(draw: Callable[[DType], Tensor], dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
     """draw(dtype) of floats, in float32, as a tensor of the dtype (the default one without); both parts of
     complex numbers are drawn."""
     if dtype is None:
@@ -58,7 +59,7 @@ def rand(
     """
     shape, device = new_sizes(size), get_device(device)
 
-    def draw(dtype):
+    def draw(dtype: DType) -> Tensor:
         return uniform_bits(shape, device, generator, digits_of(dtype))
 
     return _drawn_floats(draw, dtype, requires_grad)
@@ -79,7 +80,7 @@ def randn(
     shape, device = new_sizes(size), get_device(device)
     scale = 0.5**0.5 if dtype is not None and as_dtype(dtype).is_complex else 1.0
 
-    def draw(_):
+    def draw(_: DType) -> Tensor:
         drawn = normal_bits(shape, device, generator)
         return drawn if scale == 1 else drawn * scale
 
@@ -89,7 +90,7 @@ def randn(
 BIASED = 1 << 16  # a range up to which 32 bits modulo it favour no number by more than 2^-16
 
 
-def _scaled(words, span: int):
+def _scaled(words: Sequence[Tensor], span: int) -> Tensor:
     """floor(w * span / 2^(32 n)) of n words that are the digits of w, the lowest first, as int64 that wraps.
 
     No number is favoured by more than span / 2^(32 n). A long multiplication of 32-bit digits.
@@ -113,7 +114,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _limits_of(dtype) -> tuple[Any, Any]:
+def _limits_of(dtype: DType) -> tuple[Any, Any]:
     """The least and the largest number of a dtype."""
     if dtype is dt.bool_:
         return 0, 1
@@ -121,7 +122,9 @@ def _limits_of(dtype) -> tuple[Any, Any]:
     return info.min, info.max
 
 
-def whole_numbers(low: int, high: int, shape, dtype, device, generator):
+def whole_numbers(
+    low: int, high: int, shape: Shape, dtype: DType, device: Any, generator: Generator | None
+) -> Tensor:
     """Each whole number in [low, high) equally often, in that dtype; of floats the nearest inside.
 
     ValueError where there is none, or where the dtype does not hold them.
@@ -157,7 +160,7 @@ def whole_numbers(low: int, high: int, shape, dtype, device, generator):
     return drawn.clamp(-below(-low, dtype, True), below(high - 1, dtype, True))
 
 
-def below(value: float, dtype, or_equal: bool = False) -> float:
+def below(value: float, dtype: DType, or_equal: bool = False) -> float:
     """The largest number of a float dtype that is below a number, or equal to it."""
     info = dt.finfo(dtype)
     mantissa, exponent = frexp(value)
@@ -240,11 +243,11 @@ def randint_like(
     return randint(low, high, input.shape, generator=generator, requires_grad=requires_grad, **kw)
 
 
-def _like(x, dtype, device):
+def _like(x: Tensor, dtype: DTypeLike, device: Any) -> dict[str, Any]:
     return {"dtype": dtype, "device": x.device if device is None else device}
 
 
-def _float_of(x):
+def _float_of(x: Tensor) -> DType:
     return x.dtype if x.dtype.has_gradients else dt.default_float()
 
 
@@ -254,7 +257,9 @@ def required(holds: bool, rule: str) -> None:
         raise ValueError(rule)
 
 
-def uniform_between(low: float, high: float, shape, dtype, device, generator):
+def uniform_between(
+    low: float, high: float, shape: Shape, dtype: DType, device: Any, generator: Generator | None
+) -> Tensor:
     """Uniform in [low, high), float32, rounded so that the dtype has none at high.
 
     ValueError where low is above high, or the dtype does not hold them or their distance.
@@ -283,7 +288,7 @@ def uniform(
     return uniform_between(low, high, new_sizes((size,)), dt.float32, get_device(device), generator)
 
 
-def spread(std):
+def spread(std: Any) -> Any:
     """A standard deviation that may be one: numbers at once, elements of a tensor at the next read."""
     if is_tensor(std):
         return valid(std, (std < 0) | std.isnan(), "normal") if std.dtype.kind == "f" else std
@@ -323,7 +328,7 @@ def normal(
     return drawn.to(wanted)
 
 
-def chance(p):
+def chance(p: Any) -> Any:
     """A probability that may be one: a number at once, elements of a tensor at the next read."""
     if is_tensor(p):
         return valid(p, (p < 0) | (p > 1) | p.isnan(), "bernoulli") if p.dtype.kind == "f" else p
@@ -457,7 +462,7 @@ def multinomial(
     return keys.argsort(descending=True)[..., :num_samples]
 
 
-def _weights(input, need: int):
+def _weights(input: Tensor, need: int) -> Tensor:
     """Weights as floats, of which so many in each row must be above 0. [..., n] -> [..., n]"""
     w = input.detach()
     w = w if w.dtype.kind == "f" and w.dtype.itemsize > 2 else w.float()
@@ -480,8 +485,8 @@ def randperm(
 
     Raises ValueError where n is no whole number from 0.
     """
-    if not isinstance(n, int) or n < 0:
-        raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
+    if n < 0:
+        raise ValueError(f"n={n} is not a whole number from 0: give a length")
     dtype = dt.default_integer() if dtype is None else as_dtype(dtype)
     most = 1 << digits_of(dtype) if dtype.is_float else _limits_of(dtype)[1]
     required(n - 1 <= most, f"{dtype.name} holds whole numbers up to {most}, and not {n - 1}: give another")

@@ -1,8 +1,11 @@
 """Sums of products named by letters: einsum, and the contractions that one can say with it."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from math import inf, prod
 from string import ascii_letters
@@ -17,6 +20,7 @@ from .index.indices import slices
 from .reduce import in_float32
 
 if TYPE_CHECKING:
+    from ..core.shape import Shape
     from ..tensor import Tensor
 
 OPTIMAL = 8  # operands up to which every order is weighed: 3^8 pairs
@@ -56,7 +60,7 @@ def _check_output(terms: list[str], output: str) -> None:
             raise ValueError(f"{c!r} is in the output and in no term")
 
 
-def _sizes(terms: list[str], shapes) -> dict[str, int]:
+def _sizes(terms: list[str], shapes: Iterable[Shape]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for c, n in zip(term, shape, strict=True):
@@ -71,7 +75,7 @@ def _result(a: str, b: str, rest: set[str]) -> str:
     return "".join(c for c in dict.fromkeys(a + b) if c in rest)
 
 
-def _cost(letters, sizes: dict[str, int]) -> int:
+def _cost(letters: Iterable[str], sizes: dict[str, int]) -> int:
     return prod(sizes[c] for c in letters)
 
 
@@ -81,7 +85,8 @@ def contraction_path(terms: list[str], output: str, sizes: dict[str, int]) -> li
     Up to 8 operands the order of fewest multiplications; from there on the pair that frees most memory first
     (both as opt_einsum has them).
     """
-    terms, path = list(terms), []
+    terms = list(terms)
+    path: list[tuple[int, int]] = []
     if 2 < len(terms) <= OPTIMAL:
         return _optimal(terms, output, sizes)
     while len(terms) > 1:
@@ -93,19 +98,19 @@ def contraction_path(terms: list[str], output: str, sizes: dict[str, int]) -> li
     return path
 
 
-def _freed(terms, pair, output, sizes):
+def _freed(terms: list[str], pair: tuple[int, int], output: str, sizes: dict[str, int]) -> int:
     a, b = (terms[i] for i in pair)
     rest = set(output).union(*(t for i, t in enumerate(terms) if i not in pair))
     return _cost(_result(a, b, rest), sizes) - _cost(a, sizes) - _cost(b, sizes)
 
 
-def _optimal(terms, output, sizes) -> list[tuple[int, int]]:
+def _optimal(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple[int, int]]:
     """The best tree over each set of operands, from small sets to the whole (sets are bits)."""
     n = len(terms)
     whole = (1 << n) - 1
 
     def kept(s: int) -> set[str]:
-        inside = set().union(*(terms[i] for i in range(n) if s >> i & 1))
+        inside = set[str]().union(*(terms[i] for i in range(n) if s >> i & 1))
         return inside & set(output).union(*(terms[i] for i in range(n) if not s >> i & 1))
 
     names = {s: kept(s) for s in range(1, whole + 1)}
@@ -127,7 +132,7 @@ def _halves(s: int) -> Iterator[tuple[int, int]]:
         part = (part - 1) & s
 
 
-def _in_order(best, s: int, alive: list[int]) -> list[tuple[int, int]]:
+def _in_order(best: dict[int, tuple[float, int]], s: int, alive: list[int]) -> list[tuple[int, int]]:
     """A tree of sets as pairs of places in the shrinking list `alive`."""
     part = best[s][1]
     if not part:
@@ -139,7 +144,7 @@ def _in_order(best, s: int, alive: list[int]) -> list[tuple[int, int]]:
     return [*path, (i, j)]
 
 
-def _diagonal(x, a: int, b: int):
+def _diagonal(x: Tensor, a: int, b: int) -> Tensor:
     """Two dims of one size walked as one, at the end. [..., n, ..., n, ...] -> [..., n]"""
     n = max(x.shape[a], x.shape[b])
     rest = [d for d in range(x.ndim) if d not in (a, b)]
@@ -151,7 +156,7 @@ def _diagonal(x, a: int, b: int):
     return flat._slice((0,) * (lead + 1), (*(1,) * lead, n + 1), (*shape, n))
 
 
-def _single(x, term: str, rest: set[str]):
+def _single(x: Tensor, term: str, rest: set[str]) -> tuple[Tensor, str]:
     """Repeated letters as diagonals, and letters that nobody else needs summed. -> (x, its letters)"""
     for c in dict.fromkeys(term):
         while term.count(c) > 1:
@@ -163,14 +168,14 @@ def _single(x, term: str, rest: set[str]):
     return x, term
 
 
-def _laid(x, term: str, letters: str):
+def _laid(x: Tensor, term: str, letters: str) -> Tensor:
     """x with its dims in the order of `letters`, 1 where it has none."""
     order = [term.index(c) for c in letters if c in term]
     shape = (x.shape[term.index(c)] if c in term else 1 for c in letters)
     return x.permute(*order).reshape(*shape)
 
 
-def _product(a, ta: str, b, tb: str, output: str):
+def _product(a: Tensor, ta: str, b: Tensor, tb: str, output: str) -> Tensor:
     """One contraction (or an elementwise product where nothing is summed). -> dims in the order of output"""
     summed = "".join(c for c in dict.fromkeys(ta + tb) if c not in output)
     a, b = same_rank(a, b)
@@ -178,10 +183,10 @@ def _product(a, ta: str, b, tb: str, output: str):
     return contract(a, b, len(summed), "einsum") if summed else a * b
 
 
-def _sublists(args) -> tuple[str, tuple]:
+def _sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) as equation and operands."""
 
-    def letters(given):
+    def letters(given: Sequence[Any]) -> str:
         return "".join("..." if i is Ellipsis else ascii_letters[i] for i in given)
 
     output = "->" + letters(args[-1]) if len(args) % 2 else ""
@@ -190,7 +195,7 @@ def _sublists(args) -> tuple[str, tuple]:
 
 
 @composed
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: str | Tensor, *operands: Any) -> Tensor:
     """Sums of products by Einstein's convention: einsum("...ij,jk->...ik", a, b).
 
     Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
@@ -202,21 +207,21 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     """
     if not isinstance(equation, str):
         equation, operands = _sublists((equation, *operands))
-    if len(operands) == 1 and isinstance(operands[0], list | tuple):
-        operands = tuple(operands[0])
-    terms, output = _parse(equation, [x.ndim for x in operands])
+    given: Any = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    tensors: list[Tensor] = [*given]
+    terms, output = _parse(equation, [x.ndim for x in tensors])
     _check_output(terms, output)
-    sizes = _sizes(terms, [x.shape for x in operands])
-    found = []
-    for i, (x, t) in enumerate(zip(operands, terms, strict=True)):
-        found.append(_single(x, t, set(output).union(*(u for j, u in enumerate(terms) if j != i))))
-    for i, j in contraction_path([t for _, t in found], output, sizes):
-        (a, ta), (b, tb) = found[i], found[j]
-        found = [f for k, f in enumerate(found) if k not in (i, j)]
-        rest = set(output).union(*(t for _, t in found))
-        kept = _result(ta, tb, rest) if found else output
-        found.append((_product(a, ta, b, tb, kept), kept))
-    x, term = found[0]
+    sizes = _sizes(terms, [x.shape for x in tensors])
+    pending: list[tuple[Tensor, str]] = []  # operands and products that are not multiplied yet
+    for i, (x, t) in enumerate(zip(tensors, terms, strict=True)):
+        pending.append(_single(x, t, set(output).union(*(u for j, u in enumerate(terms) if j != i))))
+    for i, j in contraction_path([t for _, t in pending], output, sizes):
+        (a, ta), (b, tb) = pending[i], pending[j]
+        pending = [p for k, p in enumerate(pending) if k not in (i, j)]
+        rest = set(output).union(*(t for _, t in pending))
+        kept = _result(ta, tb, rest) if pending else output
+        pending.append((_product(a, ta, b, tb, kept), kept))
+    x, term = pending[0]
     return x.permute(*(term.index(c) for c in output))
 
 
@@ -255,7 +260,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return y if bias is None else y + bias
 
 
-def _chain(matrices):
+def _chain(matrices: Sequence[Tensor]) -> Tensor:
     """Matrices (the outer ones may be vectors) multiplied in the order of fewest multiplications."""
     n = len(matrices)
     if n < 1 or any(m.ndim != 2 for m in matrices[1:-1]):
@@ -290,7 +295,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return _chain(list(tensors))
 
 
-def _euclid_by_matmul(a, b):
+def _euclid_by_matmul(a: Tensor, b: Tensor) -> Tensor:
     """|a|^2 + |b|^2 - 2 a.b, which reads each operand once a tile; at 0 the slope is 0."""
     squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
     squares = squares - a.matmul(b.transpose(-1, -2)) * 2
@@ -326,7 +331,7 @@ def cdist(
     return (of_rows(away, p) if away.shape[-1] else away.sum(-1)).to(dtype)
 
 
-def _farthest_grad(g, y, x):
+def _farthest_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [(x.abs() == y).where(g, 0.0) * x.sign()]
 
 
@@ -335,7 +340,7 @@ def _farthest(x: Tensor) -> Tensor:
     return x.abs().amax(-1, keepdim=True)
 
 
-def of_rows(away, p: float):
+def of_rows(away: Tensor, p: float) -> Tensor:
     """The p-norm of rows; that of infinite p has its whole gradient at each of equals, as PyTorch's distances
     of pairs."""
     return _farthest(away).squeeze(-1) if p == inf else away.norm(p, -1)
@@ -366,7 +371,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return _turned(a, dim, 1) * _turned(b, dim, 2) - _turned(a, dim, 2) * _turned(b, dim, 1)
 
 
-def _turned(x, dim, by):
+def _turned(x: Tensor, dim: int, by: int) -> Tensor:
     """Element i + by of three."""
     index = type(x).arange(3, dtype=dt.int32, device=x.device) + by
     return slices(x, index % 3, dim=dim)

@@ -1,22 +1,30 @@
 """Scaled dot-product attention: on GPUs, and for long sequences, its scores are never in memory."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import inf, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
 from ...core.choose import choose
-from ...core.declare import composed, kernel
+from ...core.declare import composed, kernel, like_first
 from ...core.modes import is_grad_enabled
 from ...core.op import Family, Op, only_real, output_of
 from ...core.shape import broadcast
-from ..elementwise import as_float
+from ..elementwise import as_float, tanh, where
 from ..random import dropout
 from . import launches
 from .kv_cache import place_of
 
 if TYPE_CHECKING:
+    from ...core.dtype import DType
+    from ...core.rules import Array, Prepared, Reference
+    from ...core.shape import Shape
+    from ...device.array_namespace import Namespace
     from ...tensor import HostScalar, Tensor
 
 WIDEST = 256  # elements of a head's row; beyond it a thread's registers do not hold one
@@ -24,7 +32,16 @@ LOWEST = -3.4028234663852886e38  # of float32: added to a whole row it leaves th
 MOST_SCORES = 1 << 22  # that a software adapter stores
 
 
-def _plain(q, k, bias, scale, softcap, heads, where, tanh):
+def _plain(
+    q: Array,
+    k: Array,
+    bias: Array | None,
+    scale: float,
+    softcap: float | None,
+    heads: int,
+    where: Callable[..., Array],
+    tanh: Callable[[Array], Array],
+) -> Array:
     """The scores, in any array library: [heads, queries, keys], -inf where masked."""
     group = q.shape[0] // max(k.shape[0], 1)
     k = k.reshape(k.shape[0], 1, *k.shape[1:])
@@ -38,13 +55,15 @@ def _plain(q, k, bias, scale, softcap, heads, where, tanh):
     return s
 
 
-def _parted(others, placed):
+def _parted(others: Sequence[Array], placed: bool) -> tuple[Array, Array | None]:
     """What follows q, k and v: the first query's place among the keys, or 0; the bias, or None."""
     start, bias = (others[0], others[1:]) if placed else (0, others)
     return start, bias[0] if bias else None
 
 
-def _masked(xp, q, k, start, bias, causal, **attrs):
+def _masked(
+    xp: Namespace, q: Array, k: Array, start: Array, bias: Array | None, causal: bool, **attrs: Any
+) -> tuple[Array, Array]:
     """The scores of the reference, and their largest in each row."""
     s = _plain(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
     if causal:
@@ -54,7 +73,9 @@ def _masked(xp, q, k, start, bias, causal, **attrs):
     return s, xp.max(padded, axis=-1, keepdims=True)
 
 
-def _reference(xp, q, k, v, *others, placed, **attrs):
+def _reference(
+    xp: Namespace, q: Array, k: Array, v: Array, *others: Array, placed: bool, **attrs: Any
+) -> Array:
     s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
     w = xp.exp(s - top)
     total = w.sum(-1, keepdims=True)
@@ -64,16 +85,26 @@ def _reference(xp, q, k, v, *others, placed, **attrs):
     return y.reshape(*q.shape[:2], -1)
 
 
-def _norms(xp, y, q, k, v, *others, placed, **attrs):
+def _norms(
+    xp: Namespace, y: Array, q: Array, k: Array, v: Array, *others: Array, placed: bool, **attrs: Any
+) -> Array:
     s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
     total = xp.exp(s - top).sum(-1)
     norms = xp.where(total > 0, top[..., 0], -LOWEST), xp.log(xp.where(total > 0, total, 1))
     return xp.stack(norms, axis=-1)
 
 
-def _weights(q, k, v, start, bias, causal, **attrs):
+def _weights(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    start: Tensor | HostScalar | int,
+    bias: Tensor | None,
+    causal: bool,
+    **attrs: Any,
+) -> Tensor:
     """The attention weights in Tensor ops, and the derivative of softcap."""
-    s = _plain(q, k, bias, **attrs, where=lambda c, a, b: c.where(a, b), tanh=lambda t: t.tanh())
+    s = _plain(q, k, bias, **attrs, where=where, tanh=tanh)
     ok = s >= LOWEST
     if causal:
         rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1) + start
@@ -84,12 +115,16 @@ def _weights(q, k, v, start, bias, causal, **attrs):
     return w / (total + (total == 0))
 
 
-def _grad(g, y, q, k, v, *others, placed, **attrs):
+def _grad(
+    g: Tensor, y: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Tensor, placed: bool, **attrs: Any
+) -> list[Tensor | None]:
     start, bias = _parted(others, placed)
     if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
         grads, of_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
         return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
-    units = q.device.kind == "gpu" and launches.slopes_on_units(q.device.limits, (q, k, v), attrs["causal"])
+    units = q.device.kind == "gpu" and launches.slopes_on_units(
+        q.device.limits, (q.node, k.node, v.node), attrs["causal"]
+    )
     g, back = _in_range(g) if units else (g, None)
     norms, delta = _reached(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
@@ -101,14 +136,14 @@ def _grad(g, y, q, k, v, *others, placed, **attrs):
     return [*grads, *[None] * len(others)]
 
 
-def _reached(norms):
+def _reached(norms: Tensor) -> Tensor:
     """Norms whose best scores, where they are large, are less by more than kernels round scores differently:
     a score that is as large again then weighs as much as the best."""
     size = norms.abs()
     return (size > 1e6).where((norms - size * 5e-7).maximum(LOWEST), norms)
 
 
-def _in_range(g):
+def _in_range(g: Tensor) -> tuple[Tensor, Tensor]:
     """A float16 slope times the power of two that makes its largest at least 1, and what undoes that. Matrix
     units take the slopes of scores as float16: those of a mean over much would have few digits left."""
     wide = g.float()
@@ -117,13 +152,23 @@ def _in_range(g):
     return (wide * (-power).exp2()).to(g.dtype), power.exp2()
 
 
-def _grad_by_ops(slope, q, k, v, start, bias, scale, softcap, **attrs):
+def _grad_by_ops(
+    slope: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    start: Tensor | HostScalar | int,
+    bias: Tensor | None,
+    scale: float,
+    softcap: float | None,
+    **attrs: Any,
+) -> tuple[list[Tensor], Tensor | None]:
     """The gradients as a formula of Tensor ops, which can be differentiated again; that of the bias apart."""
     dtype, (slope, q, k, v) = q.dtype, (x.float() for x in (slope, q, k, v))
     w = _weights(q, k, v, start, bias, scale=scale, softcap=softcap, **attrs)
     group = q.shape[0] // max(k.shape[0], 1)
 
-    def grouped(x):
+    def grouped(x: Tensor) -> Tensor:
         return x.reshape(-1, group, *x.shape[1:])
 
     k1, v1 = k.unsqueeze(1), v.unsqueeze(1)
@@ -142,10 +187,23 @@ def _grad_by_ops(slope, q, k, v, start, bias, scale, softcap, **attrs):
     return grads, of_bias.reshape(-1, attrs["heads"], *of_bias.shape[-2:]) if wanted else None
 
 
-def _part(at):
+def _part(at: int) -> Reference:
     """The reference of a gradient kernel: the formula on arrays."""
 
-    def reference(xp, q, k, v, slope, rows, *others, placed, scale, causal, softcap, heads):
+    def reference(
+        xp: Namespace,
+        q: Array,
+        k: Array,
+        v: Array,
+        slope: Array,
+        rows: Array,
+        *others: Array,
+        placed: bool,
+        scale: float,
+        causal: bool,
+        softcap: float | None,
+        heads: int,
+    ) -> Array:
         group = q.shape[0] // max(k.shape[0], 1)
         start, bias = _parted(others, placed)
         s, _ = _masked(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
@@ -164,21 +222,41 @@ def _part(at):
     return reference
 
 
-def _like_input(*dtypes, **_):
-    return dtypes[0]
+def _scores_by_value(q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> Shape:
+    return (*q[:2], v[2])
+
+
+def _two_of_each_row(y: Shape, q: Shape, *_: Any, **__: Any) -> Shape:
+    return (*q[:2], 2)
+
+
+def _like_key(q: Shape, k: Shape, *_: Any, **__: Any) -> Shape:
+    return k
+
+
+def _like_value(y: Shape, q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> Shape:
+    return v
+
+
+def _float32(*_: DType, **__: Any) -> DType:
+    return dt.float32
+
+
+def _values_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
+    return _part(2)(xp, *inputs, **attrs)
 
 
 class Attention(Family):
     @kernel(
         "opaque",
-        shape=lambda q, k, v, *_, **__: (*q[:2], v[2]),
-        dtype=_like_input,
+        shape=_scores_by_value,
+        dtype=like_first,
         grad=_grad,
         xp=_reference,
         launch=launches.forward,
         packs=True,
     )
-    def _attention(self: Any, key: Tensor, value: Tensor, *others: Any, **attrs: Any):
+    def _attention(self: Any, key: Tensor, value: Tensor, *others: Any, **attrs: Any) -> Prepared:
         """Attention of flattened heads; others: the first query's place where `placed`, a bias.
 
         key: what queries are compared with
@@ -190,32 +268,32 @@ class Attention(Family):
     _norms = Op(
         "output",
         part="norms",
-        shape=lambda y, q, *_, **__: (*q[:2], 2),
-        dtype=lambda *_, **__: dt.float32,
+        shape=_two_of_each_row,
+        dtype=_float32,
         xp=_norms,
     )
 
     @kernel(
         "opaque",
-        shape=lambda q, *_, **__: q,
-        dtype=_like_input,
+        shape=like_first,
+        dtype=like_first,
         xp=_part(0),
         launch=launches.by_queries,
         packs=True,
     )
-    def _queries(self: Any, *others, **attrs):
+    def _queries(self: Any, *others: Tensor, **attrs: Any) -> Prepared:
         """The gradient of attention by its queries."""
         return (self, *others), attrs
 
     @kernel(
         "opaque",
-        shape=lambda q, k, *_, **__: k,
-        dtype=_like_input,
+        shape=_like_key,
+        dtype=like_first,
         xp=_part(1),
         launch=launches.by_keys,
         packs=True,
     )
-    def _keys(self: Any, *others, **attrs):
+    def _keys(self: Any, *others: Tensor, **attrs: Any) -> Prepared:
         """The gradient of attention by its keys."""
         return (self, *others), attrs
 
@@ -223,13 +301,13 @@ class Attention(Family):
     _values = Op(
         "output",
         part="values",
-        shape=lambda y, q, k, v, *_, **__: v,
-        dtype=_like_input,
-        xp=lambda xp, y, *inputs, **attrs: _part(2)(xp, *inputs, **attrs),
+        shape=_like_value,
+        dtype=like_first,
+        xp=_values_reference,
     )
 
 
-def _check(q, k, v, enable_gqa, is_causal, start):
+def _check(q: Tensor, k: Tensor, v: Tensor, enable_gqa: bool, is_causal: bool, start: Any) -> None:
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise ValueError("query, key and value need at least 2 dims: [..., length, features]")
     if q.shape[-1] != k.shape[-1]:
@@ -242,14 +320,14 @@ def _check(q, k, v, enable_gqa, is_causal, start):
         raise ValueError("start is where a causal mask begins: give is_causal=True too")
 
 
-def _computed_in(*xs):
+def _computed_in(*xs: Tensor) -> DType:
     """The dtype that kernels read: on GPUs 16-bit floats as they are."""
     packed = xs[0].dtype.is_packed and len({x.dtype for x in xs}) == 1 and xs[0].dtype.is_float
     on_gpu = xs[0].device.kind == "gpu" and not xs[0].device.limits.software
     return xs[0].dtype if packed and on_gpu else dt.float32
 
 
-def _stores_scores(device, heads: int, n: int, m: int, start) -> bool:
+def _stores_scores(device: Any, heads: int, n: int, m: int, start: Any) -> bool:
     """Whether the scores are values of the graph: software adapters make two products in tiles of registers
     in a half to a quarter of the time that they take for row by row, and compile them sooner."""
     if device.kind != "gpu" or not device.limits.software or start is not None:
@@ -259,7 +337,7 @@ def _stores_scores(device, heads: int, n: int, m: int, start) -> bool:
     return choose(device.limits, "scores", bucket, ["stored", "streamed"], default) == "stored"
 
 
-def _four(x, rank):
+def _four(x: Tensor, rank: int) -> Tensor:
     """Padded with zeros to a multiple of four features, its leading dims as one."""
     rest = -x.shape[-1] % 4
     x = x._pad((0,) * x.ndim, (*(0,) * (x.ndim - 1), rest)) if rest else x
@@ -306,7 +384,7 @@ def scaled_dot_product_attention(
         of_q, of_k, of_v = (x.narrow(-1, 0, 0).sum() for x in (q, k, v))
         return (of_q + of_k + of_v).expand(*lead, *heads, n, e).to(query.dtype)
     scale = 1 / sqrt(max(d, 1)) if scale is None else float(scale)  # type: ignore[arg-type]
-    attrs = {"scale": scale, "causal": is_causal, "softcap": softcap, "heads": prod(heads)}
+    attrs: dict[str, Any] = {"scale": scale, "causal": is_causal, "softcap": softcap, "heads": prod(heads)}
     bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
     by_ops = dropout_p or max(d, e) > WIDEST or not d
     by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
@@ -326,7 +404,7 @@ def scaled_dot_product_attention(
     return y.to(query.dtype)
 
 
-def with_weights(q, k, v, mask, p: float):
+def with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
     """scaled_dot_product_attention by its formula, and the weights, as they are behind dropout.
 
     [b, h, n, d], [b, h, m, d], [b, h, m, e] -> [b, h, n, e], [b, h, n, m]
@@ -339,11 +417,11 @@ def with_weights(q, k, v, mask, p: float):
     return (w @ as_float(v)).to(q.dtype), w.to(q.dtype)
 
 
-def _dropout(w, p: float):
+def _dropout(w: Tensor, p: float) -> Tensor:
     return dropout(w, p) if p else w
 
 
-def _bias(mask, shape, lead: int, rank: int):
+def _bias(mask: Tensor, shape: Shape, lead: int, rank: int) -> Tensor:
     """The mask as [batch or 1, heads or 1, n or 1, m or 1]."""
     broadcast(mask.shape, shape)
     mask = mask if mask.dtype.kind == "b" else as_float(mask)

@@ -1,28 +1,35 @@
 """Rows into a table that is longer than they are, at a place that may be on the device; without gradients."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
-from ...core.declare import composed, kernel
+from ...core.declare import composed, kernel, like_first
 from ...core.node import is_tensor
 from ...core.op import Family, Launch
 
 if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
+    from ...core.rules import Array, Prepared
+    from ...device.array_namespace import Namespace
     from ...tensor import HostScalar, Tensor
 
 THREADS = 64
 
 
-def _launch(limits, table, rows, start):
+def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch]:
     _, length, width = table.shape
     fours = width % 4 == 0
     w = 4 if fours else 1
-    sizes = {"length": length, "rows": rows.shape[1], "width": width // w}
+    sizes: dict[str, int | float] = {"length": length, "rows": rows.shape[1], "width": width // w}
 
-    def launch(reads, only, written, **kw):
+    def launch(reads: tuple[int, ...], only: bool, written: Node, **kw: Any) -> Launch:
         size = prod(written.shape) // w
         return Launch(
             "map/cache_write.wgsl",
@@ -38,26 +45,22 @@ def _launch(limits, table, rows, start):
     return [launch((0, 1, 2), False, table, instead=(0, launch((1, 2), True, rows)))]
 
 
-def _reference(xp, table, rows, start):
+def _reference(xp: Namespace, table: Array, rows: Array, start: Array) -> Array:
     at = xp.arange(table.shape[1]) - start
     inside = (at >= 0) & (at < rows.shape[1])
-    found = xp.take(rows, xp.where(inside, at, 0), axis=1)
-    return xp.where(inside[:, None], found, table)
-
-
-def _of_table(table, *_):
-    return table
+    new = xp.take(rows, xp.where(inside, at, 0), axis=1)
+    return xp.where(inside[:, None], new, table)
 
 
 class Cache(Family):
-    @kernel("opaque", shape=_of_table, dtype=_of_table, xp=_reference, launch=_launch, packs=True)
-    def _put(self: Any, rows, start):
+    @kernel("opaque", shape=like_first, dtype=like_first, xp=_reference, launch=_launch, packs=True)
+    def _put(self: Any, rows: Tensor, start: Tensor) -> Prepared:
         """[lines, length, width] with [lines, rows, width] from row `start` (int32[1]) on."""
         return (self, rows, start), {}
 
 
-def place_of(x, start):
-    """A number, HostScalar or tensor of one integer as an int32[1] on x's device."""
+def place_of(x: Tensor, start: Any) -> Tensor:
+    """Converts a number, HostScalar or tensor of one integer to an int32[1] on x's device."""
     if not is_tensor(start):
         return x.full((1,), start, dtype=dt.int32, device=x.device)
     if not start.dtype.is_int or prod(start.shape) != 1:
@@ -67,10 +70,11 @@ def place_of(x, start):
 
 @composed
 def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> Tensor:
-    """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end, or before
-    row 0, are left out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]
+    """Writes `rows` into the table from row `start` (a number, HostScalar or tensor) on. Rows past the end
+    or before row 0 are left out. There is no gradient.
+    [..., length, width], [..., n, width] -> [..., length, width]
 
-    Raises ValueError where rows differ from the table's in more than their number.
+    Raises ValueError if rows differ from the table's in more than their number.
     """
     if min(table.ndim, rows.ndim) < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):
         raise ValueError("rows differ from the table's in more than their number: [..., n, width]")

@@ -1,13 +1,22 @@
 """Attention's sizes and a device's limits into the work of each workgroup, and that into launches."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ...core import dtype as dt
 from ...core.choose import choose
 from ...core.op import Launch, Written
 from . import subgroup_matrix
 from .subgroup_matrix import Units
+
+if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
+
+    Nodes: TypeAlias = Sequence[Node]
 
 
 class Options(NamedTuple):
@@ -37,7 +46,7 @@ class AttentionTile(NamedTuple):
     wide: int = 1
     deep: int = 0
 
-    def widened(self, *made: int) -> "AttentionTile":
+    def widened(self, *made: int) -> AttentionTile:
         """With as many vec4s a thread as rows of so many vec4s need, of one result or two."""
         wide, deep = (*(-(-n // self.tx) for n in made), 0)[:2]
         return self._replace(wide=wide, deep=deep)
@@ -74,7 +83,7 @@ class AttentionTile(NamedTuple):
         """Numbers that a thread holds, with tiles of scores for so many products."""
         return self.rows * (self.cols * products + 4 * (self.wide + self.deep))
 
-    def fits(self, limits) -> bool:
+    def fits(self, limits: Limits) -> bool:
         """Whether a device can run it, and whether its parts are whole."""
         whole = self.height % 32 == 0 and self.width % 32 == 0 and self.width % self.step == 0
         return (
@@ -130,7 +139,9 @@ KEYS = (
 )
 
 
-def _sizes(nodes, given, scale, causal, softcap, heads, placed):
+def _sizes(
+    nodes: Nodes, given: Nodes, scale: float, causal: bool, softcap: float | None, heads: int, placed: bool
+) -> dict[str, int | float]:
     """The quantities of all attention kernels; a bias has strides, 0 along its dims of size 1."""
     q, k = nodes[:2]
     log2e = 1.4426950408889634
@@ -152,18 +163,27 @@ def _sizes(nodes, given, scale, causal, softcap, heads, placed):
     return sizes
 
 
-def _options(nodes, given, causal, softcap, placed, **_):
+def _options(
+    nodes: Nodes, given: Nodes, causal: bool, softcap: float | None, placed: bool, **_: Any
+) -> Options:
     bias = given[0].dtype.short if given else ""
     return Options(causal, placed, softcap is not None, bias, f"in{len(nodes) - 1}")
 
 
-def _is_short(kind: str, nodes, causal: bool) -> bool:
+def _is_short(kind: str, nodes: Nodes, causal: bool) -> bool:
     """Whether much of what tall tiles compute would lie beyond the diagonal."""
     q, k, v = nodes[:3]
     return causal and max(q.shape[1], k.shape[1]) <= SHORT[kind] and max(q.shape[2], v.shape[2]) <= 64
 
 
-def _tiles(limits, tiles, products: int, length: int, made, short: bool) -> list[AttentionTile]:
+def _tiles(
+    limits: Limits,
+    tiles: Sequence[AttentionTile],
+    products: int,
+    length: int,
+    made: tuple[int, ...],
+    short: bool,
+) -> list[AttentionTile]:
     """The tiles that a device can run, best first; made: the vec4s of the results' rows."""
     wide = [t.widened(*made) for t in tiles]
     fitting = [t for t in wide if t.fits(limits) and t.accumulators(products) <= REGISTERS]
@@ -176,7 +196,7 @@ def _tiles(limits, tiles, products: int, length: int, made, short: bool) -> list
 
 
 def _choice(
-    limits, kind: str, tiles: list[AttentionTile], nodes, causal, units: Units | None
+    limits: Limits, kind: str, tiles: list[AttentionTile], nodes: Nodes, causal: bool, units: Units | None
 ) -> AttentionTile | Units | str:
     """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
     of keys for few rows."""
@@ -194,19 +214,26 @@ def _choice(
     return by_name.get(name, name)
 
 
-def _wide(nodes, given) -> tuple[int, ...]:
+def _wide(nodes: Nodes, given: Nodes) -> tuple[int, ...]:
     """Which inputs are read as vec4s: the slopes of gradient kernels too."""
     return (0, 1, 2, 3) if len(nodes) - len(given) == 5 else (0, 1, 2)
 
 
-def _flops(nodes, by_d: int, by_e: int, causal: bool) -> int:
+def _flops(nodes: Nodes, by_d: int, by_e: int, causal: bool) -> int:
     """Of so many products over all scores, d or e wide."""
     q, k, v = nodes[:3]
     return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
 
 
 def _tiled(
-    template, tile: AttentionTile, nodes, given, of, attrs, products: tuple[int, int], also=()
+    template: str,
+    tile: AttentionTile,
+    nodes: Nodes,
+    given: Nodes,
+    of: int,
+    attrs: dict[str, Any],
+    products: tuple[int, int],
+    also: tuple[Written, ...] = (),
 ) -> Launch:
     """The launch of a tiled kernel, a workgroup for each tile of q's (0) or k's (1) rows."""
     lines, length = nodes[of].shape[:2]
@@ -227,7 +254,18 @@ def _tiled(
     )
 
 
-def _by_rows(template, limits, nodes, given, of, attrs, unroll, side="", also=(), **writes) -> Launch:
+def _by_rows(
+    template: str,
+    limits: Limits,
+    nodes: Nodes,
+    given: Nodes,
+    of: int,
+    attrs: dict[str, Any],
+    unroll: int,
+    side: str = "",
+    also: tuple[Written, ...] = (),
+    **writes: Any,
+) -> Launch:
     """The launch of a kernel with a thread for each of q's (0) or k's (1) rows."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
@@ -268,7 +306,7 @@ def _power(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def _few(nodes, given, attrs, also) -> list[Launch]:
+def _few(nodes: Nodes, given: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]) -> list[Launch]:
     """The launches for few rows to many keys: pieces of the keys, and their join."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
@@ -312,7 +350,9 @@ def _few(nodes, given, attrs, also) -> list[Launch]:
     return [first, join]
 
 
-def _on_units(u: Units, nodes, given, attrs, of="", **writes) -> Launch:
+def _on_units(
+    u: Units, nodes: Nodes, given: Nodes, attrs: dict[str, Any], of: str = "", **writes: Any
+) -> Launch:
     """The launch of a kernel on matrix units, a workgroup for each block of queries or keys."""
     lines, length = nodes[of in ("key", "value")].shape[:2]
     blocks = -(-length // u.height)
@@ -333,11 +373,11 @@ def _on_units(u: Units, nodes, given, attrs, of="", **writes) -> Launch:
     )
 
 
-def _quads(*nodes) -> tuple[int, ...]:
+def _quads(*nodes: Node) -> tuple[int, ...]:
     return tuple(n.shape[2] // 4 for n in nodes)
 
 
-def forward(limits, *nodes, **attrs) -> list[Launch]:
+def forward(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     """Attention itself, with the norms of its rows."""
     q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", 2 * prod(q.shape[:2]), dt.float32),)
@@ -354,7 +394,7 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     return [_tiled("attention/tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
 
 
-def _way(limits, kind: str, nodes, causal: bool) -> AttentionTile | Units | str:
+def _way(limits: Limits, kind: str, nodes: Nodes, causal: bool) -> AttentionTile | Units | str:
     """How gradients are made: of kind "queries" or "keys"."""
     q, k, v = nodes[:3]
     tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
@@ -364,14 +404,14 @@ def _way(limits, kind: str, nodes, causal: bool) -> AttentionTile | Units | str:
     return _choice(limits, kind, fitting, nodes, causal, units)
 
 
-def slopes_on_units(limits, nodes, causal: bool) -> bool:
+def slopes_on_units(limits: Limits, nodes: Nodes, causal: bool) -> bool:
     """Whether a gradient of attention is made on matrix units."""
     if not limits.matrix or nodes[0].dtype != dt.float16:
         return False
     return any(isinstance(_way(limits, kind, nodes, causal), Units) for kind in ("queries", "keys"))
 
 
-def by_queries(limits, *nodes, **attrs) -> list[Launch]:
+def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     """The gradient by the queries."""
     given, way = nodes[5:], _way(limits, "queries", nodes, attrs["causal"])
     if isinstance(way, Units):
@@ -381,10 +421,10 @@ def by_queries(limits, *nodes, **attrs) -> list[Launch]:
     return [_tiled("attention/grad_q_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
 
 
-def by_keys(limits, *nodes, **attrs) -> list[Launch]:
+def by_keys(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     """The gradients by the keys and, as a part, by the values."""
     v, given, way = nodes[2], nodes[5:], _way(limits, "keys", nodes, attrs["causal"])
-    first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
+    first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
     if isinstance(way, Units):
         values = _on_units(way._replace(pitch=subgroup_matrix.PITCH), nodes, given, attrs, "value", **first)

@@ -1,8 +1,14 @@
 """A device's matrix units and the sizes of float16 attention into the work of a workgroup on them."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
+
+if TYPE_CHECKING:
+    from ...core.limits import Limits, Unit
+    from ...core.node import Node
 
 PITCH = 20  # places of a row of scores: reads of pairs, in turned order, meet no bank twice
 BESIDE = 192  # bytes of workgroup memory for what else a kernel shares
@@ -48,7 +54,7 @@ class Units(NamedTuple):
         kept = self.height * (64 + self.pad) * self.sides
         return self.apart + (kept if self.unit.kind == "plain" else 0)
 
-    def fits(self, limits) -> bool:
+    def fits(self, limits: Limits) -> bool:
         """Whether a device can run it: threads stage whole rows, 16 bytes tell whether one has grown."""
         fours = (self.d // 4, self.e // 4)
         whole = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
@@ -64,7 +70,7 @@ SLOPES = {"pitch": PITCH + 16, "sides": 2}  # of gradients: scores and their slo
 MOST = {"forward": 128, "queries": 64, "keys": 64}
 
 
-def _unit(limits, q, v):
+def _unit(limits: Limits, q: Node, v: Node) -> Unit | None:
     """The matrix units of a device, where they fit float16 rows of q's and v's features."""
     d, e = q.shape[2], v.shape[2]
     if q.dtype != dt.float16 or d % 32 or e % 32 or max(d, e) > 128:
@@ -75,7 +81,7 @@ def _unit(limits, q, v):
     return unit._replace(kind="view") if unit.kind == "subgroup" else unit
 
 
-def fitting(limits, q, v, **form) -> Units | None:
+def fitting(limits: Limits, q: Node, v: Node, **form: Any) -> Units | None:
     """The work of a device with matrix units on rows of q's and v's, where there is one."""
     unit = _unit(limits, q, v)
     made = (Units(unit, n, q.shape[2], v.shape[2], **form) for n in (4, 2) if unit)

@@ -1,5 +1,8 @@
 """Pools to a given size: windows from floor(i * n / o) to ceil((i + 1) * n / o), gathered where they lie."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,6 +17,7 @@ from ..reduce import in_float32
 from .pool import lowest
 
 if TYPE_CHECKING:
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 
@@ -26,7 +30,7 @@ def _ratio(n: int, o: int) -> tuple[int, int]:
     return a, b
 
 
-def _starts(x, n: int, o: int, shift: int = 0):
+def _starts(x: Tensor, n: int, o: int, shift: int = 0) -> Tensor:
     """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for i below o. -> [o] int32"""
     a, b = _ratio(n, o)
     i = type(x).arange(o, dtype=dt.int32, device=x.device) + shift
@@ -39,7 +43,7 @@ def _longest(n: int, o: int) -> int:
     return a // b if b == 1 else (a + b - 2) // b + 1
 
 
-def _places(x, size, out_size):
+def _places(x: Tensor, size: Shape, out_size: Shape) -> tuple[Tensor, Tensor]:
     """Where each window's elements stand in the flattened `size`, and which are its own.
 
     -> index, inside: [*out_size, *longest]
@@ -58,7 +62,7 @@ def _places(x, size, out_size):
     return index, inside
 
 
-def _gathered(x, nd: int, out_size):
+def _gathered(x: Tensor, nd: int, out_size: Shape) -> tuple[Tensor, Tensor]:
     """The windows of the last nd dims, and which elements are their own. [..., *size] -> [..., *o, *k]"""
     size, lead = x.shape[x.ndim - nd :], x.shape[: x.ndim - nd]
     index, inside = _places(x, size, out_size)
@@ -66,20 +70,20 @@ def _gathered(x, nd: int, out_size):
     return x.reshape(*lead, prod(size))._gather(flat, len(lead)).reshape(*lead, *index.shape), inside
 
 
-def _sum_grad(g, y, x, out_size):
+def _sum_grad(g: Tensor, y: Tensor, x: Tensor, out_size: Shape) -> list[Tensor | None]:
     # element j is in window i just where window j of the way back has i, so the adjoint is the same op
     return [adaptive_sum(g, out_size=x.shape[x.ndim - len(out_size) :])]
 
 
 @composite(grad=_sum_grad)
-def adaptive_sum(x: Tensor, *, out_size: Sequence[int]) -> Tensor:
+def adaptive_sum(x: Tensor, *, out_size: Shape) -> Tensor:
     """The sum of each window over the last dims. [..., *size] -> [..., *o]"""
     nd = len(out_size)
     xw, inside = _gathered(x, nd, out_size)
     return inside.where(xw, 0).sum(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
-def _taken_grad(g, y, x, index, out_size):
+def _taken_grad(g: Tensor, y: Tensor, x: Tensor, index: Tensor, out_size: Shape) -> list[Tensor | None]:
     size = y.shape[y.ndim - len(out_size) :]
     flat = g.reshape(*g.shape[: g.ndim - len(out_size)], prod(size))
     at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out_size) :]))
@@ -87,7 +91,7 @@ def _taken_grad(g, y, x, index, out_size):
 
 
 @composite(grad=_taken_grad)
-def _adaptive_taken(x: Tensor, index: Any, *, out_size: Any) -> Tensor:
+def _adaptive_taken(x: Tensor, index: Tensor, *, out_size: Shape) -> Tensor:
     """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *o]
 
     index: which elements, integers
@@ -100,7 +104,7 @@ def _adaptive_taken(x: Tensor, index: Any, *, out_size: Any) -> Tensor:
     return (inside & (own == here)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
 
 
-def _max_places(x, y, nd):
+def _max_places(x: Tensor, y: Tensor, nd: int) -> Tensor:
     """Where in the flattened last dims each window's first maximum stands. -> the shape of y, int32"""
     size, out_size = x.shape[x.ndim - nd :], y.shape[y.ndim - nd :]
     xw, inside = _gathered(x, nd, out_size)
@@ -110,20 +114,20 @@ def _max_places(x, y, nd):
     return hit.where(index, prod(size) - 1)._min(tuple(range(xw.ndim - nd, xw.ndim))).reshape(*y.shape)
 
 
-def _max_grad(g, y, x, out_size):
+def _max_grad(g: Tensor, y: Tensor, x: Tensor, out_size: Shape) -> list[Tensor | None]:
     places = _max_places(x.detach(), y.detach(), len(out_size))
     return [_adaptive_taken(g, places, out_size=x.shape[x.ndim - len(out_size) :])]
 
 
 @composite(grad=_max_grad)
-def adaptive_max(x: Tensor, *, out_size: Sequence[int]) -> Tensor:
+def adaptive_max(x: Tensor, *, out_size: Shape) -> Tensor:
     """The largest element of each window over the last dims. [..., *size] -> [..., *o]"""
     nd = len(out_size)
     xw, inside = _gathered(x, nd, out_size)
     return inside.where(xw, lowest(x.dtype)).amax(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
-def _sizes(x, nd: int, output_size) -> tuple[int, ...]:
+def _sizes(x: Tensor, nd: int, output_size: int | Sequence[int | None] | None) -> tuple[int, ...]:
     """The output's sizes; None keeps the input's."""
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"input needs {nd + 1} or {nd + 2} dims")
@@ -136,7 +140,7 @@ def _sizes(x, nd: int, output_size) -> tuple[int, ...]:
     return tuple(n if o is None else o for n, o in zip(x.shape[-nd:], given, strict=True))
 
 
-def adaptive_mean(x, out_size):
+def adaptive_mean(x: Tensor, out_size: Shape) -> Tensor:
     """The mean of each window over the last dims, by views where windows tile. [..., *size] -> [..., *o]"""
     nd = len(out_size)
     size, lead = x.shape[x.ndim - nd :], x.ndim - nd
@@ -151,7 +155,7 @@ def adaptive_mean(x, out_size):
     return (adaptive_sum(x, out_size=tuple(out_size)) / count).to(dtype)
 
 
-def _adaptive_avg_pool(nd):
+def _adaptive_avg_pool(nd: int):
     def pool(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
         """Mean of output_size windows that cover the input; None keeps a size.
         [n, c, *size] -> [n, c, *output_size]
@@ -164,7 +168,7 @@ def _adaptive_avg_pool(nd):
     return composed(pool)
 
 
-def _adaptive_max_pool(nd):
+def _adaptive_max_pool(nd: int):
     def pool(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
         """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
         where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]

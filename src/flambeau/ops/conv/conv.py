@@ -1,10 +1,13 @@
 """Convolutions over one to three dims, transposed ones, and windows as columns: contractions of views."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.declare import composed, composite
 from ...core.shape import Window
@@ -14,10 +17,11 @@ from ..join import stack
 from ..movement import fold
 
 if TYPE_CHECKING:
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 
-def pair(value, n: int = 2) -> tuple[int, ...]:
+def pair(value: int | Sequence[int], n: int = 2) -> tuple[int, ...]:
     """Turn 3 into (3, 3), and leave (3, 5) as it is; ValueError where n numbers are due and not given."""
     value = integers(value, "a size")
     found = (value,) * n if isinstance(value, int) else tuple(value)
@@ -27,35 +31,61 @@ def pair(value, n: int = 2) -> tuple[int, ...]:
     return found
 
 
-def spec_of(kernel_size, stride, padding, dilation) -> tuple[Window, ...]:
+def spec_of(
+    kernel_size: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...]
+) -> tuple[Window, ...]:
     """One Window a dim, with as much padding before as after."""
     return tuple(Window(*w) for w in zip(kernel_size, stride, dilation, padding, padding, strict=True))
 
 
-def batched(x, nd: int, what: str = "input"):
+def batched(x: Tensor, nd: int, what: str = "input") -> tuple[Tensor, bool]:
     """(x with a batch dim, whether it had none); ValueError unless it has nd + 1 or nd + 2 dims."""
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{what} needs {nd + 1} or {nd + 2} dims")
     return (x.unsqueeze(0), True) if x.ndim == nd + 1 else (x, False)
 
 
-def _grouped(w, groups):
+def _grouped(w: Tensor, groups: int) -> Tensor:
     return w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
 
 
-def _conv_views(x, w, stride, padding, dilation, groups):
+def _conv_views(
+    x: Tensor,
+    w: Tensor,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> tuple[Tensor, Tensor]:
     """x as windows [n, g, c, oh, ow, kh, kw] and w as [g, o, c, kh, kw]."""
     n, c, *size = x.shape
     xw = x.reshape(n, groups, c // groups, *size)._windows(spec_of(w.shape[2:], stride, padding, dilation))
     return xw, _grouped(w, groups)
 
 
-def _conv_grad(g, y, x, w, stride, padding, dilation, groups):
-    attrs = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    return [spread_back(g, w, x.shape[2:], **attrs), _conv_weight(g, x, w, **attrs)]
+def _conv_grad(
+    g: Tensor,
+    y: Tensor,
+    x: Tensor,
+    w: Tensor,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> list[Tensor | None]:
+    settings = (stride, padding, dilation, groups)
+    return [spread_back(g, w, x.shape[2:], *settings), _conv_weight(g, x, w, *settings)]
 
 
-def _conv_weight(g, x, w, stride, padding, dilation, groups):
+def _conv_weight(
+    g: Tensor,
+    x: Tensor,
+    w: Tensor,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Tensor:
     """The gradient by the weight, [g, o, c, *taps], summed over n and the output positions."""
     nd = x.ndim - 2
     xw, _ = _conv_views(x, w, stride, padding, dilation, groups)
@@ -66,7 +96,15 @@ def _conv_weight(g, x, w, stride, padding, dilation, groups):
     return dw.reshape(*w.shape)
 
 
-def spread_back(g, w, size, stride, padding, dilation, groups):
+def spread_back(
+    g: Tensor,
+    w: Tensor,
+    size: Shape,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Tensor:
     """The adjoint of conv by its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]"""
     nd = g.ndim - 2
     wg = _grouped(w, groups)
@@ -98,13 +136,15 @@ def spread_back(g, w, size, stride, padding, dilation, groups):
     return back.reshape(g.shape[0], groups * c, *size)
 
 
-def _by_phases(g, w, size, stride, padding, groups):
+def _by_phases(
+    g: Tensor, w: Tensor, size: Shape, stride: tuple[int, ...], padding: tuple[int, ...], groups: int
+) -> Tensor:
     """spread_back of a stride: elements that are `stride` apart take the same taps, and lie one beside the
     other in a convolution of those alone."""
     at = next(i for i, s in enumerate(stride) if s != 1)
     step, dim, ones = stride[at], 2 + at, (1,) * len(size)
     each, steps = ((*xs[:at], x, *xs[at + 1 :]) for xs, x in ((size, -(-size[at] // step)), (stride, 1)))
-    parts = []
+    parts: list[Tensor] = []
     for first in range(step):
         zeros, phase = divmod(first + padding[at], step)
         taps = w[(slice(None),) * dim + (slice(phase, None, step),)]
@@ -121,18 +161,18 @@ def _by_phases(g, w, size, stride, padding, groups):
 @composite(grad=_conv_grad)
 def conv(
     x: Tensor,
-    w: Any,
+    w: Tensor,
     *,
-    stride: int | Sequence[int],
-    padding: int | Sequence[int],
-    dilation: int | Sequence[int],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
     groups: int,
 ) -> Tensor:
     """Convolution over the dims from the third. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]
 
-    stride: the distance of windows, one number or one for each dim
-    padding: elements added at both ends, one number or one for each dim
-    dilation: the distance between elements of a window, one number or one for each dim
+    stride: the distance of windows, for each dim
+    padding: elements added at both ends, for each dim
+    dilation: the distance between elements of a window, for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
     """
     nd = x.ndim - 2
@@ -144,7 +184,9 @@ def conv(
     return y.reshape(x.shape[0], w.shape[0], *y.shape[3:])
 
 
-def same_padding(kernel_size, stride, dilation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def same_padding(
+    kernel_size: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Zeros before and after each dim that keep its size; an odd one stands after, as in PyTorch."""
     if any(s != 1 for s in stride):
         raise ValueError("padding='same' needs stride 1: give numbers")
@@ -152,7 +194,13 @@ def same_padding(kernel_size, stride, dilation) -> tuple[tuple[int, ...], tuple[
     return tuple(r // 2 for r in reach), tuple(r - r // 2 for r in reach)
 
 
-def _pad_for(x, padding, kernel_size, stride, dilation):
+def _pad_for(
+    x: Tensor,
+    padding: int | Sequence[int] | str,
+    kernel_size: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> tuple[Tensor, tuple[int, ...]]:
     """x and the symmetric padding that is left to do."""
     nd = len(kernel_size)
     if not isinstance(padding, str):
@@ -167,7 +215,7 @@ def _pad_for(x, padding, kernel_size, stride, dilation):
     return x, (0,) * nd
 
 
-def _check_weight(x, w, nd, groups, inputs, outputs):
+def _check_weight(x: Tensor, w: Tensor, nd: int, groups: int, inputs: int, outputs: int) -> None:
     """ValueError unless the weight fits; `inputs` and `outputs` are the dims of each, (channels, whose)."""
     if w.ndim != nd + 2:
         raise ValueError(f"weight needs {nd + 2} dims, and has {w.ndim}")
@@ -178,7 +226,7 @@ def _check_weight(x, w, nd, groups, inputs, outputs):
         )
 
 
-def _conv(nd):
+def _conv(nd: int):
     def convolve(
         input: Tensor,
         weight: Tensor,
@@ -214,7 +262,14 @@ def _conv(nd):
 conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
 
 
-def transposed_size(size, kernel_size, stride, padding, output_padding, dilation) -> tuple[int, ...]:
+def transposed_size(
+    size: Shape,
+    kernel_size: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> tuple[int, ...]:
     """The result's sizes of a transposed convolution; ValueError where none is left or the pads misfit."""
     each = zip(size, kernel_size, stride, padding, output_padding, dilation, strict=True)
     found = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
@@ -227,7 +282,7 @@ def transposed_size(size, kernel_size, stride, padding, output_padding, dilation
     return found
 
 
-def _conv_transpose(nd):
+def _conv_transpose(nd: int):
     def convolve(
         input: Tensor,
         weight: Tensor,

@@ -17,6 +17,7 @@ from .conv import batched, pair
 from .resize import KINDS
 
 if TYPE_CHECKING:
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 PADDINGS = ("zeros", "border", "reflection")
@@ -30,7 +31,7 @@ class Taps(NamedTuple):
     weight: Any
 
 
-def _reflected(x, low: float, high: float):
+def _reflected(x: Tensor, low: float, high: float) -> Tensor:
     """Positions thrown back at both ends as often as needed."""
     span = high - low
     if span <= 0:
@@ -41,20 +42,20 @@ def _reflected(x, low: float, high: float):
     return (turns.remainder(2) == 0).where(rest, span - rest) + low
 
 
-def _clipped(x, n: int):
+def _clipped(x: Tensor, n: int) -> Tensor:
     """Inside 0 to n - 1; unlike clamp's, the slope at both ends is 0, as in PyTorch."""
     x = (x <= 0).where(0.0, x)
     return (x >= n - 1).where(float(n - 1), x)
 
 
-def _settled(x, n: int, padding: str, align: bool):
+def _settled(x: Tensor, n: int, padding: str, align: bool) -> Tensor:
     """A position as the padding has it."""
     if padding == "reflection":
         x = _reflected(x, 0.0, n - 1.0) if align else _reflected(x, -0.5, n - 0.5)
     return x if padding == "zeros" else _clipped(x, n)
 
 
-def taps_at(x, n: int, kind: str = "linear", padding: str = "zeros", align: bool = False) -> Taps:
+def taps_at(x: Tensor, n: int, kind: str = "linear", padding: str = "zeros", align: bool = False) -> Taps:
     """The inputs that positions x (0 is the first element's centre) take of a dim of n."""
     rule = KINDS[kind]
     x = _settled(x, n, padding, align) if kind != "cubic" else x
@@ -70,7 +71,7 @@ def taps_at(x, n: int, kind: str = "linear", padding: str = "zeros", align: bool
     return Taps(places.clamp(0, n - 1).int(), inside.where(weight, 0.0))
 
 
-def taken(x, taps: list[Taps], size):
+def taken(x: Tensor, taps: list[Taps], size: Shape) -> Tensor:
     """The weighted sum of what places take of the last dims of x, flattened.
 
     x [n, c, prod(size)], a Taps for each dim of size, of places [n, p] -> [n, c, p]
@@ -114,7 +115,7 @@ def grid_sample(
     if 0 in size:
         raise ValueError(f"sizes {list(size)}: none may be 0")
     flat = grid.float().reshape(grid.shape[0], prod(out), nd)
-    taps = []
+    taps: list[Taps] = []
     for i, n in enumerate(size):
         at = flat[:, :, nd - 1 - i]
         x = (at + 1) * ((n - 1) / 2) if align else ((at + 1) * n - 1) * 0.5
@@ -151,7 +152,17 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return y.to(dtype)
 
 
-def _kernel_places(x, offset, dim: int, out, kernel, stride, padding, dilation, groups):
+def _kernel_places(
+    x: Tensor,
+    offset: Tensor,
+    dim: int,
+    out: Shape,
+    kernel: Shape,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Tensor:
     """Where along a spatial dim (0 is y) each tap of each output reads. -> [n, groups, kh * kw, oh, ow]"""
     arange = type(x).arange
     start = arange(out[dim], dtype=dt.int32, device=x.device) * stride[dim] - padding[dim]
@@ -161,7 +172,7 @@ def _kernel_places(x, offset, dim: int, out, kernel, stride, padding, dilation, 
     return (own + regular).reshape(x.shape[0], groups, prod(kernel), *out)
 
 
-def _deform_check(x, w, offset, mask, out, groups):
+def _deform_check(x: Tensor, w: Tensor, offset: Tensor, mask: Tensor | None, out: Shape, groups: int) -> None:
     taps = prod(w.shape[2:])
     if groups < 1 or x.shape[1] % groups:
         raise ValueError(f"offset {list(offset.shape)} does not name pairs for groups of the channels")
@@ -208,8 +219,8 @@ def deform_conv2d(
     _deform_check(x, w, offset, mask, out, groups)
     settings = (out, kernel, stride, padding, dilation, groups)
     places = [_kernel_places(x, offset, d, *settings).reshape(n * groups, taps * prod(out)) for d in range(2)]
-    found = [taps_at(at, m) for at, m in zip(places, size, strict=True)]
-    cols = taken(x.reshape(n * groups, c // groups, prod(size)), found, size)
+    taps_of_dims = [taps_at(at, m) for at, m in zip(places, size, strict=True)]
+    cols = taken(x.reshape(n * groups, c // groups, prod(size)), taps_of_dims, tuple(size))
     cols = cols.reshape(n, groups, c // groups, taps, prod(out))
     if mask is not None:
         cols = cols * mask.reshape(n, groups, 1, taps, prod(out))
@@ -218,7 +229,7 @@ def deform_conv2d(
     return y.squeeze(0) if single else y
 
 
-def _columns_times(cols, w):
+def _columns_times(cols: Tensor, w: Tensor) -> Tensor:
     """[n, c, taps, p], [o, c / groups, kh, kw] -> [n, o, p]"""
     n, c, taps, p = cols.shape
     groups = c // w.shape[1]

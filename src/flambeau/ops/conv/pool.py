@@ -1,13 +1,16 @@
 """Pooling: reductions over window views, and fold, the adjoint of taking windows."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core import dtype as dt
-from ...core.declare import composed, composite, kernel
+from ...core.declare import composed, composite, kernel, like_first
 from ...core.op import Family
 from ...core.shape import Window, contiguous_strides
 from ..index.indices import as_places, picked
@@ -17,16 +20,22 @@ from ..reduce import counted, in_float32
 from .conv import pair
 
 if TYPE_CHECKING:
+    from ...core.dtype import DType
+    from ...core.rules import Array
+    from ...core.shape import Shape
+    from ...device.array_namespace import Namespace
     from ...tensor import Tensor
 
+    Sizes: TypeAlias = int | Sequence[int]  # one number, or one for each dim
 
-def _fold(xp, x, spec, size):
+
+def _fold(xp: Namespace, x: Array, spec: tuple[Window, ...], size: Shape):
     n = len(spec)
     lead = x.shape[: x.ndim - 2 * n]
     out = xp.zeros((*lead, *(s + w.before + w.after for s, w in zip(size, spec, strict=True))), dtype=x.dtype)
     positions, taps = x.shape[x.ndim - 2 * n : x.ndim - n], x.shape[x.ndim - n :]
     for flat in range(prod(taps)):
-        tap = []
+        tap: list[int] = []
         for k in reversed(taps):
             flat, t = divmod(flat, k)
             tap.insert(0, t)
@@ -43,35 +52,35 @@ class Pooling(Family):
         "fold",
         dtypes="fiuc",
         shape=lambda s, spec, size: (*s[: len(s) - 2 * len(spec)], *size),
-        dtype=lambda d, **_: d,
+        dtype=like_first,
         xp=_fold,
         grad=lambda g, y, x, spec, size: [g._windows(spec)],
     )
-    def _fold(self: Any, spec, size):
+    def _fold(self: Any, spec: tuple[Window, ...], size: Shape):
         """Windows added back where they came from. [..., *positions, *kernel] -> [..., *size]"""
         return (self,), {"spec": spec, "size": tuple(size)}
 
 
-def lowest(dtype) -> float | int:
+def lowest(dtype: DType) -> float | int:
     """What no element is below: the padding of a maximum."""
     return {"f": float("-inf"), "i": -(2 ** (8 * dtype.itemsize - 1))}.get(dtype.kind, 0)
 
 
-def _inside(x, spec):
+def _inside(x: Tensor, spec: tuple[Window, ...]) -> Tensor:
     """True where a window's element is not padding."""
     return type(x).full(x.shape, True, device=x.device)._windows(spec)
 
 
-def _is_padded(spec) -> bool:
+def _is_padded(spec: tuple[Window, ...]) -> bool:
     return any(w.before or w.after > 0 for w in spec)
 
 
-def _max_windows(x, spec):
+def _max_windows(x: Tensor, spec: tuple[Window, ...]) -> Tensor:
     xw = x._windows(spec)
     return _inside(x, spec).where(xw, lowest(x.dtype)) if _is_padded(spec) else xw
 
 
-def _taps(x, spec):
+def _taps(x: Tensor, spec: tuple[Window, ...]) -> Tensor:
     return (
         type(x)
         .arange(prod(w.kernel for w in spec), dtype=dt.int32, device=x.device)
@@ -79,7 +88,7 @@ def _taps(x, spec):
     )
 
 
-def _first_tap(x, y, spec):
+def _first_tap(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
     """Which tap of each window holds its maximum, the first among equals. -> [..., *positions, 1, 1] int32"""
     n = len(spec)
     xw = _max_windows(x, spec)
@@ -90,20 +99,20 @@ def _first_tap(x, y, spec):
     return hit.where(taps, prod(w.kernel for w in spec) - 1)._min(tuple(range(hit.ndim - n, hit.ndim)))
 
 
-def _max_pool_grad(g, y, x, spec):
+def _max_pool_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) -> list[Tensor | None]:
     n = len(spec)
     taken = _first_tap(x.detach(), y.detach(), spec) == _taps(x, spec)
     return [fold(taken.where(g.reshape(*g.shape, *(1,) * n), 0.0), spec, x.shape[x.ndim - n :])]
 
 
 @composite(grad=_max_pool_grad)
-def max_pool(x: Tensor, *, spec: Any) -> Tensor:
+def max_pool(x: Tensor, *, spec: tuple[Window, ...]) -> Tensor:
     """The largest element of each window over the last dims. [..., *size] -> [..., *positions]"""
     n = len(spec)
     return _max_windows(x, spec).amax(tuple(range(x.ndim, x.ndim + n)))
 
 
-def flat_places(x, y, spec):
+def flat_places(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
     """Where in the flattened last dims of x each window's maximum stands. -> the shape of y, int32"""
     n = len(spec)
     size, positions = x.shape[x.ndim - n :], y.shape[y.ndim - n :]
@@ -126,7 +135,15 @@ def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_m
     return max(padding, last * stride + span - n - padding)
 
 
-def _pool_spec(x, nd, kernel_size, stride, padding, dilation: Any = 1, ceil_mode=False) -> tuple[Window, ...]:
+def _pool_spec(
+    x: Tensor,
+    nd: int,
+    kernel_size: Sizes,
+    stride: Sizes | None,
+    padding: Sizes,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Window, ...]:
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"input needs {nd + 1} or {nd + 2} dims")
     kernel = pair(kernel_size, nd)
@@ -142,7 +159,7 @@ def _pool_spec(x, nd, kernel_size, stride, padding, dilation: Any = 1, ceil_mode
     return tuple(Window(k, s, d, p, _after(n, k, s, p, d, ceil_mode)) for n, k, s, p, d in each)
 
 
-def _max_pool(nd):
+def _max_pool(nd: int) -> Callable[..., Any]:
     def pool(
         input: Tensor,
         kernel_size: int | Sequence[int],
@@ -186,19 +203,21 @@ def _window_sum_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) 
 
 
 @composite(grad=_window_sum_grad)
-def window_sum(x: Tensor, *, spec: Any) -> Tensor:
+def window_sum(x: Tensor, *, spec: tuple[Window, ...]) -> Tensor:
     """The sum of each window over the last dims, zeros around. [..., *size] -> [..., *positions]"""
     return x._windows(spec).sum(tuple(range(x.ndim, x.ndim + len(spec))))
 
 
-def _count(x, n: int, positions: int, w: Window, padding: int, include: bool):
+def _count(x: Tensor, n: int, positions: int, w: Window, padding: int, include: bool) -> Tensor:
     """How many elements each window of one dim is divided by. -> [positions] int32"""
     start = type(x).arange(positions, dtype=dt.int32, device=x.device) * w.stride - padding
     end = (start + w.kernel).clamp(max=n + padding)
     return end - start if include else end.clamp(max=n) - start.clamp(min=0)
 
 
-def _divisor(x, spec, padding, positions, include: bool):
+def _divisor(
+    x: Tensor, spec: tuple[Window, ...], padding: tuple[int, ...], positions: Shape, include: bool
+) -> Tensor | int:
     """What avg_pool divides by: a number where all windows agree, else a tensor of the positions' shape."""
     nd = len(spec)
     even = not _is_padded(spec) or (include and all(w.after == p for w, p in zip(spec, padding, strict=True)))
@@ -211,7 +230,16 @@ def _divisor(x, spec, padding, positions, include: bool):
     return found
 
 
-def _avg_pool(x, nd, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
+def _avg_pool(
+    x: Tensor,
+    nd: int,
+    kernel_size: Sizes,
+    stride: Sizes | None,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None = None,
+) -> Tensor:
     if divisor_override == 0:
         raise ValueError("divisor_override is 0: give another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
@@ -242,7 +270,7 @@ def avg_pool1d(
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def _avg_pool_nd(nd):
+def _avg_pool_nd(nd: int):
     def pool(
         input: Tensor,
         kernel_size: int | Sequence[int],
@@ -269,7 +297,7 @@ def _avg_pool_nd(nd):
 avg_pool2d, avg_pool3d = _avg_pool_nd(2), _avg_pool_nd(3)
 
 
-def _lp_pool(nd):
+def _lp_pool(nd: int):
     def pool(
         input: Tensor,
         norm_type: float,
@@ -302,7 +330,9 @@ def _lp_pool(nd):
 lp_pool1d, lp_pool2d, lp_pool3d = _lp_pool(1), _lp_pool(2), _lp_pool(3)
 
 
-def _unpooled_size(x, nd, kernel_size, stride, padding, output_size):
+def _unpooled_size(
+    x: Tensor, nd: int, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, output_size: Sizes | None
+) -> tuple[int, ...]:
     """The size max_pool had its input of, when nobody says: that of windows that just fit."""
     kernel = pair(kernel_size, nd)
     stride = kernel if stride is None else pair(stride, nd)
@@ -310,10 +340,10 @@ def _unpooled_size(x, nd, kernel_size, stride, padding, output_size):
     size = tuple((n - 1) * s - 2 * p + k for n, k, s, p in each)
     if output_size is None:
         return size
-    output_size = tuple(output_size)[-nd:]
-    if any(abs(o - n) >= s for o, n, s in zip(output_size, size, stride, strict=True)):
-        raise ValueError(f"output_size {list(output_size)} is further than the stride from {list(size)}")
-    return output_size
+    wanted = pair(output_size, nd) if isinstance(output_size, int) else tuple(output_size)[-nd:]
+    if any(abs(o - n) >= s for o, n, s in zip(wanted, size, stride, strict=True)):
+        raise ValueError(f"output_size {list(wanted)} is further than the stride from {list(size)}")
+    return wanted
 
 
 @composite(grad=lambda g, y, x, index, size: [picked(g, -1, index), None])
@@ -327,7 +357,7 @@ def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
     return scattered(empty, -1, index, x, "assign", "max_unpool")
 
 
-def _max_unpool(nd):
+def _max_unpool(nd: int):
     def unpool(
         input: Tensor,
         indices: Tensor,

@@ -23,6 +23,7 @@ from .conv import pair
 from .nearest import KEPT, nearest_places
 
 if TYPE_CHECKING:
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 FEW = 12  # outputs of an input whose gradients are added in one expression
@@ -45,57 +46,65 @@ class Kind(NamedTuple):
 
     taps: int
     before: int
-    weight: Callable | None
+    weight: Callable[[Tensor], Tensor] | None
 
 
-def _cubic(x):
+def _cubic(x: Tensor) -> Tensor:
     """Keys' cubic convolution with a = -0.75, for distances of 0 to 2."""
     near = ((x * 1.25) - 2.25) * x * x + 1
     far = ((x * -0.75 + 3.75) * x - 6) * x + 3
     return (x <= 1).where(near, far)
 
 
-def _sinc(x):
+def _sinc(x: Tensor) -> Tensor:
     some = x != 0
     x = some.where(x, 1.0) * pi
     return some.where(x.sin() / x, 1.0)
 
 
+def _linear(x: Tensor) -> Tensor:
+    return 1 - x
+
+
+def _lanczos(x: Tensor) -> Tensor:
+    return (x < 3).where(_sinc(x) * _sinc(x / 3), 0.0)
+
+
 KINDS = {
     "nearest": Kind(1, 0, None),
-    "linear": Kind(2, 0, lambda x: 1 - x),
+    "linear": Kind(2, 0, _linear),
     "cubic": Kind(4, 1, _cubic),
-    "lanczos": Kind(6, 2, lambda x: (x < 3).where(_sinc(x) * _sinc(x / 3), 0.0)),
+    "lanczos": Kind(6, 2, _lanczos),
 }
 
 
-def _position(i, line: ResizedDim):
+def _position(i: Tensor, line: ResizedDim) -> tuple[Tensor, Tensor]:
     """(floor, fraction) of where outputs i lie among the inputs."""
     at = i * line.a + line.b
     whole = at // line.d
     return whole, (at - whole * line.d).float() * (1 / line.d)
 
 
-def _weight(frac, tap: Any, kind: Kind, total=None):
+def _weight(frac: Tensor, tap: Any, kind: Kind, total: Tensor | None = None) -> Tensor:
     if kind.weight is None:
         return frac * 0 + 1
     w = kind.weight((frac + (kind.before - tap)).abs())
     return w if total is None else w / total
 
 
-def _total(frac, kind: Kind):
+def _total(frac: Tensor, kind: Kind) -> Tensor | None:
     """What the weights must be divided by to add up to 1; None where they do."""
     if kind.taps < 6:
         return None
     return sum((_weight(frac, t, kind) for t in range(1, kind.taps)), _weight(frac, 0, kind))
 
 
-def _picked(x, dim: int, index):
+def _picked(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """x at an index of two dims along one of its own. [..., n, ...], [m, k] -> [..., m, k, ...]"""
     return slices(x, index.reshape(-1), dim=dim).reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
 
 
-def _weighed(x, dim: int, index, weight):
+def _weighed(x: Tensor, dim: int, index: Tensor, weight: Tensor) -> Tensor:
     """The sum of what each row of an index takes along a dim, by its weights. [..., n, ...], [k, m] twice ->
     [..., m, ...]"""
     y: Any = 0
@@ -104,11 +113,11 @@ def _weighed(x, dim: int, index, weight):
     return y
 
 
-def _along(t, dim: int, rank: int):
+def _along(t: Tensor, dim: int, rank: int) -> Tensor:
     return t.reshape(*t.shape, *(1,) * (rank - 1 - dim))
 
 
-def _resize_grad(g, y, x, dim, line):
+def _resize_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) -> list[Tensor | None]:
     return [_resize_back(g, dim=dim, line=line)]
 
 
@@ -125,7 +134,7 @@ def resize(x: Tensor, *, dim: int, line: Any) -> Tensor:
     return _weighed(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
 
 
-def _first_output(line: ResizedDim, kind: Kind, x):
+def _first_output(line: ResizedDim, kind: Kind, x: Tensor) -> Tensor:
     """The first output that takes each input. -> [n] int32"""
     j = type(x).arange(line.n, dtype=dt.int32, device=x.device)
     if not line.a:
@@ -149,7 +158,7 @@ def _most_outputs(line: ResizedDim, kind: Kind) -> int:
     return max(1, min(max(inner, *ends), line.o))
 
 
-def _back_grad(g, y, x, dim, line):
+def _back_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) -> list[Tensor | None]:
     return [resize(g, dim=dim, line=line)]
 
 
@@ -172,7 +181,7 @@ def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
     return (taken * _along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
 
 
-def _smoothed(x, dim: int, line: ResizedDim):
+def _smoothed(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
     """One dim interpolated by weights that are as wide as an output, and add up to 1: a product of matrices.
     [..., n, ...] -> [..., o, ...]"""
     ratio = Fraction(line.a, line.d)
@@ -183,14 +192,18 @@ def _smoothed(x, dim: int, line: ResizedDim):
     return (x.movedim(dim, -1) @ (w / w.sum(1, keepdim=True)).mT).movedim(-1, dim)
 
 
-def _smooth_cubic(x):
+def _smooth_cubic(x: Tensor) -> Tensor:
     """Keys' cubic convolution with a = -0.5."""
     near = (x * 1.5 - 2.5) * x * x + 1
     far = ((x * -0.5 + 2.5) * x - 4) * x + 2
     return (x < 1).where(near, (x < 2).where(far, 0.0))
 
 
-SMOOTH = {"linear": lambda x: (1 - x).clamp(min=0), "cubic": _smooth_cubic}
+def _smooth_linear(x: Tensor) -> Tensor:
+    return (1 - x).clamp(min=0)
+
+
+SMOOTH = {"linear": _smooth_linear, "cubic": _smooth_cubic}
 
 
 def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim:
@@ -209,7 +222,7 @@ def _fits(line: ResizedDim) -> bool:
     return (line.o + 1) * line.a + abs(line.b) < 2**31 and (line.n + 6) * line.d < 2**31
 
 
-def _nearest(x, dim: int, o: int, factor: float | None, exact: bool):
+def _nearest(x: Tensor, dim: int, o: int, factor: float | None, exact: bool) -> Tensor:
     """One dim of which each output takes one input. [..., n, ...] -> [..., o, ...]"""
     n = x.shape[dim]
     line, places = nearest_line(n, o, factor, exact, x.ndim == 4, x.dtype is dt.float64)
@@ -244,30 +257,35 @@ def _small(number: float) -> Fraction:
     return Fraction(number).limit_denominator(1 << 12)
 
 
-def _target(size, given, scale_factor, recompute):
+def _target(
+    size: Shape,
+    given: int | Sequence[int] | None,
+    scale_factor: float | Sequence[float] | None,
+    recompute: bool | None,
+) -> tuple[tuple[int, ...], list[float | None]]:
     """(output sizes, factors) from a size or from a factor, of which one is given; a factor is None where
     that of the sizes counts."""
     if (given is None) == (scale_factor is None):
         raise ValueError("give either size or scale_factor")
     nd = len(size)
-    if given is not None:
+    scales: list[float | None] = [None] * nd
+    if scale_factor is None:
         if recompute:
             raise ValueError("recompute_scale_factor is for scale_factor, not for size")
-        out = pair(given, nd)
-        scales = [None] * nd
+        out = pair(given or 0, nd)
     else:
         each = [scale_factor] * nd if isinstance(scale_factor, int | float) else scale_factor
-        scales = [float(s) for s in each]
-        if len(scales) != nd or any(not 0 < s < inf for s in scales):
+        factors = [float(s) for s in each]
+        if len(factors) != nd or any(not 0 < s < inf for s in factors):
             raise ValueError(f"scale_factor {scale_factor} is not one number above 0, or {nd}")
-        out = tuple(int(n * s) for n, s in zip(size, scales, strict=True))
-        scales = [None] * nd if recompute else scales
+        out = tuple(int(n * s) for n, s in zip(size, factors, strict=True))
+        scales = scales if recompute else [*factors]
     if min(*size, *out) < 1:
         raise ValueError(f"sizes {list(size)} to {list(out)}: none may be 0")
     return out, scales
 
 
-def _kind(mode: str, nd: int, align_corners) -> str:
+def _kind(mode: str, nd: int, align_corners: bool | None) -> str:
     """The kind of weights; ValueError for modes that do not fit the rank or the arguments."""
     modes = {
         "nearest": "nearest",

@@ -2,9 +2,12 @@
 view_as_real gives it. Dims count without that one: dim=-1 is the last dim of the complex tensor.
 """
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +35,7 @@ NORMS = {
 # --- complex numbers ---
 
 
-def _pairs(x):
+def _pairs(x: Tensor) -> Tensor:
     """Both parts of complex numbers in a last dim of 2; what is real has imaginary parts of 0."""
     z = x if x.dtype.is_complex else x.to(x.dtype.as_float.complex)
     return z.view_as_real()
@@ -48,14 +51,14 @@ def _dim_of(dim: int, rank: int) -> int:
     return normal_dim(dim, rank)
 
 
-def _scaled(y, n: int, norm, back: bool):
+def _scaled(y: Tensor, n: int, norm: str | None, back: bool) -> Tensor:
     if norm not in NORMS:
         raise ValueError(f"norm={norm!r} is not 'backward', 'ortho' or 'forward'")
     power = NORMS[norm][back]
     return y * (1 / n if power == 1 else 1 / sqrt(n)) if power else y
 
 
-def _sized(x, d: int, n: int | None):
+def _sized(x: Tensor, d: int, n: int | None) -> Tensor:
     """A dim cut or padded with zeros to n."""
     n = x.shape[d] if n is None else n
     if n < 1:
@@ -64,7 +67,7 @@ def _sized(x, d: int, n: int | None):
     return x if x.shape[d] == n else x._pad((0,) * x.ndim, grown)
 
 
-def _transformed(z, n, dim, norm, back: bool):
+def _transformed(z: Tensor, n: int | None, dim: int, norm: str | None, back: bool) -> Tensor:
     """Pairs transformed along a dim."""
     d = _dim_of(dim, z.ndim - 1)
     z = _sized(z, d, n)
@@ -101,7 +104,7 @@ def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     return _half(input, n, dim, norm).view_as_complex()
 
 
-def _half(input, n, dim, norm):
+def _half(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """rfft as pairs."""
     if input.dtype.is_complex:
         raise TypeError("takes real numbers: use fft for complex ones, or .real")
@@ -121,7 +124,7 @@ def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | No
     return _whole(_pairs(input), n, dim, norm)
 
 
-def _whole(z, n, dim, norm):
+def _whole(z: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """irfft of pairs."""
     d = _dim_of(dim, z.ndim - 1)
     n = 2 * (z.shape[d] - 1) if n is None else n
@@ -158,18 +161,21 @@ def fft_ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | No
 # --- several dims ---
 
 
-def _dims(rank: int, s, dim):
+def _dims(
+    rank: int, s: int | Sequence[int] | None, dim: int | Sequence[int] | None
+) -> list[tuple[int, int | None]]:
     """The dims to transform and their lengths (None: as they are)."""
+    s = (s,) if isinstance(s, int) else s
     if dim is None:
         dim = range(rank) if s is None else range(rank - len(s), rank)
     dims = [_dim_of(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
-    s = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
-    if len(s) != len(dims) or not dims:
-        raise ValueError(f"s={list(s)} and dim={dims} differ in length, or are empty")
-    return list(zip(dims, s, strict=True))
+    lengths = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
+    if len(lengths) != len(dims) or not dims:
+        raise ValueError(f"s={lengths} and dim={dims} differ in length, or are empty")
+    return list(zip(dims, lengths, strict=True))
 
 
-def _each(z, pairs, norm, back: bool):
+def _each(z: Tensor, pairs: Iterable[tuple[int, int | None]], norm: str | None, back: bool) -> Tensor:
     for d, n in pairs:
         z = _transformed(z, n, d, norm, back)
     return z
@@ -271,7 +277,7 @@ def fft_ihfftn(
     return fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)).conj()
 
 
-def _two(name, f):
+def _two(name: str, f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def transform(
         input: Tensor,
         s: int | Sequence[int] | None = None,
@@ -319,7 +325,7 @@ def fft_rfftfreq(
     return finished(k * (1 / (n * d)), dtype, requires_grad)
 
 
-def _turned(x, dim, by):
+def _turned(x: Tensor, dim: int | Sequence[int] | None, by: Callable[[int], int]) -> Tensor:
     dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     for d in (_dim_of(d, x.ndim) for d in dims):
         k = by(x.shape[d])

@@ -1,5 +1,8 @@
 """Fourier transforms of complex rows [..., n, 2] of any length by kernels for smooth lengths."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from math import cos, pi, prod, sin, sqrt
@@ -11,6 +14,10 @@ from ...core.op import Launch
 from ..join import cat, stack
 
 if TYPE_CHECKING:
+    from ...core.limits import Limits
+    from ...core.node import Node
+    from ...core.rules import Array, Prepared
+    from ...device.array_namespace import Namespace
     from ...tensor import Tensor
 
 MOST = 1024  # complex numbers in workgroup memory, twice: 16 KB
@@ -20,15 +27,15 @@ CHIRP = 1 << 20  # lengths below have a chirp that is exact in 32-bit integers
 
 def radices_of(n: int) -> tuple[int, ...]:
     """The passes of a transform of n, or () where a prime above 7 divides it."""
-    found: list[int] = []
+    passes: list[int] = []
     for r in RADICES:
         while n % r == 0:
-            found.append(r)
+            passes.append(r)
             n //= r
-    return tuple(found) if n == 1 else ()
+    return tuple(passes) if n == 1 else ()
 
 
-def _launch(limits, z, table, inverse):
+def _launch(limits: Limits, z: Node, table: Node, inverse: bool) -> list[Launch]:
     *lead, n, _ = z.shape
     count, radices = prod(lead), radices_of(n)
     each = max(1, 256 // n)
@@ -37,58 +44,55 @@ def _launch(limits, z, table, inverse):
     turns = {r: [2 * pi * q / r for q in range(r)] for r in sorted(set(radices))}
     roots = tuple((r, tuple(f"{cos(a):.9f}, {sign * sin(a):.9f}" for a in t)) for r, t in turns.items())
     options = {"radices": radices, "most": most, "inverse": inverse, "roots": Frozen(roots)}
-    sizes = {"count": count, "size": n, "each": each}
+    sizes: dict[str, int | float] = {"count": count, "size": n, "each": each}
     workgroup = (32 if limits.software else 64 if most <= 256 else 128, 1, 1)
     return [Launch("signal/fft.wgsl", (1,), -(-count // each), sizes, options, workgroup=workgroup, traced=0)]
 
 
-class Frozen(dict):
+class Frozen(dict[Any, Any]):
     """A dict that may be part of a key."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))
 
 
-def _reference(xp, z, table, inverse):
+def _reference(xp: Namespace, z: Array, table: Array, inverse: bool) -> Array:
     z = xp.astype(z, "float64")
     y = z[..., 0] + 1j * z[..., 1]
     y = xp.fft.ifft(y, norm="forward") if inverse else xp.fft.fft(y)
     return xp.stack([y.real, y.imag], axis=-1)
 
 
-class Fourier:
-    """The kernel. It is no method of tensors: ops/fft/fft.py makes transforms of it."""
-
-    @kernel(
-        "opaque",
-        shape=lambda z, table, inverse: z,
-        dtype=lambda z, *_, **__: z.as_float,
-        launch=_launch,
-        xp=_reference,
-    )
-    def _fft_rows(self, table, inverse):
-        """Rows of at most 1024 complex numbers, by a table of roots. [..., n, 2] -> [..., n, 2]"""
-        return (self, table), {"inverse": inverse}
+@kernel(
+    "opaque",
+    shape=lambda z, table, inverse: z,
+    dtype=lambda z, table, inverse: z.as_float,
+    launch=_launch,
+    xp=_reference,
+)
+def _fft_rows(z: Tensor, table: Tensor, inverse: bool) -> Prepared:
+    """Transforms rows of at most 1024 complex numbers by a table of roots. [..., n, 2] -> [..., n, 2]"""
+    return (z, table), {"inverse": inverse}
 
 
 # --- complex numbers as [..., 2] ---
 
 
-def pair(real, imag):
+def pair(real: Tensor, imag: Tensor) -> Tensor:
     return stack([real, imag], -1)
 
 
-def times(a, b):
+def times(a: Tensor, b: Tensor) -> Tensor:
     """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
     ar, ai, br, bi = a[..., 0], a[..., 1], b[..., 0], b[..., 1]
     return pair(ar * br - ai * bi, ar * bi + ai * br)
 
 
-def conjugate(z):
+def conjugate(z: Tensor) -> Tensor:
     return pair(z[..., 0], -z[..., 1])
 
 
-def turn(e, n: int, sign: int):
+def turn(e: Tensor, n: int, sign: int) -> Tensor:
     """exp(sign * 2 pi i e / n) for integers 0 <= e < n, by angles up to an eighth turn. -> [..., 2]"""
     quarter = (e * 8 + n) // (2 * n)
     angle = (e * 4 - quarter * n).float() * (pi / 2 / n)
@@ -99,7 +103,7 @@ def turn(e, n: int, sign: int):
     return pair(real, (quarter >= 2).where(-imag, imag) * float(sign))
 
 
-def places(x, n: int):
+def places(x: Tensor, n: int) -> Tensor:
     return type(x).arange(n, dtype=dt.int32, device=x.device)
 
 
@@ -114,20 +118,20 @@ def _split(n: int) -> int:
     return max(smooth, default=1)
 
 
-def transform(z, inverse: bool):
+def transform(z: Tensor, inverse: bool) -> Tensor:
     """The sum over j of z_j exp(-+ 2 pi i j k / n). [..., n, 2] -> [..., n, 2]"""
     n, sign = z.shape[-2], 1 if inverse else -1
     if n == 1 or 0 in z.shape:
         return z
     if z.dtype is dt.float64:  # an array library's own, of any length
-        return Fourier._fft_rows(z, turn(places(z, 1), 1, sign), inverse)
+        return _fft_rows(z, turn(places(z, 1), 1, sign), inverse)
     if n <= MOST and radices_of(n):
-        return Fourier._fft_rows(z, turn(places(z, n), n, sign), inverse)
+        return _fft_rows(z, turn(places(z, n), n, sign), inverse)
     a = _split(n)
     return _chirped(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
 
 
-def _four_steps(z, a: int, b: int, inverse: bool):
+def _four_steps(z: Tensor, a: int, b: int, inverse: bool) -> Tensor:
     """Bailey (1990): columns of length a, a twiddle, rows of length b."""
     lead, r = z.shape[:-2], z.ndim - 2
     dims = (*range(r), r + 1, r, r + 2)
@@ -138,7 +142,7 @@ def _four_steps(z, a: int, b: int, inverse: bool):
     return y.permute(*dims).reshape(*lead, a * b, 2)
 
 
-def squares(k, n: int):
+def squares(k: Tensor, n: int) -> Tensor:
     """k * k modulo 2 n, in 32 bits."""
     if n <= 46340:
         return k * k % (2 * n)
@@ -146,7 +150,7 @@ def squares(k, n: int):
     return ((k * high % (2 * n)) * 1024 % (2 * n) + k * low % (2 * n)) % (2 * n)
 
 
-def _chirped(z, inverse: bool):
+def _chirped(z: Tensor, inverse: bool) -> Tensor:
     """Bluestein (1970): a convolution with a chirp, by transforms of a power of two."""
     n, sign = z.shape[-2], 1 if inverse else -1
     if n >= CHIRP:
@@ -168,17 +172,17 @@ def _fft_grad(g: Tensor, y: Tensor, z: Tensor, inverse: bool) -> list[Tensor | N
 
 
 @composite(grad=_fft_grad)
-def _fft(z: Tensor, *, inverse: Any) -> Tensor:
+def _fft(z: Tensor, *, inverse: bool) -> Tensor:
     """Complex rows transformed, nothing scaled; the gradient is the other way. -> [..., n, 2]"""
     return transform(z, inverse)
 
 
-def half(z, n: int):
+def half(z: Tensor, n: int) -> Tensor:
     """The first n // 2 + 1 of a transform of n."""
     return z.narrow(-2, 0, n // 2 + 1)
 
 
-def real_to_complex(x):
+def real_to_complex(x: Tensor) -> Tensor:
     """Half the transform of real rows. [..., n] -> [..., n // 2 + 1, 2]"""
     n = x.shape[-1]
     if n % 2 or x.dtype is dt.float64:
@@ -190,7 +194,7 @@ def real_to_complex(x):
     return (z + other + pair(odd[..., 1], -odd[..., 0])) * 0.5
 
 
-def complex_to_real(z, n: int):
+def complex_to_real(z: Tensor, n: int) -> Tensor:
     """Real rows from half their transform, nothing scaled. [..., n // 2 + 1, 2] -> [..., n]"""
     k = places(z, n // 2 + 1)
     alone = (k == 0) | (k * 2 == n)  # what must be real is taken as real

@@ -1,11 +1,15 @@
 """Short-time Fourier transforms, and windows by torch's names."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from functools import reduce, wraps
 from inspect import signature
 from math import pi
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 # --- windows ---
 
 
-def window_dtype(dtype):
+def window_dtype(dtype: DTypeLike | None) -> DTypeLike | None:
     """The dtype asked of one of torch.signal.windows; ValueError for those that PyTorch does not take."""
     if dtype is not None and dt.as_dtype(dtype) not in (dt.float32, dt.float64):
         raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window is made in float32 or float64")
@@ -37,7 +41,7 @@ def _typed(window: Callable[..., Any]) -> Callable[..., Any]:
     """A window that takes a dtype and requires_grad, as PyTorch's."""
 
     @wraps(window)
-    def typed(*args, dtype=None, requires_grad: bool = False, **kw):
+    def typed(*args: Any, dtype: DTypeLike | None = None, requires_grad: bool = False, **kw: Any) -> Tensor:
         return finished(window(*args, **kw), window_dtype(dtype), requires_grad)
 
     shown = signature(window)
@@ -46,20 +50,20 @@ def _typed(window: Callable[..., Any]) -> Callable[..., Any]:
     return composed(typed)
 
 
-def _places(n: int, periodic: bool, device):
+def _places(n: int, periodic: bool, device: Any) -> tuple[Tensor, int]:
     """Places of n samples, and how many steps make the whole window."""
     if n < 0:
         raise ValueError(f"{n} samples are no window: give 0 or more")
     return op.Tensor.arange(n, dtype=dt.int32, device=device).float(), max(n if periodic else n - 1, 1)
 
 
-def _cosines(n: int, terms, periodic: bool, device):
+def _cosines(n: int, terms: Sequence[float | HostScalar], periodic: bool, device: Any) -> Tensor:
     """Sums of cosines with alternating signs. -> [n]"""
     k, steps = _places(n, periodic, device)
     if n == 1:
         return k + 1.0
     waves = [(k * (2 * pi * i / steps)).cos() * ((-1) ** i * a) for i, a in enumerate(terms)]
-    return sum(waves[1:], waves[0])
+    return reduce(add, waves)
 
 
 @composed
@@ -157,7 +161,9 @@ def kaiser_window(
 
 
 @_typed
-def signal_windows_general_cosine(M: int, *, a, sym: bool = True, device=None):
+def signal_windows_general_cosine(
+    M: int, *, a: Sequence[float], sym: bool = True, device: Any = None
+) -> Tensor:
     """Sums of cosines with weights a, signs alternating. -> [M]
 
     M: how many points
@@ -170,7 +176,9 @@ def signal_windows_general_cosine(M: int, *, a, sym: bool = True, device=None):
 
 
 @_typed
-def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, device=None):
+def signal_windows_general_hamming(
+    M: int, *, alpha: float = 0.54, sym: bool = True, device: Any = None
+) -> Tensor:
     """alpha - (1 - alpha) * cos. -> [M]
 
     M: how many points
@@ -180,7 +188,7 @@ def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = T
 
 
 @_typed
-def signal_windows_nuttall(M: int, *, sym: bool = True, device=None):
+def signal_windows_nuttall(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
     """Nuttall's sum of four cosines. -> [M]
 
     M: how many points
@@ -190,7 +198,7 @@ def signal_windows_nuttall(M: int, *, sym: bool = True, device=None):
 
 
 @_typed
-def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, device=None):
+def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, device: Any = None) -> Tensor:
     """exp(-(k / std)^2 / 2) about the middle. -> [M]
 
     M: how many points
@@ -205,7 +213,9 @@ def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, devic
 
 
 @_typed
-def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bool = True, device=None):
+def signal_windows_exponential(
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, device: Any = None
+) -> Tensor:
     """exp(-|k - center| / tau). -> [M]
 
     M: how many points
@@ -222,7 +232,7 @@ def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bo
 
 
 @_typed
-def signal_windows_cosine(M: int, *, sym: bool = True, device=None):
+def signal_windows_cosine(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
     """The arch of a sine. -> [M]
 
     M: how many points
@@ -236,7 +246,7 @@ def signal_windows_cosine(M: int, *, sym: bool = True, device=None):
 # --- short-time transforms ---
 
 
-def _window(window, win_length: int, n_fft: int, like):
+def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor:
     """The window centred in a frame; ones without one."""
     if not 0 < win_length <= n_fft:
         raise ValueError(f"win_length={win_length} is not in 1 to n_fft={n_fft}")
@@ -248,7 +258,7 @@ def _window(window, win_length: int, n_fft: int, like):
     return window._pad((before,), (n_fft - win_length - before,))
 
 
-def _padded(x, by: int, mode: str):
+def _padded(x: Tensor, by: int, mode: str) -> Tensor:
     """Samples before and after the last dim."""
     if mode == "constant":
         return x._pad((*(0,) * (x.ndim - 1), by), (*(0,) * (x.ndim - 1), by))
