@@ -26,7 +26,7 @@ SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
 LAYERS = [
     ["errors"],
     ["core"],
-    ["device", "kernels", "wgsl_reader"],
+    ["device", "differences", "kernels", "wgsl_reader"],
     ["legalize"],
     ["ops", "fusion"],
     ["codegen"],

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from .core import dtype as dt
 from .device import get_device
+from .differences import OF_TERMS, TOLERANCES, Differing, differences, distances, slope_of, within
 from .runtime.readback import read
 from .tensor import Tensor, tensor
 
-STEP = 1e-3
+STEP = 2.0**-10  # of slopes
 
 
 def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad: bool | None = None, **attrs):
@@ -36,21 +38,16 @@ def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad:
 
 
 def check_close(got: Any, want: Any, tol: float, what: str) -> None:
-    """AssertionError unless arrays are equal within tol; NaN equals NaN.
+    """AssertionError unless arrays are equal within tol, and integers exactly; NaN equals NaN.
 
-    got: what is looked at; want: what it should be; what: a name for it, with which the error begins.
+    got, want: the arrays; what: a name for them, with which the error begins.
     """
-    import numpy as np
-
     assert got.shape == want.shape, f"{what}: shape {list(got.shape)}, the reference has {list(want.shape)}"
-    off = np.abs(_wide(got) - _wide(want)) / np.maximum(1, np.abs(_wide(want)))
-    off = np.where((got == want) | ((got != got) & (want != want)), 0, off)
-    if off.size and not off.max() <= tol:
-        at = np.unravel_index(np.argmax(off), off.shape)
-        place = [int(i) for i in at]
-        raise AssertionError(
-            f"{what}: {got[at]} at {place}, the reference has {want[at]}: more than {tol} apart"
-        )
+    is_exact = got.dtype.kind in "iub" and want.dtype.kind in "iub"
+    worst = differences(got, want, 0.0 if is_exact else within(tol, 0.0, want, floor=1.0))
+    if worst is not None:
+        numbers = f"{worst.got} at {list(worst.at)}, the reference has {worst.want}"
+        raise AssertionError(f"{what}: {numbers}: more than {0 if is_exact else tol} apart")
 
 
 def _check_slope(op: Any, given: list, device: Any, attrs: dict) -> None:
@@ -71,9 +68,9 @@ def _check_slope(op: Any, given: list, device: Any, attrs: dict) -> None:
     raw = read([g for g, _ in known])
     parts = [np.frombuffer(b, "f4").reshape(s.shape) for b, (_, s) in zip(raw, known, strict=True)]
     found = sum(float((g * s).sum()) for g, (_, s) in zip(parts, known, strict=True))
-    slope = (at(-2 * STEP) - 8 * at(-STEP) + 8 * at(STEP) - at(2 * STEP)) / (12 * STEP)
+    slope = slope_of(at, STEP).value
     scale = max(1.0, *(float(np.abs(g).sum()) for g in parts)) if parts else 1.0
-    assert abs(found - slope) <= 2e-4 * scale, (
+    assert abs(found - slope) <= OF_TERMS * scale, (
         f"{op.name}: gradient gives slope {found}, the reference {slope}"
     )
 
@@ -100,33 +97,31 @@ def assert_close(
 
     if (rtol is None) != (atol is None):
         raise ValueError("assert_close(): rtol and atol come together: give both or neither")
-    names = [x.dtype.name for x in (actual, expected) if isinstance(x, Tensor)]
-    loose = [TOLERANCES.get(name, (0.0, 0.0)) for name in names] or [TOLERANCES["float32"]]
-    relative, absolute = map(max, zip(*loose))
-    relative, absolute = relative if rtol is None else rtol, absolute if atol is None else atol
+    dtypes = [x.dtype for x in (actual, expected) if isinstance(x, Tensor)] or [dt.float32]
+    loose = [TOLERANCES[d] for d in dtypes if d in TOLERANCES]
+    rtol = max((t.rtol for t in loose), default=0.0) if rtol is None else rtol
+    atol = max((t.atol for t in loose), default=0.0) if atol is None else atol
     got, want = (np.asarray(x.numpy() if isinstance(x, Tensor) else x) for x in (actual, expected))
     if got.shape != want.shape:
         raise AssertionError(f"shapes differ: {list(got.shape)} and {list(want.shape)}")
-    got, want = got.astype("f8"), want.astype("f8")
-    bad = ~np.isclose(got, want, relative, absolute, equal_nan)
-    if bad.any():
-        raise AssertionError(_difference(got, want, bad, relative, absolute))
+    worst = differences(got, want, within(rtol, atol, want), equal_nan)
+    if worst is not None:
+        raise AssertionError(_describe(worst, got, want, rtol, atol))
 
 
-TOLERANCES = {"float32": (1.3e-6, 1e-5), "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
-
-
-def _difference(got, want, bad, rtol: float, atol: float) -> str:
+def _describe(worst: Differing, got: Any, want: Any, rtol: float, atol: float) -> str:
+    """How many elements differ, and the greatest absolute and relative difference."""
     import numpy as np
 
-    lines = [f"{bad.sum()} of {bad.size} elements differ ({100 * bad.sum() / bad.size:.1f} %)"]
+    share = 100 * worst.count / worst.where.size
+    lines = [f"{worst.count} of {worst.where.size} elements differ ({share:.1f} %)"]
+    off = np.where(worst.where, distances(got, want, equal_nan=False), 0)
+    kind = "c16" if "c" in (got.dtype.kind, want.dtype.kind) else "f8"
+    got, want = got.astype(kind), want.astype(kind)
     with np.errstate(all="ignore"):
-        away = np.where(bad, np.abs(got - want), 0)
-        for word, by, most in (("absolute", away, atol), ("relative", away / np.abs(want), rtol)):
-            at = np.unravel_index(np.argmax(np.nan_to_num(by, nan=np.inf, posinf=np.inf)), by.shape)
-            place = list(map(int, at))
-            lines.append(
-                f"greatest {word} difference: {by[at]:.3g} at {place}: {got[at]:.9g}, not {want[at]:.9g}"
-                f" (allowed: {most:g})"
-            )
+        sizes = (("absolute", off, atol), ("relative", off / np.abs(want), rtol))
+    for word, size, allowed in sizes:
+        at = np.unravel_index(np.argmax(np.nan_to_num(size, nan=0, posinf=np.inf)), size.shape)
+        numbers = f"{size[at]:.3g} at {[int(i) for i in at]}: {got[at]:.9g}, not {want[at]:.9g}"
+        lines.append(f"greatest {word} difference: {numbers} (allowed: {allowed:g})")
     return "\n".join(lines)

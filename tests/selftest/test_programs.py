@@ -28,7 +28,7 @@ from flambeau.selftest import (
     smaller,
 )
 from flambeau.selftest.bounds import known
-from flambeau.selftest.compare import WAYS, Right, asked_of, differing, variants
+from flambeau.selftest.compare import WAYS, asked_of, differing, largest_share, variants
 from flambeau.selftest.families import NOT_FINITE
 from flambeau.selftest.program_builder import Builder, Value
 from flambeau.selftest.programs import Input, Line, Program, called
@@ -77,7 +77,7 @@ def test_a_doctored_kernel_is_found_and_made_small(gpu, monkeypatch):
     with planned_for(gpu, software=True):
         program = planted("v2.abs()", "np.abs(v2)", by=("v0",))
         wrong, _ = check(program, gpu, WAYS[:1])
-        assert wrong is not None and wrong.name == "v4" and wrong.count > 200
+        assert wrong is not None and wrong.name == "v4" and wrong.elements.count > 200
         program, wrong = smaller(program, wrong, gpu)
         text = report([(program, wrong)], gpu, 7)
     gpu.pipelines.clear()
@@ -205,11 +205,15 @@ def test_what_is_no_number_is_known_and_so_is_an_infinity():
 
 
 def test_what_differs_and_by_how_many_bounds():
-    right = Right("v", fb.float32, np.float64([1, 2, np.nan, 4]), np.float64([0, 0.1, 0, np.inf]))
-    bad, worst = differing(np.float32([1, 2.05, np.nan, 9]), right)
-    assert bad.tolist() == [False] * 4 and abs(worst - 0.5) < 1e-5
-    bad, _ = differing(np.float32([1.0001, 2.2, 0, np.nan]), right)
-    assert bad.tolist() == [True, True, True, False]
+    right = np.float64([1, 2, np.nan, 4, np.inf]), np.float64([0, 0.1, 0, np.inf, 0])
+    within = np.float32([1, 2.05, np.nan, 9, np.inf])
+    assert differing(within, *right) is None and abs(largest_share(within, *right) - 0.5) < 1e-5
+    wrong = differing(np.float32([1.0001, 2.2, 0, np.nan, 3e38]), *right)
+    assert wrong is not None and wrong.where.tolist() == [True, True, True, False, True]
+    assert wrong.at == (2,) and wrong.count == 4 and wrong.want != wrong.want
+    whole = np.int64([1 << 60, 7, 7]), np.float64([0, 0, 1])
+    wrong = differing(np.int64([(1 << 60) + 1, 7, 9]), *whole)
+    assert wrong is not None and wrong.where.tolist() == [True, False, False]
 
 
 # --- what draws ---
@@ -226,7 +230,7 @@ def test_what_is_not_finite_is_drawn_on_demand_and_found(monkeypatch):
             break
     (program, wrong), *_ = test.found
     assert [line.text.partition("(")[0][-10:] for line in program.lines] == ["nan_to_num"]
-    assert not np.isfinite(wrong.got) and np.isfinite(wrong.want)
+    assert not np.isfinite(wrong.elements.got) and np.isfinite(wrong.elements.want)
     assert "inf" in script(program, wrong, device)
 
 

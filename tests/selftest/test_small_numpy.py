@@ -1,5 +1,7 @@
 """The page's small NumPy (web/selftest/arrays.py) against NumPy itself: the same expressions in both."""
 
+import ast
+import importlib.util
 import types
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from helpers.paths import ROOT
 
 import flambeau.selftest.reference as reference
+from flambeau import differences
 from flambeau.selftest import pointwise
 
 
@@ -128,3 +131,31 @@ def test_an_array_over_bytes():
         small.frombuffer(b"1234567", "f4")
     with pytest.raises(TypeError, match=r"^this page's NumPy has numbers and bools alone, and no object$"):
         small.dtype("object")
+
+
+def test_differences_in_both():
+    source = Path(differences.__file__)
+    in_small = loaded("small_differences", source, np=small, __package__="flambeau")
+    nan, inf = numpy.nan, numpy.inf
+    got, want = [[1.0, nan, inf, 3.0], [2.5, nan, -inf, 0.0]], [[1.0, nan, inf, -inf], [2.0, 1.0, inf, 0.1]]
+    bounds = [[0.0, 0.0, 0.0, 1.0], [0.6, 9.0, 9.0, 0.05]]
+    wrong = differences.differences(*map(numpy.float64, (got, want, bounds)))
+    here = in_small.differences(*(small.asarray(x, "f8") for x in (got, want, bounds)))
+    assert wrong is not None and wrong.where.tolist() == [[False] * 3 + [True], [False] + [True] * 3]
+    assert here.where.tolist() == wrong.where.tolist() and here[1:] == wrong[1:] and wrong.at == (0, 3)
+    whole = differences.within(1e-3, 1e-5, numpy.float64(want)), differences.of_largest(numpy.float64(want))
+    for bound, name in zip(whole, ("within", "of_largest"), strict=True):
+        arguments = (1e-3, 1e-5) if name == "within" else ()
+        mine = getattr(in_small, name)(*arguments, small.asarray(want, "f8"))
+        numpy.testing.assert_allclose(mine.tolist(), bound)
+
+
+def test_the_page_imports_what_there_is():
+    """A page's Python is compiled by no test that runs without a browser."""
+    tree = ast.parse((ROOT / "web" / "selftest" / "page.py").read_text("utf-8"))
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("flambeau"):
+            for alias in statement.names:
+                module = importlib.import_module(str(statement.module))
+                name = f"{statement.module}.{alias.name}"
+                assert hasattr(module, alias.name) or importlib.util.find_spec(name), name

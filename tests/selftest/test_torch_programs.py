@@ -47,10 +47,9 @@ def torch_is_wrong(told: Told, rights: list[Right], share: float = SHARE) -> str
             continue
         if got.shape != right.value.shape:
             return f"torch's {right.name} has shape {got.shape}, NumPy's {right.value.shape}"
-        bad, _ = differing(got, right._replace(error=share * right.error + NOISE * (1 + abs(right.value))))
-        if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
-            return f"torch's {right.name}{list(at)} is {got[at]!r}, NumPy's {right.value[at]!r}"
+        wrong = differing(got, right.value, share * right.error + NOISE * (1 + finite(right.value)))
+        if wrong is not None:
+            return f"torch's {right.name} is {wrong}"
     return ""
 
 

@@ -8,7 +8,18 @@ from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
 import flambeau as fb
 from flambeau.device import get_device
 from flambeau.runtime.readback import Readback
-from flambeau.selftest import EVERY, Selftest, building, compare, edges, families, loop, mixed, report, told
+from flambeau.selftest import (
+    EVERY,
+    Selftest,
+    compare,
+    edges,
+    failure_report,
+    families,
+    loop,
+    mixed,
+    program_builder,
+    report,
+)
 
 LARGEST = 1 << 11  # elements of an input, and twice as many of a result: NumPy is here written in Python
 SHRINKING = 30.0  # seconds at most
@@ -21,7 +32,7 @@ class TooLarge(Exception):
     """A case that this page does not try."""
 
 
-class Builder(building.Builder):
+class Builder(program_builder.Builder):
     """Programs of small inputs."""
 
     def input(self, shape, dtype, kind="quarters", top=2):
@@ -32,7 +43,7 @@ class Builder(building.Builder):
 
 families.Builder = mixed.Builder = Builder
 families.MANY = 2 * LARGEST
-told.SHOWN = LARGEST  # random numbers are others than NumPy's: a file names them all
+failure_report.SHOWN = LARGEST  # random numbers are others than NumPy's: a file names them all
 
 
 class Small(Selftest):

@@ -14,6 +14,7 @@ from ..codegen.render import WgslLine
 from ..core.commands import COPY
 from ..core.dtype import SHORT
 from ..device.protocol import Gpu
+from ..differences import distances
 from ..errors import DeviceError, FlambeauError, KernelError
 from ..kernels.ir import Shader
 from ..profiling.meter import meter_of
@@ -335,18 +336,17 @@ def compared(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompar
     import numpy as np
 
     a, b = (numbers_of(np, dtype, raw) for raw in (wanted, found))
-    same = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind in "fc" else a == b
-    different = int(a.size - np.count_nonzero(same))
-    if not different:
+    off = distances(b, a)
+    differs = off > 0  # the bits count: an edit that changes nothing gives the same numbers
+    if not differs.any():
         return OutputCompared(name, dtype, int(a.size), 0, 0.0, -1)
-    kind, first = "complex128" if a.dtype.kind == "c" else "float64", int(np.argmin(same))
-    with np.errstate(invalid="ignore", over="ignore"):
-        expected = a[~same].astype(kind)
-        gaps = np.abs(expected - b[~same].astype(kind))
-        parts = gaps[expected != 0] / np.abs(expected[expected != 0])
-    largest, relative = (float(n.max()) if n.size else 0.0 for n in (gaps, parts))  # NaN where one is
+    first, count = int(np.argmax(differs)), int(np.count_nonzero(differs))
+    rated = differs & (a != 0)
+    with np.errstate(invalid="ignore"):
+        relative = off[rated] / np.abs(a[rated].astype("c16" if a.dtype.kind == "c" else "f8"))
+    largest, relative = (float(n.max(initial=0.0)) for n in (off, relative))  # infinite where one is NaN
     pair = str(a[first]), str(b[first])
-    return OutputCompared(name, dtype, int(a.size), different, largest, first, relative, *pair)
+    return OutputCompared(name, dtype, int(a.size), count, largest, first, relative, *pair)
 
 
 VIEWS = {"f16": "float16", "f32": "float32", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}

@@ -11,12 +11,14 @@ from ..core.host import to_numpy
 from ..core.node import Node, describe, reached, toposort
 from ..debug import made_at
 from ..device.protocol import Gpu
+from ..differences import Differing
 from ..errors import FlambeauError
 from ..inspector.call import TargetCall
 from ..runtime import run
 from ..runtime.state import compute_with
+from ..selftest.bounds import Known
+from ..selftest.compare import differing
 from .clone_graph import call_of, copied, has_value, leaf, loosely, op_name_of, reference
-from .compare import Apart, apart
 from .gradient_check import wrong_slope
 from .probing import Launched, compute
 from .replay import Replay
@@ -84,7 +86,7 @@ class Checking:
         run.by_plan(device, roots)
         for n in dict.fromkeys(roots):
             if (array := fused.get(n)) is not None and n.nbytes:
-                found = apart(_array(device, n.buffer, n), loosely(array), n)
+                found = wrong_elements(_array(device, n.buffer, n), loosely(array))
                 if found is not None:
                     self.tell(
                         "cache", n, found, "the plan that was kept for this graph computes something else"
@@ -112,7 +114,7 @@ class Checking:
             values[n] = _array(device, copy.buffer, n)
             self.report.values += 1
             right = reference(n, lambda x, whole=whole: None if x is whole else values.get(x))
-            found = apart(values[n], right, n)
+            found = wrong_elements(values[n], right)
             if found is not None:
                 self.told_alone(device, n, found, kernels, right, copied(n, given))
         self.values = values
@@ -123,7 +125,7 @@ class Checking:
         self.report.kernels.add(launched.shader)
 
     def told_alone(
-        self, device: Gpu, n: Node, found: Apart, kernels: list[Launched], right: Any, copy: Node
+        self, device: Gpu, n: Node, found: Differing, kernels: list[Launched], right: Any, copy: Node
     ) -> None:
         """Tell of an op that is wrong, or of a pipeline that is not its kernel's."""
         kept, device.pipelines = device.pipelines, {}
@@ -131,7 +133,7 @@ class Checking:
             compute(device, [copy], lambda launched, _: launched.plainly(), spare=0)
         finally:
             device.pipelines = kept
-        is_stale = apart(_array(device, copy.buffer, n), right, n) is None
+        is_stale = wrong_elements(_array(device, copy.buffer, n), right) is None
         self.tell("cache" if is_stale else "op", n, found, STALE if is_stale else "", kernels[-1])
 
     def is_stale(self, launched: Launched) -> bool:
@@ -176,7 +178,7 @@ class Checking:
             return
         whole = n.inputs[0] if n.op.kind == "output" else None
         right = reference(n, lambda x: None if x is n or x is whole else values.get(x))
-        found = apart(values[n], right, n)
+        found = wrong_elements(values[n], right)
         wrong = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}
         if found is None or not wrong.isdisjoint(x.serial for x in computed_by(n, values)):
             return
@@ -217,7 +219,7 @@ class Checking:
     # --- what is told ---
 
     def tell(
-        self, stage: str, n: Node, found: Apart | None, told: str, launched: Launched | None = None
+        self, stage: str, n: Node, found: Differing | None, told: str, launched: Launched | None = None
     ) -> None:
         """Keep what is wrong."""
         if len(self.report.wrong) >= MOST:
@@ -242,6 +244,12 @@ def _array(device: Any, buffer: Any, n: Node) -> Any:
     if not n.nbytes:
         return to_numpy(b"", n.shape, n.dtype)
     return to_numpy(device.read([(buffer.handle, n.nbytes)])[0], n.shape, n.dtype)
+
+
+def wrong_elements(got: Any, right: Known) -> Differing | None:
+    """The elements of a value that are out of the reference's bounds."""
+    error = 0.0 if right.error is None else right.error
+    return differing(got, *(np.broadcast_to(x, got.shape) for x in (right.value, error)))
 
 
 def computed_by(n: Node, values: dict[Node, Any]) -> Iterator[Node]:

@@ -10,10 +10,10 @@ from ..core.node import Node, describe, inputs_first
 from ..core.op import OPS
 from ..device import get_device
 from ..device.cpu import Array
+from ..differences import of_largest
 from ..selftest.bounds import Known, known
 
 AS_STORED = ("leaf", "movement", "source", "composite")  # kinds without a value of their own
-LOOSE = 1e-4  # of what has no bound: relative to the largest value
 
 
 def has_value(node: Node) -> bool:
@@ -86,7 +86,4 @@ def _alone(node: Node) -> Known:
 def loosely(array: Any) -> Known:
     """An array with one bound for all elements."""
     value = np.asarray(array)
-    if value.dtype.kind not in "fc":
-        return Known(value, None)
-    size = np.abs(value[np.isfinite(value)]).max(initial=1e-3)
-    return Known(value, np.full(value.shape, LOOSE * size))
+    return Known(value, of_largest(value))

@@ -9,22 +9,21 @@ from ..autodiff.backward import slopes
 from ..core.modes import no_grad
 from ..core.node import Node
 from ..device import get_device
+from ..differences import OF_TERMS, differences, slope_of
 from ..tensor import Tensor, tensor
 from .clone_graph import reference
 
 STEP = 2.0**-12  # of slopes
 MOVED = 64  # elements of an input that are moved: of more, some would cross a corner
-ALLOWED = 2e-4  # of the sum of all that is added up
 LARGEST = 2.0**20  # beyond it float64 loses what a small step changes, as in scores that a mask made -3e38
 
 
-class Slope(NamedTuple):
+class WrongSlope(NamedTuple):
     """A gradient that is not the reference's slope: by which input, and both numbers."""
 
     by: int
     got: float
     want: float
-    allowed: float
 
     def __str__(self) -> str:
         return (
@@ -33,7 +32,7 @@ class Slope(NamedTuple):
         )
 
 
-def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]) -> Slope | None:
+def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]) -> WrongSlope | None:
     """The first of an op's parents by which its gradient is not what NumPy's values change by.
 
     values: those of the parents. read: the array of a node whose value is there. None where all are right,
@@ -82,7 +81,9 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
     return [None if x is None else np.asarray(x.node.buffer.array).astype("f8") for x in out]
 
 
-def _compared(at: Callable, values: dict[Node, Any], by: Node, gradient: Any, weights: Any) -> Slope | None:
+def _compared(
+    at: Callable, values: dict[Node, Any], by: Node, gradient: Any, weights: Any
+) -> WrongSlope | None:
     x = np.asarray(values[by], "f8")
     rng = np.random.default_rng(1)
     moved = rng.permutation(np.flatnonzero(~(np.abs(x) > LARGEST)))[:MOVED]
@@ -96,14 +97,12 @@ def _compared(at: Callable, values: dict[Node, Any], by: Node, gradient: Any, we
             return float(((at(values | {by: x + t * direction}) - base) * weights).sum())
 
     got = float((gradient * direction).sum())
-    sides = [loss(h) / h for h in (STEP, -STEP, STEP / 8, -STEP / 8)]
-    coarse, fine = (sides[0] + sides[1]) / 2, (sides[2] + sides[3]) / 2
-    size = max(abs(fine), float(np.abs(gradient * direction).sum()), 1e-2)
-    allowed = ALLOWED * size + 2 * abs(coarse - fine)
-    is_corner = abs(8 * (sides[2] - sides[3]) - (sides[0] - sides[1])) > 1e-3 * size
-    if is_corner or not np.isfinite([got, *sides]).all() or abs(got - fine) <= allowed:
+    slope = slope_of(loss, STEP, centre=0.0)
+    size = max(abs(slope.value), float(np.abs(gradient * direction).sum()), 1e-2)
+    if slope.bend > 1e-3 * size or not np.isfinite([got, *slope]).all():
         return None
-    return Slope(0, got, fine, allowed)
+    wrong = differences(np.float64(got), np.float64(slope.value), OF_TERMS * size + 2 * slope.change)
+    return None if wrong is None else WrongSlope(0, got, slope.value)
 
 
 def _summed(gradient: Any, shape: tuple[int, ...]) -> Any:

@@ -9,6 +9,7 @@ from ..capture.jit import jit
 from ..core.host import to_numpy
 from ..core.node import Node, describe, next_serial
 from ..core.tree import leaves
+from ..differences import differences, of_largest
 from ..ops.random import get_rng_state, set_rng_state
 from ..runtime import readback, run
 from ..runtime.state import assigned, overhear_with, overheard
@@ -16,7 +17,6 @@ from ..tensor import Tensor
 from .report import Checked, Wrong
 from .sanitize import tensors_of
 
-APART = 1e-4  # of the largest value: kernels of a whole call may add up in another order
 TURNS = ("recorded", "replayed")
 
 
@@ -93,14 +93,7 @@ def _differing(plain: dict[str, Any], found: dict[str, Any], turn: str) -> Wrong
         got = found.get(name)
         if got is None or got.shape != want.shape:
             return Wrong("replay", name, name, f"{turn} it has another shape")
-        if want.dtype.kind in "fc":
-            size = APART * np.abs(want[np.isfinite(want)]).max(initial=1e-3)
-            bad = ~((np.abs(got - want) <= size) | (got == want) | (np.isnan(got) & np.isnan(want)))
-        else:
-            bad = got != want
-        if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
-            place = f"[{', '.join(map(str, at))}]"
-            told = f"{turn} it is {got[at].item()!r} at {place}, not {want[at].item()!r}"
-            return Wrong("replay", name, name, f"{told} ({int(bad.sum()):,} of {bad.size:,} elements)")
+        wrong = differences(got, want, of_largest(want))  # other kernels may add up in another order
+        if wrong is not None:
+            return Wrong("replay", name, name, f"{turn} it is {wrong}")
     return None

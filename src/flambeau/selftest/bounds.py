@@ -16,13 +16,11 @@ from ..core import dtype as dt
 from ..core.host import from_raw, to_raw
 from ..core.node import Node, toposort
 from ..device.array_namespace import Namespace
+from ..differences import TOLERANCES
 from .chains import EXACT, Chain, begun, joined
 
 Array = Any
-UNIT = {dt.float32: 2.0**-24, dt.float16: 2.0**-11, dt.bfloat16: 2.0**-8}  # half of a step of 1
-LEAST = {dt.float32: 2.0**-125, dt.float16: 2.0**-24, dt.bfloat16: 2.0**-125}  # what may be flushed to 0
-TOP = {dt.float32: 3.4e38, dt.float16: 65504.0, dt.bfloat16: 3.38e38}
-U = UNIT[dt.float32]
+U, LEAST = TOLERANCES[dt.float32].unit, TOLERANCES[dt.float32].least
 # of an op's own: "" none, "once" one rounding, else relative and absolute
 KEEPING = {
     "neg",
@@ -118,7 +116,7 @@ def _settled(node: Node, value: Array, error: Array | None) -> Known:
         exact = ((value == rounded(value, node.dtype)) | np.isnan(value)) & _is_sure(error)
         far = 0.0 if error is None else np.where(np.isfinite(error), error, 0.0)
         error = _plus(error, np.where(exact, 0.0, _step(np.abs(value) + far, node.dtype)))
-    large = np.abs(value) + (0.0 if error is None else error) >= TOP[node.dtype]
+    large = np.abs(value) + (0.0 if error is None else error) >= TOLERANCES[node.dtype].top
     if large.any() and node.op.name not in ("where", "constant"):
         error = np.where(large & np.isfinite(value), np.inf, 0.0 if error is None else error)
     return Known(value, error)
@@ -132,7 +130,7 @@ def rounded(x: Array, to: dt.DType) -> Array:
 
 
 def _step(x: Array, to: dt.DType) -> Array:
-    return UNIT[to] * np.abs(x) * 1.001 + LEAST[to]
+    return TOLERANCES[to].unit * np.abs(x) * 1.001 + TOLERANCES[to].least
 
 
 def _is_sure(error: Array | None) -> Array | bool:
@@ -208,7 +206,6 @@ def _own(
     name: str, value: Array, given: list[Known], inherited: Array | None, chain: Chain | None
 ) -> Array | None:
     """The rounding of an op itself, in float32."""
-    least = LEAST[dt.float32]
     if name in WHOLE:
         quotient = given[0].value / given[1].value
         near = np.abs(quotient - np.round(quotient)) <= 1e-6 * np.maximum(np.abs(quotient), 1)
@@ -221,16 +218,16 @@ def _own(
     if name in ONCE:
         assert chain is not None
         exact = chain.exact & _is_sure(inherited)
-        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * chain.count * chain.mass + least)
+        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * chain.count * chain.mass + LEAST)
     if name in NEAR:
         size = np.abs(value) if chain is None else chain.mass * max(chain.count, 1)
-        return np.where(size == 0, 0.0, NEAR[name] * size + least)
+        return np.where(size == 0, 0.0, NEAR[name] * size + LEAST)
     top = np.maximum(np.abs(value), 1.0)
     if name in ("exp", "exp2", "sinh", "cosh", "expm1"):
         top = np.maximum(np.abs(value), 0 if name == "exp" else 1.0) * (1 + np.abs(given[0].value))
     if name in ("sin", "cos", "tan"):
         top = top * (1 + np.abs(given[0].value)) * (1 + value * value)
-    return SLACK * top + least
+    return SLACK * top + LEAST
 
 
 def _cast(node: Node, k: Known) -> Known:
@@ -311,8 +308,8 @@ def _sum_error(total: Array, n: int, step: float, inherited: Array | None) -> Ar
         exact = odd | (total < EXACT * step)
         if np.all(exact):
             return None
-        return np.where(exact, 0.0, (n + 2) * U * total + LEAST[dt.float32])
-    return inherited + np.where(odd, 0.0, (n + 2) * U * total + LEAST[dt.float32])
+        return np.where(exact, 0.0, (n + 2) * U * total + LEAST)
+    return inherited + np.where(odd, 0.0, (n + 2) * U * total + LEAST)
 
 
 def _reduced(node: Node, given: list[Known]) -> Known:
@@ -331,7 +328,7 @@ def _reduced(node: Node, given: list[Known]) -> Known:
         far = None if error is None else _or_zero(given[0]).sum(dims, keepdims=True)
         return Known(found, _sum_error(size.sum(dims, keepdims=True), n, quantum(value), far))
     most = (size + _or_zero(given[0])).prod(dims, keepdims=True)
-    least = LEAST[dt.float32] * np.maximum(size, 1.0).prod(dims, keepdims=True)
+    least = LEAST * np.maximum(size, 1.0).prod(dims, keepdims=True)
     return Known(found, most * (1 + 2 * (n + 1) * U) - size.prod(dims, keepdims=True) + least)
 
 
@@ -394,7 +391,7 @@ def _scanned(node: Node, given: list[Known]) -> Known:
         return Known(found, _sum_error(size.cumsum(dim), n, quantum(value), inherited))
     if node.op.name == "_cumprod":
         most = (size + far).cumprod(dim)
-        least = LEAST[dt.float32] * np.maximum(size, 1.0).cumprod(dim)
+        least = LEAST * np.maximum(size, 1.0).cumprod(dim)
         return Known(found, most * (1 + 2 * (n + 1) * U) - size.cumprod(dim) + least)
     own = SLACK * (1 + np.abs(value)) * (n + 1)
     return Known(found, np.maximum.accumulate(far, dim) * 2 + np.maximum.accumulate(own, dim))
@@ -424,7 +421,7 @@ def _scattered(node: Node, given: list[Known]) -> Known:
         return Known(found, _sum_error(total, count, quantum(x.value, src.value), far))
     size = of(np.abs(x.value), np.abs(src.value), "prod")
     most = of(np.abs(x.value) + _or_zero(x), np.abs(src.value) + _or_zero(src), "prod")
-    return Known(found, most * (1 + 2 * (count + 1) * U) - size + LEAST[dt.float32])
+    return Known(found, most * (1 + 2 * (count + 1) * U) - size + LEAST)
 
 
 # --- order ---
@@ -526,7 +523,7 @@ def _half_of(node: Node) -> float:
     """Half a step of the 16-bit floats that a value was widened from, 0 where it was none."""
     while node.inputs and not node.dtype.is_packed and (node.op.kind == "movement" or node.op.name == "cast"):
         node = node.inputs[0]
-    return UNIT.get(node.dtype, 0.0) if node.dtype.is_packed else 0.0
+    return TOLERANCES[node.dtype].unit if node.dtype.is_packed and node.dtype in TOLERANCES else 0.0
 
 
 def _source(node: Node, given: list[Known]) -> Known:

@@ -14,6 +14,7 @@ from ..core import choose
 from ..core import dtype as dt
 from ..core.host import to_numpy
 from ..core.node import toposort
+from ..differences import Differing, differences, distances, slope_of, within
 from ..fusion.planner import plan
 from ..runtime.readback import read
 from .bounds import known
@@ -29,16 +30,11 @@ NOISE = 1e-11  # of float64's own sums
 
 @dataclass
 class Difference:
-    """What is wrong with a result: how it was computed, its name, the place, the two numbers, the bound."""
+    """What is wrong with a result: how it was computed, its name, its elements that differ, the call."""
 
     way: str
     name: str
-    at: tuple[int, ...] = ()
-    got: Any = None
-    want: Any = None
-    bound: float = 0.0
-    count: int = 0
-    of: int = 0
+    elements: Differing | None = None
     turn: int = 0
     error: str = ""  # that was raised instead
     forced: dict[str, str] = field(default_factory=dict)
@@ -48,9 +44,7 @@ class Difference:
         if self.error:
             return f"{self.way}{forced}: {self.error}"
         turn = f" in call {self.turn + 1}" if self.turn else ""
-        place = f"{self.name}{list(self.at)}"
-        how = f"{self.got!r}, not {self.want!r} within {self.bound:.1e}"
-        return f"{self.way}{forced}: {place}{turn} is {how} ({self.count} of {self.of} elements)"
+        return f"{self.way}{forced}: {self.name}{turn} is {self.elements}"
 
 
 class Right(NamedTuple):
@@ -113,24 +107,27 @@ def found_by(program: Program, device: Any, way: str, turns: int) -> list[list[A
     return [arrays[i * count : (i + 1) * count] for i in range(turns)]
 
 
-def differing(got: Array, right: Right) -> tuple[Array, float]:
-    """Where a result is not what it should be, and the largest error in units of the bound, of those that
-    are within theirs."""
-    want = right.value.astype("f8")
-    if got.dtype.kind in "iub" and right.value.dtype.kind in "iub":  # float64 holds not all of them
-        return (got.astype("i8") != right.value.astype("i8")) & (right.error == 0), 0.0
-    got = got.astype("f8")
-    slack = NOISE * np.abs(want) + 1e-37
-    with np.errstate(invalid="ignore"):
-        off = np.abs(got - want)
-    same = (got == want) | (np.isnan(got) & np.isnan(want))
-    bad = ~(same | (off <= right.error + slack) | np.isinf(right.error) | np.isnan(right.error))
-    rated = ~bad & (right.error > 0) & np.isfinite(right.error) & np.isfinite(off)
-    worst = float(np.max(off[rated] / (right.error + slack)[rated], initial=0.0))
-    return bad, worst
+def bounds_of(got: Array, value: Array, error: Array) -> Array:
+    """How far a result may be from a value whose error is known. An integer is exact, or unknown where its
+    error is not 0."""
+    if got.dtype.kind in "iub" and value.dtype.kind in "iub":
+        return np.where(error == 0, 0.0, np.inf)
+    return error + within(NOISE, 1e-37, value)
 
 
-def differences(
+def differing(got: Array, value: Array, error: Array) -> Differing | None:
+    """The elements of a result that are out of their bounds."""
+    return differences(got, value, bounds_of(got, value, error))
+
+
+def largest_share(got: Array, value: Array, error: Array) -> float:
+    """The largest error in units of its bound, of elements that have one and are within it."""
+    bounds, off = bounds_of(got, value, error), distances(got, value)
+    is_rated = (error > 0) & np.isfinite(bounds) & (off <= bounds)
+    return float(np.max(off[is_rated] / bounds[is_rated], initial=0.0))
+
+
+def computed(
     program: Program, device: Any, way: str, rights: list[list[Right]], forced: dict[str, str]
 ) -> tuple[Difference | None, float]:
     """The first result that differs, or None, and the largest error in units of the bound."""
@@ -147,22 +144,10 @@ def differences(
     worst = 0.0
     for turn, (arrays, row) in enumerate(zip(found, rights, strict=False)):
         for got, right in zip(arrays, row, strict=True):
-            bad, units = differing(got, right)
-            worst = max(worst, units)
-            if bad.any():
-                at = tuple(int(i) for i in np.argwhere(bad)[0])
-                return Difference(
-                    way,
-                    right.name,
-                    at,
-                    got[at].item(),
-                    right.value[at].item(),
-                    float(right.error[at]),
-                    int(bad.sum()),
-                    bad.size,
-                    turn,
-                    forced=forced,
-                ), worst
+            worst = max(worst, largest_share(got, right.value, right.error))
+            wrong = differing(got, right.value, right.error)
+            if wrong is not None:
+                return Difference(way, right.name, wrong, turn, forced=forced), worst
     return None, worst
 
 
@@ -177,9 +162,9 @@ def check(
     ways = list(ways)
     try:
         rights = right_of(program, TURNS if "recorded" in ways else 1)
-        if program.by and not program.states and slopes and (wrong := slope(program, rights[0])):
+        if program.by and not program.states and slopes and (wrong := wrong_slope(program, rights[0])):
             aside = moved_aside(program)  # of equals in max and min each has a part, though one alone moves
-            if slope(aside, right_of(aside)[0]):
+            if wrong_slope(aside, right_of(aside)[0]):
                 return wrong, 0.0
     except KeyboardInterrupt:
         raise
@@ -188,7 +173,7 @@ def check(
         return Difference("the graph", "", error=f"{type(e).__name__}: {e} ({where.name})"), 0.0
     worst = 0.0
     for way in ways:
-        wrong, units = differences(program, device, way, rights, forced or {})
+        wrong, units = computed(program, device, way, rights, forced or {})
         worst = max(worst, units)
         if wrong is not None:
             return wrong, worst
@@ -208,7 +193,7 @@ def moved_aside(program: Program) -> Program:
     return replace(program, inputs=tuple(inputs))
 
 
-def slope(program: Program, row: list[Right]) -> Difference | None:
+def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
     """The slopes of the graph, in float64, against how NumPy's loss changes; None where that has a corner."""
     dtypes = dtypes_of(program)
     names = [i.name for i in program.inputs]
@@ -229,20 +214,12 @@ def slope(program: Program, row: list[Right]) -> Difference | None:
     found = sum(float((by[f"by_{n}"].value * steps[n]).sum()) for n in program.by)
     scale = sum(float((np.abs(by[f"by_{n}"].value) * np.abs(steps[n])).sum()) for n in program.by)
     unsure = sum(float(np.abs(by[f"by_{n}"].error * steps[n]).sum()) for n in program.by)
-    centre, size = at(0.0), max(abs(at(0.0)), scale, 1e-3)
-    sides = []
-    for h in (STEP, STEP / 8):
-        sides.append((at(h) - centre) / h)
-        sides.append((centre - at(-h)) / h)
-    middles = [(sides[0] + sides[1]) / 2, (sides[2] + sides[3]) / 2]
-    # of a smooth loss the second difference is eight times smaller than the first; a corner's stays
-    corner = abs(8 * (sides[2] - sides[3]) - (sides[0] - sides[1])) > 1e-5 * size
-    if corner or not np.isfinite([found, *sides]).all() or not np.isfinite(unsure):
+    centre = at(0.0)
+    size, slope = max(abs(centre), scale, 1e-3), slope_of(at, STEP, centre)
+    if slope.bend > 1e-5 * size or not np.isfinite([found, unsure, *slope]).all():
         return None
-    allowed = 8 * abs(middles[0] - middles[1]) + 1e-6 * size
-    if abs(found - middles[1]) <= allowed:
-        return None
-    return Difference("slopes", "loss", (), found, middles[1], allowed, 1, 1)
+    wrong = differences(np.float64(found), np.float64(slope.value), 8 * slope.change + 1e-6 * size)
+    return None if wrong is None else Difference("slopes", "loss", wrong)
 
 
 # --- variants ---

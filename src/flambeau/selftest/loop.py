@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import TURNS, Difference, asked_of, check, differences, right_of, ways_of
+from .compare import TURNS, Difference, asked_of, check, computed, right_of, ways_of
 from .families import FAMILIES, NOT_FINITE, drawn
 from .programs import Program
 from .shrink import smaller
@@ -161,7 +161,7 @@ class Selftest:
 
         def work(i: int) -> None:
             way = ("as one graph", "recorded", "op by op")[i % 3]
-            results[i] = differences(programs[i], self.device, way, rights[i], {})
+            results[i] = computed(programs[i], self.device, way, rights[i], {})
 
         threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(programs))]
         for t in threads:

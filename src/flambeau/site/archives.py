@@ -27,6 +27,7 @@ LEFT_OUT = (
     "flambeau/sanitizer/",
     "flambeau/site/",
     "flambeau/web/",
+    "flambeau/wgsl_reader/",
     "flambeau/data/mnist_subset/",
     "flambeau/porting/",
     "flambeau/__main__.py",

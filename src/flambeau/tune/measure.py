@@ -11,6 +11,7 @@ from ..core.dtype import DType
 from ..core.host import to_raw
 from ..core.node import Node
 from ..device.protocol import Gpu
+from ..differences import TOLERANCES
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up
@@ -21,7 +22,6 @@ LONGEST = 1.0  # seconds of rounds after which no other begins
 FAR = 1.3  # times the best: not timed again
 BATCH = {False: 2e-3, True: 2e-2}  # seconds of runs that are timed together; of software adapters
 MOST = 32  # runs in one submit
-TOLERANCE = {"f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}  # of the largest magnitude; other types must agree
 ROUNDING = 1e-6  # of the largest magnitude of all that is read and written: some steps of float32 near it
 SEEDS = 1_000_003  # made-up numbers before they come again: a prime, so that no row begins as another
 THREADS, GROUPS = 256, 256  # of the comparison
@@ -176,7 +176,7 @@ class Trials:
             error, top, other = apart(self.device, buffers[v], self.wanted[v], self.order[v].nbytes, kind)
             if other:
                 return "not equal" if kind == "words" else "not a number, or infinite, elsewhere"
-            allowed = TOLERANCE.get(kind, 0.0) * top
+            allowed = 0.0 if kind == "words" else TOLERANCES[self.order[v].dtype].variant * top
             if not (error <= allowed or error <= ROUNDING * self.largest(buffers)):
                 return f"off by {error:.1e} where the largest is {top:.1e}"
         return ""
@@ -190,8 +190,8 @@ class Trials:
 
     def kind(self, value: int) -> str:
         """How a value is compared: a type of floats, or "words"."""
-        short = self.order[value].dtype.short
-        return short if short in TOLERANCE else "words"
+        dtype = self.order[value].dtype
+        return dtype.short if dtype in TOLERANCES else "words"
 
     # --- how long it takes ---
 
