@@ -105,6 +105,25 @@ def test_states_of_generators_are_saved_as_bytes(tmp_path):
     assert draws() == drawn
 
 
+class SavesAt(Callback):
+    def __init__(self, step, path):
+        self.step, self.path = step, path
+
+    def after_step(self, learner):
+        if learner.step == self.step:
+            learner.save(self.path)
+
+
+def test_a_file_saved_in_a_callback_has_the_place_of_its_step(whole, tmp_path):
+    """Of the loader too, without a directory: a save between two epochs would know none."""
+    saving, _ = made(None, callbacks=[SavesAt(10, tmp_path / "run.safetensors")])
+    saving.fit(loader(), loader(), epochs=2)
+    resumed, _ = made(None, callbacks=[Callback()])
+    resumed.load(tmp_path / "run.safetensors")
+    resumed.fit(loader(), loader(), epochs=2)
+    assert bits(resumed) == bits(saving) == whole
+
+
 def test_a_run_that_is_killed_ends_in_the_same_bits():
     script = [sys.executable, str(ROOT / "bench" / "kills.py"), "--kills", "3", "--seed", "5"]
     done = subprocess.run(script, capture_output=True, text=True, timeout=120)
@@ -130,7 +149,7 @@ def test_a_run_that_is_killed_half_way_through_a_file_ends_in_the_same_bits(tmp_
 def test_a_run_stopped_in_validation_makes_it_again(whole, tmp_path):
     learner, _ = made(tmp_path)
     learner.fit(loader(), data.DataLoader(Stopping(lambda: learner), 20, shuffle=True), epochs=2)
-    assert learner.step == 7 and learner.history == [] and learner.is_trained
+    assert learner.step == 7 and learner.history == [] and learner.position.is_trained
     resumed, _ = made(tmp_path)
     resumed.fit(loader(), loader(), epochs=2, resume=True)
     assert bits(resumed) == whole

@@ -257,11 +257,11 @@ def test_a_model_trains_on_after_an_evaluation_that_failed():
         raise OSError("disk")
 
     learner = made()
-    learner.row = {"train_loss": 1.0}
+    learner.position.row = {"train_loss": 1.0}
     for call in (learner.evaluate, learner.predict):
         with pytest.raises(OSError):
             call(failing())
-        assert learner.model.training and learner.row == {"train_loss": 1.0}
+        assert learner.model.training and learner.position.row == {"train_loss": 1.0}
 
 
 def test_named_tuples_in_a_batch_are_tensors_too():

@@ -143,7 +143,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
     except SystemExit as e:
         click.echo("stopped by SIGTERM: saving what was learned; --resume goes on")
         return int(e.code or 0)
-    if learner.reason == "stopped":
+    if learner.position.reason == "stopped":
         click.echo("stopped: saving what was learned; --resume goes on")
     else:
         shutil.rmtree(folder)

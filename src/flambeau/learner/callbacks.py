@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -128,3 +129,46 @@ def value_of(row: Row, name: str, who: str) -> float:
         rule = f"there is no such value in the history{suggest(name, row)}"
         raise ValueError(f"{who}({name!r}): {rule}: there are {', '.join(row)}")
     return row[name]
+
+
+class Callbacks(dict[str, Callback]):
+    """Callbacks by name, called one after another."""
+
+    def begin(self, learner: Learner) -> None:
+        for callback in self.values():
+            callback.begin(learner)
+
+    def after_step(self, learner: Learner) -> None:
+        for callback in self.values():
+            callback.after_step(learner)
+
+    def after_epoch(self, learner: Learner, row: Row) -> None:
+        for callback in self.values():
+            callback.after_epoch(learner, row)
+
+    def end(self, learner: Learner) -> BaseException | None:
+        """Call every `end`, even if another raises; the first exception."""
+        error: BaseException | None = None
+        for callback in self.values():
+            try:
+                callback.end(learner)
+            except BaseException as e:
+                error = error or e
+        return error
+
+
+def named_callbacks(
+    scheduler: Scheduling | None,
+    best: Best | None,
+    early: int | EarlyStopping | None,
+    own: Sequence[Callback],
+) -> Callbacks:
+    """A learner's callbacks in the order of their calls, by the option or the number that gave them.
+
+    early: an EarlyStopping, or the patience of one.
+    """
+    monitor = "valid_loss" if best is None else best.monitor
+    stopping = EarlyStopping(monitor, early) if isinstance(early, int) else early
+    known = {"scheduler": scheduler, "best": best, "early_stopping": stopping}
+    numbered = {f"{i}: {type(c).__name__}": c for i, c in enumerate(own)}
+    return Callbacks({name: c for name, c in known.items() if c is not None} | numbered)

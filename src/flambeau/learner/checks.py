@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import suggest
 from ..optim import LBFGS
 from .callbacks import Best
 from .events import Message
-from .meters import SplitTally
+from .meters import SplitMeter
 
 if TYPE_CHECKING:
     from .watch import EpochWatch
@@ -28,6 +29,28 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
         raise TypeError(f"fit(epochs={epochs!r}): takes a whole number: give that")
     if epochs < 0:
         raise ValueError(f"fit(epochs={epochs!r}): must be 0 or more: give the number of all epochs")
+
+
+def check_options(given: dict[str, Any]) -> None:
+    """ValueError for an option of Learner that is invalid, or that needs a directory."""
+    for name in ("accumulate", "checkpoint_every", "keep"):
+        value = given[name]
+        if value is not None and (type(value) is not int or value < 1):
+            raise ValueError(f"Learner({name}={value!r}): must be a positive integer: give 1 or more")
+    if given["schedule"] not in ("step", "epoch"):
+        raise ValueError(f"Learner(schedule={given['schedule']!r}): unknown: use 'step' or 'epoch'")
+    if given["clip"] is not None and not given["clip"] > 0:
+        raise ValueError(f"Learner(clip={given['clip']!r}): must be above 0: give another, or None")
+    for name in ("checkpoint_every", "best"):
+        if given["directory"] is None and given[name] is not None:
+            raise ValueError(f"Learner({name}={given[name]!r}): there is no place for it: give directory")
+
+
+def check_new(paths: list[Path]) -> None:
+    """ValueError if a directory has a run that was not asked for."""
+    if paths:
+        rule = f"{paths[0]} is there: give resume=True to go on from it, or another directory"
+        raise ValueError(f"fit(resume=False): the directory has a run: {rule}")
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -55,7 +78,7 @@ def check_later(later: list[Any], step: int) -> None:
         raise ValueError(f"fit(...): {told}: give another directory, or move it away")
 
 
-def check_given(watch: EpochWatch) -> None:
+def check_any_batch(watch: EpochWatch) -> None:
     """ValueError where a loader gave no batch in an epoch."""
     if not watch.index:
         cure = (
@@ -66,15 +89,16 @@ def check_given(watch: EpochWatch) -> None:
         raise ValueError(f"{watch.split} epoch {watch.epoch + 1}: the loader gave no batch: {cure}")
 
 
-def check_monitors(callbacks: Iterable[Any], tallies: dict[str, SplitTally], splits: set[str]) -> None:
+def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_valid: bool) -> None:
     """ValueError where a value that is followed is none that this run's history will have."""
-    known = ["epoch", "step", *(f"{s}_{n}" for s in tallies if s in splits for n in tallies[s].names)]
+    splits = ("train", "valid") if has_valid else ("train",)
+    known = ["epoch", "step", *(f"{s}_{n}" for s in splits for n in meters[s].names)]
     for callback in callbacks:
         if not isinstance(callback, Best) or callback.monitor in known:
             continue
         name = callback.monitor
         split, _, metric = name.partition("_")
-        if split in splits and tallies[split].has_parts(metric):
+        if split in splits and meters[split].has_parts(metric):
             continue  # of a metric with several values, whose names nobody knows yet
         hint = suggest(name, known) or suggest(f"valid_{name}", known)
         rule = f"there will be no such value in the history{hint}"
@@ -93,7 +117,7 @@ def one_number(loss: Any) -> Any:
     return loss.reshape(()) if loss.ndim else loss
 
 
-def told_of_loss(epoch: int, found: dict[str, float]) -> Message | None:
+def loss_warning(epoch: int, found: dict[str, float]) -> Message | None:
     """That a validation's loss is not finite; None where it is."""
     loss = found.get("loss", 0.0)
     if isfinite(loss):
@@ -108,7 +132,7 @@ def options_of(optimizer: Any) -> list[dict[str, Any]]:
     return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
 
 
-def told_of_options(given: list[dict[str, Any]], taken: list[dict[str, Any]]) -> list[Message]:
+def option_warnings(given: list[dict[str, Any]], taken: list[dict[str, Any]]) -> list[Message]:
     """That a checkpoint's options were taken in place of others."""
     pairs = [
         (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(given, taken, strict=True)) for k in t if k in g

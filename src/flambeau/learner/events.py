@@ -6,6 +6,7 @@ makes the event again.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -200,3 +201,21 @@ class RunEnded(Event):
 
 
 Renderer = Callable[[Event], Any]
+
+
+class EventEmitter:
+    """Gives each event to the renderers. One that raises is reported and removed: training continues."""
+
+    def __init__(self, renderers: list[Renderer]):
+        self.renderers = renderers
+
+    def __call__(self, event: Event) -> None:
+        for renderer in list(self.renderers):
+            try:
+                renderer(event)
+            except Exception as e:
+                self.renderers.remove(renderer)
+                error = f"{type(renderer).__name__} raised {type(e).__name__}: {e}"
+                text = f"{error}: it is left out from now on"
+                print(f"flambeau: fit: {text}", file=sys.stderr)
+                self(Message("error", text))

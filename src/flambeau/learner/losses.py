@@ -98,10 +98,10 @@ class Losses:
 
     def __init__(
         self,
-        epoch: int,
         keep: Callable[[], KeptState] | None,
         tell: Callable[[Event], Any],
-        blame: Callable[[ReadWindow, int, float], FlambeauError],
+        blame: Callable[[ReadWindow, int, float, int], FlambeauError],
+        epoch: int,
     ):
         self.epoch, self.keep, self.tell, self.blame = epoch, keep, tell, blame
         self.open = ReadWindow(Rewind(None if keep is None else keep()))
@@ -141,7 +141,7 @@ class Losses:
         window, self.reading = self.reading, None
         for i, loss in enumerate(losses):
             if not isfinite(loss):
-                raise self.blame(window, i, loss)
+                raise self.blame(window, i, loss, self.epoch)
         entries = window.entries
         by_group = enumerate(zip(*(e.rates for e in entries), strict=True))
         rates = {f"lr{i or ''}": list(of) for i, of in by_group}

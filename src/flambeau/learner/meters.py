@@ -13,7 +13,7 @@ from ..tensor import Tensor
 BATCHES = "outputs and targets"  # what a metric takes, if it does not say something else
 
 
-class RecordedTally(NamedTuple):
+class RecordedMeter(NamedTuple):
     """What a recorded step counts into, and nothing that changes beside it, which would be recorded anew."""
 
     total: Tensor  # of losses times items
@@ -21,7 +21,7 @@ class RecordedTally(NamedTuple):
     is_not_all: bool  # other metrics want the output
 
 
-class SplitTally:
+class SplitMeter:
     """The loss and the metrics of one split, which are copies of what the user gave.
 
     metrics: one, a list of them, or a dict by name; a collection's values have its names. device: where they
@@ -41,7 +41,7 @@ class SplitTally:
         self.items = 0
         self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
         fixed = [m for m in self.metrics.values() if _is_fixed(m)]
-        self.recorded = RecordedTally(self.total, fixed, bool(self.beside))
+        self.recorded = RecordedMeter(self.total, fixed, bool(self.beside))
 
     def reset(self) -> None:
         """Begin another epoch."""
@@ -99,16 +99,16 @@ class SplitTally:
             metric.load_state_dict(state_dict["metrics"][name])
 
 
-def count(into: RecordedTally, loss: Tensor, output: Any, target: Any, items: int) -> None:
+def count(into: RecordedMeter, loss: Tensor, output: Any, target: Any, items: int) -> None:
     """Count a batch into the loss, and into the metrics that have a place in a recording."""
     into.total.assign_(into.total + loss.detach().float() * items)
     update(into.metrics, output, target)
 
 
-def count_beside(tally: SplitTally, output: Any, target: Any, items: int) -> None:
+def count_beside(meter: SplitMeter, output: Any, target: Any, items: int) -> None:
     """Count a batch into what has no place in a recording."""
-    tally.items += items
-    update(tally.beside, output, target)
+    meter.items += items
+    update(meter.beside, output, target)
 
 
 def update(metrics: Iterable[Any], output: Any, target: Any) -> None:

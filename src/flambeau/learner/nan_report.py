@@ -11,6 +11,7 @@ from ..errors import FlambeauError
 from ..functions import read
 from ..io.checkpoint import save
 from ..ops.random import get_rng_state, set_rng_state
+from .events import Reason
 from .losses import ReadWindow
 from .steps import Trained, apply, gradients
 
@@ -36,7 +37,7 @@ class NotFinite(FlambeauError):
 
 
 def not_finite(
-    t: Trained, window: ReadWindow, i: int, loss: float, epoch: int, folder: Path | None
+    t: Trained, folder: Path | None, window: ReadWindow, i: int, loss: float, epoch: int
 ) -> NotFinite:
     """What is raised for the i-th step of a window. The state of the run is left where the search ended."""
     entry = window.entries[i]
@@ -96,3 +97,11 @@ def op_of(t: Trained, batch: Any) -> str | None:
     with made_at(t.model) as lines:
         loss, _, grads = gradients(t, batch.inputs, batch.target)
     return first_bad(loss, *(() if t.scaler is not None else grads), lines=lines)
+
+
+def ended_by(e: BaseException) -> tuple[Reason, str]:
+    """Why a run ended that an exception ended, and the exception's text."""
+    if isinstance(e, NotFinite):
+        return "nan", str(e)
+    name = type(e).__name__
+    return "killed" if isinstance(e, KeyboardInterrupt) else "error", f"{name}: {e}" if str(e) else name

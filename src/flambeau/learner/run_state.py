@@ -1,101 +1,134 @@
-"""All that a run needs to go on into a nest of plain values and tensors, and back."""
+"""Turns all that a run needs to resume into nested plain values and tensors, and restores it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from .callbacks import Best
+from .callbacks import Best, Callback, Row
 from .checks import check_accumulate
+from .events import Reason
+from .meters import SplitMeter
 from .randoms import random_states
+from .steps import Trained
 
-if TYPE_CHECKING:
-    from .learner import Learner
+SAVED = ("epoch", "step", "index", "is_drained", "is_trained", "row", "history")  # of a Position
 
-COUNTS = ("epoch", "step", "index", "is_drained", "is_trained", "row", "history")
+
+@dataclass
+class Position:
+    """How far a run is, and why it is to end."""
+
+    epoch: int = 0  # epochs completed
+    step: int = 0  # steps completed
+    index: int = 0  # batches of this epoch that the loader gave
+    is_drained: bool = False  # the loader gave all batches of the epoch
+    is_trained: bool = False  # the steps of the epoch are completed; its validation is not
+    row: Row = field(default_factory=dict[str, float])  # the epoch's values so far
+    history: list[Row] = field(default_factory=list[Row])  # a row for each epoch
+    reason: Reason | None = None  # why the run is to end at the end of the step
+    is_broken: bool = False  # an exception ended the last fit
+    places: dict[str, Any] = field(default_factory=dict[str, Any])  # states of the loaders, by split
+    random: dict[str, Any] | None = None  # generators' states that the next fit begins with
+
+    def end_epoch(self) -> None:
+        """Complete an epoch."""
+        self.history.append(self.row)
+        self.epoch, self.index = self.epoch + 1, 0
+        self.is_drained = self.is_trained = False
+
+
+class RunParts(NamedTuple):
+    """The objects whose states a checkpoint holds beside the position."""
+
+    trained: Trained
+    accumulate: int
+    callbacks: dict[str, Callback]
+    metrics: SplitMeter  # of the training
 
 
 def places_of(loaders: dict[str, Any]) -> dict[str, Any]:
-    """Where the loaders are, those that can say so."""
-    return {name: found.state_dict() for name, found in loaders.items() if hasattr(found, "state_dict")}
+    """The states of the loaders that have one."""
+    return {split: loader.state_dict() for split, loader in loaders.items() if hasattr(loader, "state_dict")}
 
 
 def put_places(loaders: dict[str, Any], places: dict[str, Any]) -> None:
-    """Have loaders go on where `places_of` was asked."""
-    for name, found in loaders.items():
-        if name in places and hasattr(found, "load_state_dict"):
-            found.load_state_dict(places[name])
+    """Give loaders the states that `places_of` returned."""
+    for split, loader in loaders.items():
+        if split in places and hasattr(loader, "load_state_dict"):
+            loader.load_state_dict(places[split])
 
 
-def state_of(learner: Learner, places: dict[str, Any]) -> dict[str, Any]:
+def state_of(at: Position, parts: RunParts) -> dict[str, Any]:
     """The state of a run between two steps."""
-    state = {name: getattr(learner, name) for name in COUNTS}
+    model, _, optimizer, scaler, _ = parts.trained
     return {
-        **state,
-        "is_over": learner.reason == "early",
-        "model": learner.model.state_dict(),
-        "optimizer": learner.optimizer.state_dict(),
-        "kind": type(learner.optimizer).__name__,
-        "accumulate": learner.options.accumulate,
-        "scaler": None if learner.scaler is None else learner.scaler.state_dict(),
-        "callbacks": states_of(learner.callbacks),
-        "metrics": learner.tallies["train"].state_dict(),
+        **{name: getattr(at, name) for name in SAVED},
+        "is_over": at.reason == "early",
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "kind": type(optimizer).__name__,
+        "accumulate": parts.accumulate,
+        "scaler": None if scaler is None else scaler.state_dict(),
+        "callbacks": states_of(parts.callbacks),
+        "metrics": parts.metrics.state_dict(),
         "random": random_states(),
-        "loaders": places,
+        "loaders": at.places,
     }
 
 
-def put_back(learner: Learner, state: dict[str, Any], where: str) -> None:
-    """Have a learner go on from a state; ValueError, with `where` it is from, for that of another model."""
+def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -> None:
+    """Restore a run from a state; ValueError, which names its `source`, for that of another model."""
+    model, _, optimizer, scaler, _ = parts.trained
     try:
-        kind = type(learner.optimizer).__name__
-        if (given := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would tell
+        kind = type(optimizer).__name__
+        if (given := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would differ
             raise ValueError(f"optimizer: the learner has {kind}, given {given}: give the same")
-        check_accumulate(learner.options.accumulate, state)
-        learner.model.load_state_dict(state["model"])
-        learner.optimizer.load_state_dict(state["optimizer"])
-        learner.tallies["train"].load_state_dict(state["metrics"])
-        put_named(learner.callbacks, state["callbacks"])
-        if (learner.scaler is None) != (state["scaler"] is None):
-            has, given = ("none", "one") if learner.scaler is None else ("one", "none")
+        check_accumulate(parts.accumulate, state)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        parts.metrics.load_state_dict(state["metrics"])
+        put_named(parts.callbacks, state["callbacks"])
+        if (scaler is None) != (state["scaler"] is None):
+            has, given = ("none", "one") if scaler is None else ("one", "none")
             raise ValueError(f"scaler: the learner has {has}, given {given}: give the same")
     except ValueError as e:
-        raise ValueError(f"{where}: is not of this learner: {e}") from None
-    if learner.scaler is not None:
-        learner.scaler.load_state_dict(state["scaler"])
-    for name in COUNTS:
-        setattr(learner, name, state[name])
-    learner.reason = "early" if state["is_over"] and is_over(learner.callbacks.values()) else None
-    learner.places, learner.random = state["loaders"], state["random"]
+        raise ValueError(f"{source}: is not of this learner: {e}") from None
+    if scaler is not None:
+        scaler.load_state_dict(state["scaler"])
+    for name in SAVED:
+        setattr(at, name, state[name])
+    at.reason = "early" if state["is_over"] and is_over(parts.callbacks.values()) else None
+    at.places, at.random = state["loaders"], state["random"]
 
 
-def is_over(callbacks: Iterable[Any]) -> bool:
-    """Whether a run that was stopped early is to stay so: not where its patience is a longer one now."""
+def is_over(callbacks: Iterable[Callback]) -> bool:
+    """Whether a run that was stopped early stays stopped: not if its patience was raised."""
     patient = [c for c in callbacks if isinstance(c, Best) and c.patience is not None]
     return not patient or any(c.is_over for c in patient)
 
 
-def states_of(callbacks: dict[str, Any]) -> dict[str, Any]:
-    """The states of the callbacks that have any."""
+def states_of(callbacks: dict[str, Callback]) -> dict[str, Any]:
+    """The states of the callbacks that have one."""
     states = {name: callback.state_dict() for name, callback in callbacks.items()}
     return {name: state for name, state in states.items() if state}
 
 
 def by_option(states: dict[str, Any]) -> dict[str, str]:
-    """What the options of a learner gave that has these states: names of callbacks, "one" for the others."""
-    own = [name for name in states if ": " in name]  # "0: Counter", as a learner names a user's
-    found = dict.fromkeys(states.keys() - set(own), "one")
-    return found | ({"callbacks": ", ".join(own)} if own else {})
+    """The learner's options that gave these states: names of callbacks, "one" for the others."""
+    own = [name for name in states if ": " in name]  # "0: Counter", as `named_callbacks` names a user's
+    options = dict.fromkeys(states.keys() - set(own), "one")
+    return options | ({"callbacks": ", ".join(own)} if own else {})
 
 
-def put_named(callbacks: dict[str, Any], states: dict[str, Any]) -> None:
-    """Give callbacks their states; ValueError, which names the options that differ, where those were of
-    others."""
+def put_named(callbacks: dict[str, Callback], states: dict[str, Any]) -> None:
+    """Give callbacks their states; ValueError, which names the options that differ, if they are others."""
     own = states_of(callbacks)
     if own.keys() != states.keys():
         has, given = by_option(own), by_option(states)
         differ = sorted(name for name in has.keys() | given.keys() if has.get(name) != given.get(name))
-        told = [f"{n}: the learner has {has.get(n, 'none')}, given {given.get(n, 'none')}" for n in differ]
-        raise ValueError(f"{'; '.join(told)}: give the same")
+        rules = [f"{n}: the learner has {has.get(n, 'none')}, given {given.get(n, 'none')}" for n in differ]
+        raise ValueError(f"{'; '.join(rules)}: give the same")
     for name, state in states.items():
         callbacks[name].load_state_dict(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
@@ -10,11 +10,12 @@ from ..capture.jit import jit
 from ..core.dtype import float32
 from ..core.events import emit
 from ..core.modes import no_grad
+from ..device import get_device
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .checks import one_number
-from .meters import RecordedTally, SplitTally, count, count_beside
+from .meters import RecordedMeter, SplitMeter, count, count_beside
 
 Step = Callable[[tuple, Any], tuple[Tensor, Any]]
 
@@ -98,7 +99,7 @@ def apply(t: Trained, grads: Gradients) -> None:
         t.scaler.update()
 
 
-def training(t: Trained, into: RecordedTally) -> Step:
+def training(t: Trained, into: RecordedMeter) -> Step:
     """A step of a batch: its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -113,7 +114,7 @@ def training(t: Trained, into: RecordedTally) -> Step:
 
 
 def adding(
-    t: Trained, into: RecordedTally, sums: list[tuple[Any, Tensor]], total: Tensor
+    t: Trained, into: RecordedMeter, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[tuple, Any], tuple[Tensor, Any, tuple[int, ...]]]:
     """Add the gradients of a batch to sums, and its loss to a total; the third result is which have any."""
 
@@ -154,7 +155,7 @@ def applying(
     return step
 
 
-def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedTally) -> Step:
+def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMeter) -> Step:
     """Count a batch, without gradients; its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -168,21 +169,42 @@ def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedTal
     return step
 
 
+def predicting(model: Any) -> Callable[..., Any]:
+    """The model without gradients."""
+
+    def predict(*inputs: Any) -> Any:
+        with no_grad():
+            return model(*inputs)
+
+    return predict
+
+
+def move(model: Any, optimizer: Any, device: Any) -> Any:
+    """Move a model and its optimizer's state to a device, unless that is None; the device of the model."""
+    first = next(iter(model.parameters()), None)
+    if first is None:
+        raise ValueError(f"Learner({type(model).__name__}): has no parameters: there is nothing to train")
+    if device is not None and get_device(device) is not first.device:
+        model.to(get_device(device))
+        optimizer.load_state_dict(optimizer.state_dict())
+    return first.device
+
+
 class Steps:
     """The recorded steps of a run. `accumulate` batches make one step of the optimiser."""
 
-    def __init__(self, trained: Trained, tally: SplitTally, accumulate: int, device: Any):
-        self.tally, self.accumulate, self.device, self.waiting = tally, accumulate, device, 0
+    def __init__(self, trained: Trained, meter: SplitMeter, accumulate: int, device: Any):
+        self.meter, self.accumulate, self.device, self.waiting = meter, accumulate, device, 0
         self.trained = trained
         self.met: set[int] = set()  # which parameters have gradients in the batches that wait
         self.sums: list[Tensor] = []
         if accumulate == 1:
-            self.step = jit(training(trained, tally.recorded))
+            self.step = jit(training(trained, meter.recorded))
             return
         sums = [(p, Tensor.zeros(p.shape, dtype=float32, device=p.device)) for p in trained.optimizer.params]
         total = Tensor.zeros((), dtype=float32, device=device)
         self.sums = [total, *(s for _, s in sums)]
-        self.step = jit(adding(trained, tally.recorded, sums, total))
+        self.step = jit(adding(trained, meter.recorded, sums, total))
         self.move = jit(applying(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
@@ -190,12 +212,23 @@ class Steps:
         emit("step", self.step, (batch.inputs, batch.target), {})
         loss, output, *met = self.step(batch.inputs, batch.target)
         self.met.update(*met)
-        count_beside(self.tally, output, batch.target, batch.items)
+        count_beside(self.meter, output, batch.target, batch.items)
         self.waiting += 1
         if self.accumulate == 1:
             self.waiting = 0
             return loss
         return self.flush() if self.waiting == self.accumulate else None
+
+    def each(self, batches: Iterable[PlacedBatch]) -> Iterator[tuple[Tensor, list[PlacedBatch]]]:
+        """The loss of each step, unread, and its batches: `accumulate`, or fewer in the last step."""
+        group: list[PlacedBatch] = []
+        for batch in batches:
+            group.append(batch)
+            if (loss := self.train(batch)) is not None:
+                yield loss, group
+                group = []
+        if (loss := self.flush()) is not None:
+            yield loss, group
 
     def flush(self) -> Tensor | None:
         """Make the step of the batches that wait for more; None where none do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from ..functions import memory
@@ -24,6 +25,11 @@ def length(loader: Any) -> int | None:
         return None
 
 
+def rest_of(loader: Any, index: int) -> Iterable[Any]:
+    """The batches of an epoch from number `index` on: a loader with a state is there already."""
+    return loader if hasattr(loader, "load_state_dict") else islice(loader, index, None)
+
+
 class EpochWatch:
     """An epoch of a split as it is gone through: `batches` gives the loader's, and the time that takes.
 
@@ -34,6 +40,7 @@ class EpochWatch:
         self.split: Split = split
         self.epoch, self.of, self.device = epoch, length(loader), device
         self.index, self.at, self.items = index, index, 0  # batches given, number of this one, items
+        self.is_over = False  # the loader has given its last batch
         self.data = 0.0  # seconds in which a batch was waited for
         self.began = self.told = time.perf_counter()
         self._paced = getattr(device, "paced", 0.0)
@@ -42,32 +49,33 @@ class EpochWatch:
         """That it begins; `of` is how many epochs there are."""
         return EpochStarted(self.split, self.epoch, of, self.of)
 
-    def batches(self, fetched: Iterable[Any]) -> Iterator[Any]:
-        """The loader's batches, timed."""
-        batches = iter(fetched)
+    def batches(self, loader: Iterable[Any], place: Callable[[Any], PlacedBatch]) -> Iterator[PlacedBatch]:
+        """The loader's batches on the device; the time that the loader takes is measured."""
+        batches = iter(loader)
         while True:
             asked, self.at = time.perf_counter(), self.index
             batch = next(batches, OVER)
             self.data += time.perf_counter() - asked
             if batch is OVER:
+                self.is_over = True
                 return
             self.index += 1
-            yield batch
+            placed = place(batch)
+            self.items += placed.items
+            yield placed
 
-    def counted(self, batch: PlacedBatch) -> PlacedBatch:
-        """A batch, whose items are counted."""
-        self.items += batch.items
-        return batch
+    def note(self, e: BaseException) -> None:
+        """Add the number of the batch to an exception."""
+        if isinstance(e, Exception) and not isinstance(e, NotFinite):  # which names the batch
+            e.add_note(f"fit: {self.split} epoch {self.epoch + 1}: batch {self.at} raised this")
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """What is raised in this block is told the number of the batch."""
+        """Exceptions of this block get the number of the batch."""
         try:
             yield
-        except NotFinite:  # it says which
-            raise
         except Exception as e:
-            e.add_note(f"fit: {self.split} epoch {self.epoch + 1}: batch {self.at} raised this")
+            self.note(e)
             raise
 
     def seconds(self) -> float:

@@ -78,10 +78,10 @@ class Optimizer:
         self.state: dict[Tensor, State] = {}
         self._hooks: dict[str, dict[int, Callable]] = {}
         self._made_for: list[tuple] = []  # the choices of each group that there is state for
-        groups = list(params)
-        if not groups:
+        given: list[Any] = list(params)
+        if not given:
             raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
-        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
     @property

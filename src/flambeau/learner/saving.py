@@ -1,0 +1,65 @@
+"""Decides when a run is written to its directory, and reports what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..tensor import Tensor
+from .checkpoints import Checkpoints
+from .events import Event
+
+
+class RunSnapshot(NamedTuple):
+    """What a checkpoint holds, between two steps."""
+
+    place: tuple[int, int]  # (epoch, step)
+    state: dict[str, Any]
+    losses: list[Tensor]  # not read yet: a state whose loss is not finite is not written
+
+
+class Saving:
+    """Writes a snapshot every `every` steps, after each epoch and at the end of a run.
+
+    checkpoints: the folder's; None: nothing is written. snapshot: takes one. emit: takes events.
+    """
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints | None,
+        every: int | None,
+        snapshot: Callable[[], RunSnapshot],
+        emit: Callable[[Event], None],
+    ):
+        self.checkpoints, self.every, self.snapshot, self.emit = checkpoints, every, snapshot, emit
+        self.is_due = False
+
+    def after_step(self, step: int) -> None:
+        """Save if `step` is one to save at; if a checkpoint is still being written, save when it is done."""
+        if self.checkpoints is None:
+            return
+        self.is_due = self.is_due or (self.every is not None and step % self.every == 0)
+        if self.is_due and not self.checkpoints.is_busy:
+            self.save()
+        self.report()
+
+    def save(self, is_best: bool = False) -> None:
+        """Begin to write the run as it is now, also as the best one."""
+        if self.checkpoints is not None:
+            self.is_due = False
+            place, state, losses = self.snapshot()
+            self.checkpoints.begin(place, state, losses, is_best)
+            self.report()
+
+    def finish(self) -> None:
+        """Wait until all is written; FlambeauError if the newest could not be."""
+        if self.checkpoints is not None:
+            self.checkpoints.finish()
+
+    def report(self, wait: bool = False) -> None:
+        """Emit what has been written since the last report; with `wait`, once all is."""
+        if self.checkpoints is not None:
+            if wait:
+                self.checkpoints.wait()
+            for event in self.checkpoints.told():
+                self.emit(event)
