@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import flambeau as fb
-from flambeau.core import events
+from flambeau.core import node as graph
 from flambeau.core.limits import Limits
 from flambeau.core.node import toposort
 from flambeau.fusion.planner import plan
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--nodes", nargs="*", type=int, default=[1000, 10000, 100000])
     parser.add_argument("--only", nargs="*", default=list(GRAPHS), choices=list(GRAPHS))
     args = parser.parse_args()
-    events.DEEP = 2 * max(args.nodes)  # no part of a graph is run while it is built
+    graph.DEEP = 2 * max(args.nodes)  # no part of a graph is run while it is built
     for name in args.only:
         for n in args.nodes:
             times = [time.perf_counter()]

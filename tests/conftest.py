@@ -178,10 +178,10 @@ def alone():
     """A test begins as if no other thread had run anything: what several do is counted otherwise."""
     from threading import get_ident
 
-    from flambeau.core import events
+    from flambeau.core import node as graph
     from flambeau.device import default
 
-    events._thread, events._in_a_row = get_ident(), events.ALONE
+    graph._thread, graph._in_a_row = get_ident(), graph.ALONE
     blocks = default.blocks.get()
     yield
     assert default.process is None, "the test leaves a default device to the next: set None at its end"

@@ -111,7 +111,7 @@ from .ops.statistics import combinations, corrcoef, cov, gradient, pdist, unrave
 # isort: on
 # fmt: on
 from .runtime import readback, run
-from .runtime.exchange import shared
+from .runtime.exchange import leaf_of_array
 from .tensor import Tensor, tensor
 
 
@@ -144,7 +144,7 @@ def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     array = library.xp.from_dlpack(ext_tensor)
     if to.kind != "cpu" or to.xp.name_of(array) not in DTYPES:
         return tensor(array if to.kind != "cpu" else to.xp.to_host(array), device=to)
-    return Tensor(shared(array, DTYPES[to.xp.name_of(array)], to))
+    return Tensor(leaf_of_array(array, DTYPES[to.xp.name_of(array)], to))
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:

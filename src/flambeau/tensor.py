@@ -29,8 +29,8 @@ from .ops.table import Table
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
-from .runtime.state import assigned, mark, taken_by, thread
-from .runtime.writes import check_write, show_as, spread
+from .runtime.state import mark, note_assignment, taken_by, thread
+from .runtime.writes import check_write, show_as, update_views
 
 _param_keys = count(1)
 _where = OPS["where"]
@@ -465,13 +465,13 @@ class Tensor(Protocols, Exchange, Table):
             old, self.node = self.node, new
             old.replaced = True
             if self.link is None:
-                return assigned(self, old)
+                return note_assignment(self, old)
             try:
-                spread(self, old)
+                update_views(self, old)
             except BaseException:
                 self.node, old.replaced = old, False
                 raise
-            assigned(self, old)
+            note_assignment(self, old)
 
     # --- moving ---
 

@@ -4,7 +4,7 @@ from helpers.plans import kernels_of, leaf, names_of
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.core import events
+from flambeau.core import node as graph
 
 F = nn.functional
 
@@ -83,8 +83,8 @@ def test_a_long_chain_is_cut_not_refused():
 
 
 def test_a_very_long_chain_is_planned_without_deep_recursion(monkeypatch):
-    monkeypatch.setattr(events, "DEEP", 1 << 20)
-    events.has_run()
+    monkeypatch.setattr(graph, "DEEP", 1 << 20)
+    graph.has_run()
     y = X
     for _ in range(30_000):
         y = y.sin()

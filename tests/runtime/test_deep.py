@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.core import events
+from flambeau.core import node as graph
 from flambeau.core.node import toposort
 from flambeau.runtime.pipeline import counters
 
@@ -12,23 +12,23 @@ from flambeau.runtime.pipeline import counters
 @pytest.fixture
 def shallow(monkeypatch):
     """Nodes wait for 20 others at most."""
-    monkeypatch.setattr(events, "DEEP", 20)
-    events.has_run()
+    monkeypatch.setattr(graph, "DEEP", 20)
+    graph.has_run()
     yield
     monkeypatch.undo()
-    events.has_run()
+    graph.has_run()
 
 
 def test_a_sum_that_nobody_reads_is_run_in_time(device):
     """A total over steps keeps neither their values nor a graph that grows with them."""
     x = fb.ones(3, device=device).realize()
     total, deepest = fb.zeros(3, device=device), 0
-    for i in range(3 * events.DEEP):
+    for i in range(3 * graph.DEEP):
         total = total + x * (i % 2)
         if i % 500 == 0:
             deepest = max(deepest, len(toposort([total.node])))
-    assert deepest < 4 * events.DEEP
-    assert total.tolist() == [1.5 * events.DEEP] * 3
+    assert deepest < 4 * graph.DEEP
+    assert total.tolist() == [1.5 * graph.DEEP] * 3
 
 
 def test_a_sum_over_runs_is_run_in_time(gpu):

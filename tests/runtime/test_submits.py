@@ -11,7 +11,7 @@ from flambeau.core.limits import Limits
 from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.runtime import pipeline
-from flambeau.runtime.pipeline import FIRST, SECONDS, cuts, divided, seconds_of
+from flambeau.runtime.pipeline import FIRST, SECONDS, cuts, seconds_of, split_long_kernels
 
 F = fb.nn.functional
 SLOW = (3e4, 3e4)  # operations and bytes a second
@@ -81,7 +81,7 @@ def test_what_is_short_stays_whole():
     limits = Limits()
     works = (Cost("a", "map/map.wgsl", 4, 4, 4),) * 3
     found = plan(roots, limits)
-    assert divided(found, limits) is found
+    assert split_long_kernels(found, limits) is found
     assert cuts(works, limits) == []
     long = Cost("b", "map/map.wgsl", 4, 4, int(0.3 * limits.pace[0]))
     assert cuts((*works, long, long, *works, long), limits) == [4, 8]

@@ -17,7 +17,7 @@ from helpers import tint
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.core import events
+from flambeau.core import node as graph
 from flambeau.data import DataLoader
 from flambeau.device import c_path, native
 from flambeau.device.pool import Pool
@@ -166,7 +166,7 @@ def test_who_waits_lets_others_submit(gpu, polled, monkeypatch):
     and then."""
     x = fb.rand(64, 64, device=gpu).realize()
     together(lambda: (x + 1).realize(), lambda: (x + 2).realize())
-    assert events.is_shared()
+    assert graph.is_shared()
     waits = []
     poll = gpu._fast.poll
     monkeypatch.setattr(gpu._fast, "poll", lambda wait: (waits.append(wait), poll(wait))[1])
@@ -174,8 +174,8 @@ def test_who_waits_lets_others_submit(gpu, polled, monkeypatch):
     for _ in range(5):
         (x @ x @ x @ x).sum().item()
     assert waits and not any(waits)
-    monkeypatch.setattr(events, "_in_a_row", events.ALONE)
-    monkeypatch.setattr(events, "_thread", threading.get_ident())
+    monkeypatch.setattr(graph, "_in_a_row", graph.ALONE)
+    monkeypatch.setattr(graph, "_thread", threading.get_ident())
     (x @ x @ x @ x).sum().item()
     assert any(waits)
 

@@ -5,7 +5,7 @@ from typing import Any
 from ..core.node import Node, toposort
 from ..core.tree import leaves
 from ..runtime import run
-from ..runtime.state import unassigned
+from ..runtime.state import forget_assignment
 from .guards import Watch
 from .recorder import Recorder
 
@@ -59,5 +59,5 @@ def undo(recorder: Recorder) -> None:
     for t, old in recorder.before:
         t.node, old.replaced = old, False
         if old.buffer is not None:
-            unassigned(t)
+            forget_assignment(t)
     recorder.drawn.take_back()

@@ -14,7 +14,7 @@ from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
 from ..ops.random import Noted
 from ..runtime import pipeline, run
-from ..runtime.state import record_with, unassigned
+from ..runtime.state import forget_assignment, record_with
 from ..tensor import Tensor
 from .recorder import Recorder
 
@@ -34,7 +34,7 @@ def compile_call(call: Callable[[], Any]) -> int:
         noted.take_back()
         for t, old in recorder.assigned.values():
             t.node = old
-            unassigned(t)
+            forget_assignment(t)
     by_device: dict[Any, list[Any]] = {}
     for n in dict.fromkeys(nodes):
         if n.buffer is None:

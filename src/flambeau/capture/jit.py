@@ -25,7 +25,7 @@ from ..device.pool import Pool
 from ..device.protocol import Gpu
 from ..ops.random import Generator
 from ..runtime import run
-from ..runtime.state import overhear_with, overheard, record_with, thread
+from ..runtime.state import overhear_with, overhearing, record_with, thread
 from ..tensor import Tensor, tensor
 from .bindings import Placeholder
 from .check import difference, signature, undo
@@ -360,7 +360,7 @@ def record(fn: Callable, device: Gpu, arguments: Arguments) -> Outcome:
     if watch is None or watch.trouble:
         trouble = SEVERAL if watch is None else watch.trouble
         return Outcome(None, fn(*arguments.args, **arguments.kw), trouble, True)
-    with overheard():
+    with overhearing():
         call = Call(fn, device, arguments, watch, listed=True)
         with device.lock:  # nobody computes or assigns while it becomes a program
             return call.made()

@@ -21,7 +21,7 @@ from ..fusion.buffers import lifetimes
 from ..ops.random import Noted
 from ..runtime import memory, run
 from ..runtime.pipeline import Compiled, part_of, patch_params, submits_of, word_of
-from ..runtime.writes import spread
+from ..runtime.writes import update_views
 from ..tensor import Tensor
 from .bindings import Placeholder, Submit
 from .guards import Watch
@@ -437,7 +437,7 @@ class Program:
                 self.is_playing = False
             for t, _, _ in self.states:
                 if t.link is not None:
-                    spread(t, t.node)
+                    update_views(t, t.node)
             return made
 
     def __len__(self) -> int:

@@ -9,8 +9,8 @@ from ..core.node import Node, next_serial, reached, toposort
 from ..device.protocol import Device
 from ..ops.random import Noted
 from ..runtime import run
-from ..runtime.state import assigned, stop_recording
-from ..runtime.writes import spread
+from ..runtime.state import note_assignment, stop_recording
+from ..runtime.writes import update_views
 
 ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere, or return the new value"
 
@@ -43,9 +43,9 @@ class Recorder:
             self.spoiled = self.spoiled or ASSIGNED
             if twin.node is not t.node:
                 was, twin.node = twin.node, t.node
-                assigned(twin, was)
+                note_assignment(twin, was)
                 if twin.link is not None:
-                    spread(twin, was)
+                    update_views(twin, was)
 
     def fix(self, t: Any, node: Node) -> None:
         """The call uses what was made, before it, of the value that a tensor has now."""

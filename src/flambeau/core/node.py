@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from math import prod
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from .dtype import DType
@@ -20,6 +21,35 @@ NONE = -1 << 62  # depth of a node without inputs: it may wait for ever
 _serial: Iterator[int] = count()
 _numbers = count(1)
 _signatures: dict[tuple[Any, ...], int] = {}
+
+
+# Limits of unevaluated graphs. A node's `depth` counts from `fresh`, which each run lowers, so a node that
+# waits grows deeper by itself; `op.apply` computes the inputs of a node deeper than `deep`.
+ALONE = 1000  # runs in a row by one thread, after which no other thread is expected to run anything
+_thread, _in_a_row = get_ident(), ALONE  # the thread of the last run, and its runs in a row
+DEEP, RUN = 4096, 64  # the largest number of nodes in a chain; how many of them a run counts for
+fresh: int = 0  # the depth of a node whose inputs have their values
+deep: int = DEEP  # the largest depth
+
+
+def has_run() -> None:
+    """Let all nodes without values grow deeper by one run.
+
+    If several threads run things, a run counts for less: runs of one thread should not cut the graphs of
+    another at random places.
+    """
+    global fresh, deep, _thread, _in_a_row
+    if get_ident() == _thread:
+        _in_a_row += 1
+    else:
+        _thread, _in_a_row = get_ident(), 0
+    fresh -= RUN if _in_a_row >= ALONE else 1
+    deep = fresh + DEEP
+
+
+def is_shared() -> bool:
+    """Whether several threads have run something lately."""
+    return _in_a_row < ALONE
 
 
 def next_serial() -> int:
@@ -61,7 +91,7 @@ class Node:
 
     `inputs` are the nodes that computing needs, `parents` those that the gradient flows to (they differ for
     composites, whose single input is the graph they are lowered to). `scalars` are host numbers: quantities,
-    never part of a key. `depth` minus `depth.fresh` is the length of the longest chain of nodes without a
+    never part of a key. `depth` minus `fresh` is the length of the longest chain of nodes without a
     value that ends here, plus how much has run since the first of them was created.
     """
 

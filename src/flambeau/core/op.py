@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
 from . import events
+from . import node as graph
 from .alias import link
 from .autocast import NONE, called, lower, plain
 from .modes import is_grad_enabled
@@ -30,8 +31,8 @@ COMPOSED: dict[str, Callable[..., Any]] = {}
 
 
 class Written(NamedTuple):
-    """A further result of a launch: its name, how many elements of what it has, and as what they are
-    written (1, or 2 or 4 at a time)."""
+    """A further result of a launch: its name, number of elements, dtype, and how many elements a write has
+    (1, 2 or 4)."""
 
     name: str
     elements: int
@@ -41,29 +42,27 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Launch:
-    """One dispatch of an op that is written as opaque kernels.
+    """One dispatch of an opaque op.
 
-    template: a file of wgsl/ that extends launch.wgsl. reads: the op's inputs by position, results of earlier
-    launches by name; they come as in0, in1, ... in row-major order. traced: an input that is not read from
-    a buffer but computed where it is read, by value_at(i); with `fours` by values_at(i), of four neighbours
-    from a multiple of 4 on. writes: the name of an intermediate result, ""
-    for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
-    (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
-    workgroup: threads of one, along x, y and z. wide: the places in reads that are bound as vec4s.
-    width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
-    also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
-    so does the graph, by an op of kind output.
-    turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
-    instead: an input that is no longer needed may be written over by another launch, which makes the rest of
-    the result.
-    flops: the operations of all threads, for profiles; without, one for each element of the op's inputs.
+    template: a file of wgsl/ that extends launch.wgsl. reads: inputs of the op by position, results of
+    earlier launches by name; the template reads them as in0, in1, ... in row-major order. traced: an input
+    that is computed where it is read instead of stored: value_at(i), or with `fours` values_at(i) for four
+    neighbours from a multiple of 4 on. writes: the name of an intermediate result, "" for the op's result;
+    elements and dtype: its size and type. groups: workgroups, as one number or (x, y, z). sizes: quantities,
+    p.name in the template (ints are u32, floats f32). options: structure. workgroup: its threads along x, y
+    and z. wide: positions in reads that are bound as vec4s. width: the result is an array of scalars (1),
+    vec2 or vec4, for writer and readers. also: further results, which the template writes as out1, out2, ...;
+    later launches read them by name, the graph by an op of kind output. turns: the largest number of loop
+    iterations of a thread, if it grows with the sizes (see `limits.turns`). instead: (input, launch): if the
+    input is no longer needed, this launch overwrites it with the result. flops: the operations of all
+    threads, for profiles; by default one for each element of the op's inputs.
     """
 
     template: str
     reads: tuple[int | str, ...]
     groups: int | tuple[int, int, int]
-    sizes: Mapping[str, int | float] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int | float] = field(default_factory=dict[str, int | float])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     writes: str = ""
     elements: int = 0
     dtype: dt.DType | None = None
@@ -83,21 +82,21 @@ class Op:
     """One operation, declared once.
 
     kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, leaf,
-    whole, part, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule
+    opaque, output, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule
     raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None
     for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU backend.
-    cost: relative price of one element, which decides what is computed twice rather than stored.
-    order: of a movement whose result has all elements of its input: "same" where they stay in order,
-    "repeated" where each may also come several times, "turned" where dims change places.
-    holomorphic: whether the gradient by complex inputs is that by real ones, conjugated: not where the rule
-    says itself what a loss's slope by the real and by the imaginary part is.
-    launch: of an opaque op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
-    part: of an op of kind output, what the opaque op's launches call it; `output_of` adds one.
-    reads_packed: of an opaque op, that its templates read elements of 2 bytes and 1 as they lie.
-    packs: an opaque op whose kernels read and write packed elements themselves.
+    cost: relative cost of one element, which decides what is recomputed rather than stored.
+    order: of a movement whose result has all elements of its input: "same" if they keep their order,
+    "repeated" if an element may also occur several times, "turned" if dims change places.
+    holomorphic: whether the gradient by complex inputs is the conjugate of that by real ones; False if the
+    rule itself gives the derivatives by the real and the imaginary part.
+    launch: of an opaque op, (limits, *input nodes, **attrs) -> its launches; the last writes the result.
+    part: of an op of kind output, its name in the opaque op's launches; `output_of` adds one.
+    reads_packed: of an opaque op, whether its templates read packed elements of 1 and 2 bytes.
+    packs: of an opaque op, whether its kernels read and write packed elements.
     dtypes: the kinds (of "fiubc": floats, signed, unsigned, bools, complex) that the first input (of an
-    elementwise op: what its inputs promote to) may have, each in all its sizes; "" where nobody has said, and
-    then none that are complex.
+    elementwise op: the promoted dtype) may have, each in all its sizes; "" if undeclared, which excludes
+    complex.
     """
 
     kind: str
@@ -120,9 +119,9 @@ class Op:
     dtypes: str = ""
     holomorphic: bool = True
     monoid: str = ""  # of a reduction, how elements are joined: a name of wgsl/lib/monoids.wgsl
-    refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
+    refusal: str = ""  # the error for other kinds, instead of that in `TAKES`
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
-    last: int = NOWHERE  # the place of `inplace` in a call, of an op that takes it
+    last: int = NOWHERE  # the position of `inplace`, if the op takes it
     name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -130,7 +129,7 @@ class Op:
             self.enter(name)
 
     def enter(self, name: str) -> Op:
-        """Put the op in the table under its name; returns the op."""
+        """Add the op to the table under its name; returns the op."""
         OPS[name] = self
         known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name, "__doc__": self.doc}
         definition = self.prepare or self.definition
@@ -154,16 +153,16 @@ class Op:
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         if lower.get() is not plain.lower:
-            return called(self._staged, self.name, args, kw)
+            return called(self._traced_call, self.name, args, kw)
         if events.listener is None:
-            return self._made(args, kw)
-        return self._staged(args, kw)
+            return self._call(args, kw)
+        return self._traced_call(args, kw)
 
-    def _staged(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    def _traced_call(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         with events.stage("graph"):
-            return self._made(args, kw)
+            return self._call(args, kw)
 
-    def _made(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    def _call(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         try:
             if len(args) > self.last:
                 args, kw = args[: self.last], {**kw, "inplace": args[self.last]}
@@ -184,28 +183,28 @@ class Op:
             nodes = tuple(lift(inputs))
             check_kind(self, nodes)
             if self.kind == "movement":
-                return self._moved(inputs[0], nodes, attrs)
+                return self._view(inputs[0], nodes, attrs)
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, self.name, args, kw) from None
         except AttributeError as e:
             raise misgiven(e, self.name, args, kw) from None
 
-    def _moved(self, base: Any, nodes: tuple[Node, ...], attrs: dict[str, Any]) -> Any:
-        """A view: no node where nothing changes."""
+    def _view(self, base: Any, nodes: tuple[Node, ...], attrs: dict[str, Any]) -> Any:
+        """A view; it shares the node if nothing changes."""
         same = attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand")
-        made = Tensor(nodes[0] if same else apply(self, nodes, attrs))
+        view = Tensor(nodes[0] if same else apply(self, nodes, attrs))
         if self.name != "_pad":
-            link(base, made, self, attrs)
-        return made
+            link(base, view, self, attrs)
+        return view
 
 
 class Family:
-    """Properties, operators and primitives of a family's ops, mixed into Tensor with those of the others."""
+    """The properties, operators and primitives of a family of ops; Tensor inherits from all families."""
 
 
 def lift(inputs: Sequence[Any]) -> list[Node]:
-    """Turn tensors and Python scalars into nodes; a scalar takes its dtype from the tensors beside it."""
+    """The nodes of tensors and Python scalars; a scalar takes its dtype from the tensors beside it."""
     tensors: list[Node] = [x.node for x in inputs if isinstance(x, Tensor)]
     if len(tensors) == len(inputs):
         return tensors
@@ -220,7 +219,7 @@ def lift(inputs: Sequence[Any]) -> list[Node]:
 
 
 def tensor_beside(x: Any, other: Any) -> Any:
-    """Another library's array as a tensor of its own dtype, where a tensor is; TypeError for others."""
+    """Convert another library's array to a tensor of its dtype on x's device; TypeError for other values."""
     if isinstance(other, Tensor):
         return other
     if not _is_array(other):
@@ -229,19 +228,19 @@ def tensor_beside(x: Any, other: Any) -> Any:
 
 
 def _is_array(x: Any) -> bool:
-    """Whether something is another library's array, which becomes a tensor beside tensors."""
+    """Whether a value is another library's array, which is converted if it is used beside tensors."""
     return hasattr(x, "__array__") and not isinstance(x, Tensor)
 
 
 def result_of(nodes: Sequence[Node]) -> dt.DType | None:
-    """What operands promote to: those with dims, then 0-d ones where their category is higher."""
+    """The dtype that operands promote to: that of those with dims, then of 0-d ones of a higher category."""
     dims, zeros = [n.dtype for n in nodes if n.shape], [n.dtype for n in nodes if not n.shape]
     return dt.combine(dt.promote(*dims) if dims else None, dt.promote(*zeros) if zeros else None)
 
 
 def operand_dtypes(nodes: Sequence[Node]) -> list[dt.DType]:
-    """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
-    that of the operands with dims."""
+    """The operands' dtypes for promotion: a 0-d operand counts only if its category is higher than that of
+    the operands with dims."""
     dtypes = [n.dtype for n in nodes]
     same = dtypes.count(dtypes[0]) == len(dtypes)
     if same or not (dims := {n.dtype for n in nodes if n.shape}) or all([n.shape for n in nodes]):
@@ -250,7 +249,7 @@ def operand_dtypes(nodes: Sequence[Node]) -> list[dt.DType]:
     return [n.dtype if n.shape else dt.beside(n.dtype, beside) for n in nodes]
 
 
-TAKES = {  # the kinds that an op is declared for: what it says to others
+TAKES = {  # the kinds that an op is declared for -> the error for others
     "f": "takes floats: cast with .float()",
     "iub": "takes integers or bools: cast with .int()",
     "iu": "takes integers: cast with .int()",
@@ -265,7 +264,7 @@ UNORDERED = "complex numbers have no order: compare .real, .imag or .abs()"
 
 
 def check_kind(op: Op, nodes: Sequence[Node]) -> None:
-    """TypeError where an op is not declared for what it is given."""
+    """TypeError if an op is not declared for the dtype of its inputs."""
     if op.dtypes in ALL:
         return
     dtype = dt.promote(*operand_dtypes(nodes)) if op.kind == "elementwise" else nodes[0].dtype
@@ -275,19 +274,19 @@ def check_kind(op: Op, nodes: Sequence[Node]) -> None:
 
 
 def check_complex(op: Op, dtypes: Iterable[dt.DType]) -> None:
-    """TypeError where an op that is not declared for complex numbers is given some."""
+    """TypeError if an input is complex and the op is not declared for complex numbers."""
     if any(d.is_complex for d in dtypes) and "c" not in op.dtypes:
         raise TypeError(op.refusal or (UNORDERED if op.monoid in ("max", "min") else NOT_COMPLEX))
 
 
 def only_real(*tensors: Any) -> None:
-    """TypeError where one of an op's tensors has complex numbers, which its casts would make real."""
+    """TypeError if a tensor is complex: the op's casts would drop its imaginary part."""
     if any(t is not None and t.dtype.is_complex for t in tensors):
         raise TypeError(NOT_COMPLEX)
 
 
 def check_held(dtype: dt.DType, device: Any) -> None:
-    """TypeError where a dtype is asked for on a GPU that no GPU has."""
+    """TypeError if a GPU can't hold a dtype."""
     if not dtype.on_gpu and device.kind == "gpu":
         use = (
             "complex64, as .to(complex64) gives it," if dtype.is_complex else "float32, as .float() gives it,"
@@ -298,9 +297,10 @@ def check_held(dtype: dt.DType, device: Any) -> None:
 
 
 def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Bring the inputs of an elementwise op to the dtypes that it computes in."""
-    known = _computed_in if plain.lower is NONE else _computed_in.__wrapped__  # of the default dtype, too
-    wanted = known(op, *operand_dtypes(nodes))
+    """Cast the inputs of an elementwise op to the dtypes that it computes in."""
+    # the cache is valid for the default dtype float32
+    rule = _compute_dtypes if plain.lower is NONE else _compute_dtypes.__wrapped__
+    wanted = rule(op, *operand_dtypes(nodes))
     for n, w in zip(nodes, wanted, strict=True):
         if n.dtype is not w:
             return tuple([_cast(*pair) for pair in zip(nodes, wanted, strict=True)])
@@ -308,8 +308,8 @@ def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 @cache
-def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
-    """The dtypes that an op's operands are cast to; TypeError where there are too many or too few."""
+def _compute_dtypes(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
+    """The dtypes that an op's operands are cast to; TypeError for a wrong number of operands."""
     names = op.operand_names
     if op.prepare is None and len(dtypes) != len(names):
         raise TypeError(f"takes {' and '.join(names)}: {len(dtypes)} were given: name other arguments")
@@ -318,7 +318,7 @@ def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 
 
-dt.CHANGED.append(_computed_in.cache_clear)
+dt.CHANGED.append(_compute_dtypes.cache_clear)
 
 
 def _cast(node: Node, to: dt.DType) -> Node:
@@ -333,44 +333,44 @@ SIZES = (8, 16, 31, 64)  # bits
 
 
 def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = None) -> Node:
-    """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device. Its
-    dtype is that of what is beside it, if that is of no lower category."""
-    if type(value) is float and beside.is_float and dtype is None:  # most numbers: what follows, in one step
+    """A 0-d node for a host number (or HostScalar). It stays a quantity and belongs to every device. It takes
+    the dtype `beside` unless the number's category is higher."""
+    if type(value) is float and beside.is_float and dtype is None:  # fast path of most numbers
         return Node(OPS["constant"], (), {}, (), beside, None, (value,))
     plain = value if type(value) is float else getattr(value, "held", value)
     if not isinstance(plain, int | float | complex):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
     dtype = dtype or (beside if beside.category >= own.category else own)
-    if dtype.is_complex and not own.is_complex:  # what is real is known to be
+    if dtype.is_complex and not own.is_complex:  # keeps the knowledge that the number is real
         return _cast(constant(value, dtype=dtype.real), dtype)
-    attrs = _sized(value) if dtype.is_pair and type(value) is int else {}
+    attrs = _bits_of(value) if dtype.is_pair and type(value) is int else {}
     return Node(OPS["constant"], (), attrs, (), dtype, None, (value,))
 
 
-def _sized(number: int) -> dict[str, int]:
-    """How many bits a number needs, roughly: of a small one the planner makes 32."""
+def _bits_of(number: int) -> dict[str, int]:
+    """The rough number of bits of an integer: the planner computes small ones in 32 bits."""
     return {"bits": next(n for n in SIZES if number.bit_length() <= n)}
 
 
-# Nodes that wait for a value for too long get it: a sum that goes on from step to step, and that nobody
-# reads, would keep what each step made. A training step is some 500 nodes deep.
-run_deep: Any = None  # set by run.py: gives a node's inputs their values
+# Computes the inputs of a node that is too deep; set by run.py. A sum that goes on from step to step and is
+# not read would keep the graphs of all steps. A training step is some 500 nodes deep.
+run_deep: Any = None
 
 
 def apply(
     op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], scalars: tuple[Any, ...] = (), device: Any = None
 ) -> Node:
-    """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
+    """Add one node: check devices, determine shape, dtype and whether gradients flow."""
     dtypes = [n.dtype for n in inputs]
     packs = op.packs or op.kind in TAKES_PACKED
     if not packs and any([d.is_special for d in dtypes]):
         check_complex(op, dtypes)
         if not op.reads_packed and any([d.is_packed for d in dtypes]):
-            return _widened(op, inputs, attrs, scalars, device)
+            return _apply_widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*[n.shape for n in inputs], **attrs)
     dtype = op.dtype(*dtypes, **attrs)
-    requires_grad, depth = False, events.fresh
+    requires_grad, depth = False, graph.fresh
     for n in inputs:
         requires_grad = requires_grad or n.requires_grad
         if n.depth > depth and n.buffer is None:
@@ -383,36 +383,38 @@ def apply(
     node = Node(op, inputs, attrs, shape, computed, device, scalars)
     if inputs:
         node.depth = depth + 1
-        if depth > events.deep:
+        if depth > graph.deep:
             run_deep(node)
     node.requires_grad = requires_grad and dtype.has_gradients and is_grad_enabled() and op.grad is not None
     return node if computed is dtype else _cast(node, dtype)
 
 
 def viewed(x: Any, name: str, **attrs: Any) -> Any:
-    """`x.reshape(...)` and the like with attributes that are known to be right: half of a call is checks."""
+    """`x.reshape(...)` and the like without checks, which take half of a call: the attributes must be
+    valid."""
     return Tensor(apply(OPS[name], (x.node,), attrs))
 
 
-# The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their
-# inputs are widened first and their results narrowed, both in the kernels around them.
+# The kinds that read and write packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: the
+# kernels around them widen their inputs and narrow their results.
 TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "output"}
 
 
-def _widened(
+def _apply_widened(
     op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], scalars: tuple[Any, ...], device: Any
 ) -> Node:
-    """The node of an op that computes in 4 bytes, its result in the dtype that its rule names."""
+    """`apply` for an op that computes in 4 bytes: widen the inputs, and narrow the result to the dtype of its
+    rule."""
     wanted = op.dtype(*(n.dtype for n in inputs), **attrs)
     return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)
 
 
-def output_of(op: Op, whole: Any) -> Any:
-    """A further result of an opaque op: `whole` is the tensor that it gave, `op` of kind output.
+def output_of(op: Op, result: Any) -> Any:
+    """A further result of an opaque op: `result` is its first result, `op` an op of kind output.
 
-    The part's rules and reference get the opaque op's result first, and then its inputs and attributes.
+    The rules and reference of `op` take the opaque op's result, then its inputs and attributes.
     """
-    node = whole.node
+    node = result.node
     while node.op.kind == "composite" or node.op.name == "cast":
         node = node.inputs[0]
     assert node.op.kind == "opaque" and node.inputs, f"{node} has no part {op.part}"

@@ -18,8 +18,9 @@ from ..core.commands import (
     commands,
     flat,
 )
-from ..core.events import is_shared, stage
+from ..core.events import stage
 from ..core.interrupts import uninterrupted
+from ..core.node import is_shared
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
 NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit

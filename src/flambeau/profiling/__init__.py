@@ -96,7 +96,7 @@ class Profile:
         self.stages.clear()
         return took / marks
 
-    # --- what core/events.py tells ---
+    # --- the listener of core/events.py ---
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Enclose a stage of this thread's work."""

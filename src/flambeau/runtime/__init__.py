@@ -1,1 +1,1 @@
-"""A plan into values: pipelines, memory, commands, submits."""
+"""Runs plans: pipelines, memory, commands, submits."""

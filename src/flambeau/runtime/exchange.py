@@ -1,4 +1,4 @@
-"""Tensors into other devices' and other libraries' arrays, and back: to, DLPack, __array__."""
+"""Convert tensors to arrays of other devices and libraries, and back: to, DLPack, __array__."""
 
 from typing import Any
 from warnings import warn
@@ -18,11 +18,11 @@ from ..errors import ValueError
 from . import readback, run
 from .state import thread
 
-CPU = (1, 0)  # DLPack's number of memory that the host reads
+CPU = (1, 0)  # DLPack's device for memory of the host
 
 
 class Exchange:
-    """What a tensor does to be seen elsewhere."""
+    """The methods of a tensor that move it to another device or library."""
 
     def to(
         self: Any,
@@ -32,12 +32,13 @@ class Exchange:
         non_blocking: bool = False,
         copy: bool = False,
     ) -> Any:
-        """The tensor in another dtype, on another device, or as another tensor is; itself if nothing changes.
+        """The tensor with another dtype, on another device, or like another tensor; itself if nothing
+        changes.
 
-        to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
-        and is not for recorded functions; gradients move back. Between array libraries on the host the
-        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not. Complex numbers
-        become real ones by their real parts, with a warning.
+        to(dtype), to(device), to(device, dtype), to(other). Moving reads the value: it runs the lazy graph,
+        and recorded functions can't contain it. Gradients move back. Array libraries on the host share the
+        memory. non_blocking: accepted and ignored: nothing blocks unless it has to. Complex numbers lose
+        their imaginary parts in a real dtype, with a warning.
         """
         for a in args:
             if isinstance(a, ops.Tensor):
@@ -51,20 +52,20 @@ class Exchange:
             warn("complex numbers lose their imaginary parts: take .real to say so", stacklevel=2)
             self = self.real
         x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
-        x = x if device is None else _moved(x, get_device(device))
+        x = x if device is None else _move(x, get_device(device))
         x = x if wanted is x.dtype else x.cast(wanted)
         return x.clone() if copy and x is self else x
 
     def cpu(self: Any) -> Any:
-        """On the NumPy device."""
+        """The tensor on the NumPy device."""
         return self.to("cpu")
 
     def gpu(self: Any, index: int | None = None) -> Any:
-        """On the best adapter, or on number `index`."""
+        """The tensor on the best adapter, or on adapter number `index`."""
         return self.to("gpu" if index is None else f"gpu:{index}")
 
     def cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-        """PyTorch's name of gpu(). non_blocking: taken, and of no meaning."""
+        """PyTorch's name of gpu(). non_blocking: accepted and ignored."""
         return self.to("cuda" if device is None else device)
 
     def get_device(self: Any) -> int:
@@ -74,7 +75,7 @@ class Exchange:
 
     @property
     def is_cuda(self: Any) -> bool:
-        """PyTorch's question for a GPU: whether kernels compute the tensor."""
+        """Whether a GPU computes the tensor (PyTorch's name)."""
         return self.device.kind == "gpu"
 
     @property
@@ -88,15 +89,15 @@ class Exchange:
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
-            return _seen(self, dtype)
+            return _view_as_numpy(self, dtype)
         values = self.numpy() if dtype is None else self.numpy().astype(dtype)
-        return values if values.flags.writeable else values.copy()  # compiled clients take no read-only ones
+        return values if values.flags.writeable else values.copy()  # compiled code may need a writable array
 
     def __dlpack_device__(self: Any) -> tuple[int, int]:
         if self.device.kind != "cpu":
             return CPU
-        place = _shared(self).__dlpack_device__()
-        return int(place[0]), int(place[1])
+        kind, index = _host_array(self).__dlpack_device__()
+        return int(kind), int(index)
 
     def __dlpack__(
         self: Any,
@@ -106,19 +107,19 @@ class Exchange:
         dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:
-        """The value for another library: shared on the array devices, a copy on the host of a GPU's."""
+        """The value for another library: shared on array devices; of a GPU's tensor, a copy on the host."""
         if self.requires_grad:
             rule = "it takes part in gradients, which end here: use .detach()"
             raise BufferError(f"__dlpack__({describe(self)}): {rule}")
         if copy is False and self.device.kind != "cpu":
             raise BufferError(f"__dlpack__({describe(self)}, copy=False): {self.device} shares no memory")
-        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return _shared(self).__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return _host_array(self).__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
 
-def _seen(x: Any, dtype: Any) -> Any:
-    """The NumPy device's own array, not to be written to; ValueError where it takes a copy to have it."""
-    array = _shared(x) if x.device.type == "cpu" else None
+def _view_as_numpy(x: Any, dtype: Any) -> Any:
+    """A read-only view of the NumPy device's array; ValueError if that needs a copy."""
+    array = _host_array(x) if x.device.type == "cpu" else None
     if array is None or array is not x.node.buffer.array or (dtype is not None and array.dtype != dtype):
         raise ValueError(f"__array__({describe(x)}, {dtype}): takes a copy of {x.device}'s value: allow copy")
     view = array.view()
@@ -126,8 +127,8 @@ def _seen(x: Any, dtype: Any) -> Any:
     return view
 
 
-def _shared(x: Any) -> Any:
-    """The array that is a tensor's value, or a copy of it on the host."""
+def _host_array(x: Any) -> Any:
+    """The array of a tensor's value, or a copy of it on the host."""
     if x.device.kind == "cpu":
         node = x.node
         run.realize_nodes([node])
@@ -143,7 +144,7 @@ class _WRITABLE:
 
 
 def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
-    """A node that has its value: host bytes copied to the device."""
+    """A node with a value: host bytes copied to the device."""
     ops.check_held(dtype, device)
     node = Node(OPS["buffer"], (), {}, shape, dtype, device)
     if device.kind == "cpu":
@@ -157,14 +158,14 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
     return node
 
 
-def shared(array: Any, dtype: dt.DType, device: Arrays) -> Node:
-    """A node of which an array of the device's library is the value."""
+def leaf_of_array(array: Any, dtype: dt.DType, device: Arrays) -> Node:
+    """A node whose value is an array of the device's library, without a copy."""
     node = Node(OPS["buffer"], (), {}, tuple(array.shape), dtype, device)
     node.buffer = device.hold(array)
     return node
 
 
-def _moved(x: Any, device: Any) -> Any:
+def _move(x: Any, device: Any) -> Any:
     if x.node.device is device or (x.node.device is None and get_device() is device):
         return x
     with no_grad():
@@ -181,8 +182,12 @@ def _moved(x: Any, device: Any) -> Any:
     return ops.Tensor(stand_for(_MOVE, node, (x.node,), {}) if x.requires_grad else node)
 
 
-def _moved_back(g: Any, y: Any, x: Any) -> list[Any]:
-    return [_moved(g, x.device)]
+def _move_back(g: Any, y: Any, x: Any) -> list[Any]:
+    return [_move(g, x.device)]
 
 
-_MOVE = Op("composite", xp=lambda xp, x: x, grad=_moved_back, doc="another device", name="to")
+def _identity(xp: Any, x: Any) -> Any:
+    return x
+
+
+_MOVE = Op("composite", xp=_identity, grad=_move_back, doc="another device", name="to")

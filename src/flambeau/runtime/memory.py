@@ -1,4 +1,4 @@
-"""The buffers of a plan: one after the other, or by their lifetimes."""
+"""Allocate the buffers of a plan, kernel by kernel or by their lifetimes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from .pipeline import Compiled
 
 
 def allocate_eagerly(compiled: Compiled, order: list[Node], pool: Any, held: list[Any]) -> dict[int, Any]:
-    """Take buffers from the pool kernel by kernel, for other values after their last reader; name them in the
-    commands. The buffers of the plan's roots, among others.
+    """Take buffers from the pool kernel by kernel, reuse them after their last reader, and write them into
+    the commands. Returns buffers by value, among them those of the plan's roots.
 
-    held: gets all that are taken, to be kept until the commands are submitted. Nobody else may have them
-    before, not even a signal's handler.
+    held: all buffers that are taken are appended to it, to be kept until the commands are submitted. Until
+    then no other run may get them, not even one in a signal handler.
     """
     plan = compiled.plan
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
@@ -43,13 +43,13 @@ def _take_in_turn(
     idle: dict[int, list[Any]],
     held: list[Any],
 ) -> None:
-    """A buffer for what each kernel writes; those that no later one reads are idle, by their sizes, and the
-    next ones to be written."""
+    """Take a buffer for each value that a kernel writes. Buffers that no later kernel reads become idle, by
+    size, and are used first."""
     sizes, keep, last = dict(plan.stored), {*plan.roots, *plan.leaves}, plan.last_use
     for i, k in enumerate(plan.kernels):
         over = dict(k.over)
         for v in k.outputs:
-            if v in buffers:  # parts of one result
+            if v in buffers:  # several outputs in one buffer
                 continue
             if v in over:
                 buffer = buffers.pop(over[v])
@@ -70,10 +70,10 @@ def _take_in_turn(
 def allocate_planned(
     compiled: Compiled, order: list[Node], pool: Any, there: Mapping[int, Any] = {}
 ) -> dict[int, Any]:
-    """`allocate_eagerly` with all lifetimes known, for commands that come again and again: buffers are the
-    plan's for as long as those that are returned live.
+    """`allocate_eagerly` with known lifetimes, for commands that are replayed: the plan owns the buffers as
+    long as the returned ones live.
 
-    there: the buffers of values that have theirs already.
+    there: buffers of values that are allocated already.
     """
     plan = compiled.plan
     slots = assign(plan, apart=frozenset(there))
@@ -95,7 +95,7 @@ def allocate_planned(
 
 
 def check_room(pool: Any, plan: Any, need: int) -> None:
-    """OutOfMemory before anything runs, where a plan needs more than the budget leaves."""
+    """OutOfMemory before anything runs, if a plan needs more than the budget leaves."""
     pool = pool.root
     if pool.budget is not None:
         left = pool.budget - pool.live
@@ -104,24 +104,24 @@ def check_room(pool: Any, plan: Any, need: int) -> None:
 
 
 def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: OutOfMemory, need: int = 0) -> OutOfMemory:
-    """Give back what was taken for a plan; what to say of a device that had no more."""
+    """Return the buffers taken for a plan to the pool, and build the error of a device without memory."""
     pool, need, there = pool.root, need or peak(plan), pool.root.live
     taken.clear()
     got = there - pool.live
-    told = f" ({error.reason})" if error.reason else ""
-    return _too_much(pool, plan, need, got, f"{pool.device.name} gave {got:,}{told}")
+    reason = f" ({error.reason})" if error.reason else ""
+    return _too_much(pool, plan, need, got, f"{pool.device.name} gave {got:,}{reason}")
 
 
-def _too_much(pool: Any, plan: Any, need: int, room: int, what: str) -> OutOfMemory:
+def _too_much(pool: Any, plan: Any, need: int, room: int, limit: str) -> OutOfMemory:
     call = f"run({counted(len(plan.kernels), 'kernel')})"
-    told = f"{call}: {need:,} bytes are needed beside the {pool.live:,} in use, and {what}"
+    rule = f"{call}: {need:,} bytes are needed beside the {pool.live:,} in use, and {limit}"
     share = 100 * max(room, 0) // need
     cure = f"about {share}% of this batch would fit" if share else "free tensors, or offload state"
-    return OutOfMemory(f"{told}: {cure}")
+    return OutOfMemory(f"{rule}: {cure}")
 
 
 def give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) -> None:
-    """Give roots the buffers of their values."""
+    """Assign the buffers of their values to the roots."""
     if len(set(values)) < len(values):
         for value in values:
             buffers[value].shared = values.count(value) > 1
@@ -130,7 +130,7 @@ def give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) ->
 
 
 def _name(compiled: Compiled, handles: dict[int, int]) -> None:
-    """Write the buffers' numbers into the commands."""
+    """Write the numbers of the buffers into the commands."""
     words = compiled.words
     for at, value in compiled.slots:
         words[at] = handles[value]

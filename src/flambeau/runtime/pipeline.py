@@ -1,6 +1,6 @@
-"""Pipelines: a plan becomes commands for one device; a structure seen before renders and compiles nothing.
+"""Compile plans: pipelines and commands for one device. A known structure renders and compiles nothing.
 
-A plan's dispatches and submits end before a driver takes the GPU for hung and resets it.
+Dispatches and submits are kept short enough that no driver takes the GPU for hung and resets it.
 """
 
 import struct
@@ -22,15 +22,15 @@ from ..fusion.plan import Cost, Plan
 from ..kernels.ir import Kernel, Shader
 from ..kernels.lower import PARAMS
 
-READY_KEPT = 4  # ways of a plan's buffers whose commands are kept ready
-PARAMS_ALIGN = 64  # words: where a dispatch's Params start
-SECONDS = 0.5  # of one submit at most, by an estimate that is meant to be too long; Windows resets after 2
-FIRST = 12  # kernels of a long plan that a GPU gets at once: it works on them while the host encodes the rest
-ENOUGH = 1e5  # bytes of theirs below which they are no work: another submit would only cost the host 25 us
+READY_KEPT = 4  # assignments of buffers to a plan whose prepared commands are kept
+PARAMS_ALIGN = 64  # words: alignment of a dispatch's Params
+SECONDS = 0.5  # longest duration of a submit, by a pessimistic estimate; Windows resets the GPU after 2
+FIRST = 12  # kernels of a long plan to submit first: the GPU runs them while the host encodes the rest
+ENOUGH = 1e5  # bytes that these kernels must move: otherwise a further submit only costs the host 25 us
 
 
 class Counters(threading.local):
-    """What this thread made anew: a second step that looks like the first adds nothing."""
+    """Counts what this thread created: a second step like the first adds nothing."""
 
     plans = renders = compiles = submits = 0
 
@@ -39,7 +39,7 @@ counters = Counters()
 
 
 class Patch:
-    """A word of Params that comes from a host number and may change from run to run."""
+    """A word of Params whose value is a host number, which may change between runs."""
 
     __slots__ = ("format", "node", "part", "word")
 
@@ -49,25 +49,25 @@ class Patch:
 
 @dataclass
 class Compiled:
-    """A plan with its pipelines and the commands that run it, but for the buffers, whose places are
-    listed."""
+    """A plan with its pipelines and commands. The buffers are missing; their positions are listed."""
 
     plan: Plan
     words: list[int]
-    slots: list[tuple[int, int]]  # (place in words, value)
+    slots: list[tuple[int, int]]  # (position in words, value)
     params: "array[int]"
     patches: list[Patch]
     uniform: int  # the buffer that holds params
     uniform_slots: list[int]
-    sent: bytes = b""  # what that buffer holds
-    checks: bool = False  # indices, whether they are inside
-    cuts: Sequence[int] = ()  # the kernels that begin another submit
-    ready: Again[tuple[int, ...], Any] = field(default_factory=Again)  # commands with their buffers
-    is_running: bool = False  # from when its words and Params are filled in until they are submitted
+    sent: bytes = b""  # the present content of that buffer
+    checks: bool = False  # whether kernels check indices
+    cuts: Sequence[int] = ()  # the kernels that begin a further submit
+    # prepared commands, by their words
+    ready: Again[tuple[int, ...], Any] = field(default_factory=Again[tuple[int, ...], Any])
+    is_running: bool = False  # while its words and Params are filled in and not yet submitted
 
     def own(self, device: Gpu) -> "Compiled":
-        """This, for one run; a copy where a signal's handler runs the same plan inside of a run. Who asks
-        says when it `is_running` no more."""
+        """Reserve the plan for one run; a copy if a signal handler runs the same plan during a run. The
+        caller resets `is_running`."""
         if not self.is_running:
             self.is_running = True
             return self
@@ -89,25 +89,24 @@ class Compiled:
         )
 
     def again(self, device: Gpu, words: list[int]) -> Any:
-        """Commands as they are, or prepared from the second time on: in a loop the same buffers come back."""
+        """The commands, from the second time on in prepared form: in a loop the same buffers recur."""
         key, most = tuple(words), READY_KEPT * (len(self.cuts) + 1)
         return self.ready.of(key, lambda: device.prepare(list(key)), most) or words
 
 
 @dataclass
 class Borrowed(Compiled):
-    """A plan for one run, with a buffer for its Params that ends with it."""
+    """A plan for one run; it frees its buffer of Params at its end."""
 
     pool: Any = None
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.uniform:
             self.pool.end(self.uniform)
 
 
 def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
-    """The device's pipelines by structure; what these kernels lack begins to be compiled, several at once
-    where the device can."""
+    """The device's pipelines by structure. Starts to compile missing ones, in parallel if the device can."""
     cache = device.pipelines
     missing: dict[Shader, str] = {}
     for k in kernels:
@@ -121,7 +120,7 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
         events.emit("rendered", s, text)
         with stage("compile"):
             pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
-            if not is_ours(s):  # what is wrong with it is said before anything runs
+            if not is_ours(s):  # report errors in a user's WGSL before anything runs
                 device.compiled(pipeline)
         cache[s] = pipeline
     if events.has_listener("pipeline"):
@@ -132,14 +131,14 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
 
 
 def word_of(value: Any, wgsl: str) -> int:
-    """The 32 bits of a quantity."""
+    """A quantity as 32 bits."""
     if wgsl == "f32":
         return struct.unpack("<I", struct.pack("<f", _finite(value)))[0]
     return int(value) & 0xFFFFFFFF
 
 
 def part_of(source: Any, part: int) -> Any:
-    """One of the words that a host number is, or the number itself."""
+    """One of the words of a host number, or the number itself."""
     words = getattr(source, "words", None)
     if words is not None:
         return words[part]
@@ -150,16 +149,18 @@ def part_of(source: Any, part: int) -> Any:
 
 
 def _finite(value: float) -> float:
-    """Doubles beyond float32 become infinite, as in a cast."""
+    """Make doubles beyond the range of float32 infinite, as in a cast."""
     if value != value or abs(value) <= 3.4028235677973366e38:
         return value
     return float("inf") if value > 0 else float("-inf")
 
 
 def compile_plan(device: Gpu, plan: Plan) -> Compiled:
-    """Find or compile every kernel's pipeline and lay the plan's Params out, each at an aligned place."""
+    """Find or compile every kernel's pipeline, and lay out the plan's Params at aligned offsets."""
     words: list[int] = []
-    slots, patches, uniform_slots = [], [], []
+    slots: list[tuple[int, int]] = []
+    patches: list[Patch] = []
+    uniform_slots: list[int] = []
     params = array("I")
     pipelines = pipelines_of(device, plan.kernels)
     for k in plan.kernels:
@@ -185,7 +186,7 @@ def compile_plan(device: Gpu, plan: Plan) -> Compiled:
 
 
 def submits_of(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, ...], list[int]]]:
-    """A plan's commands by submits, each with the costs of its kernels."""
+    """The plan's commands for each submit, with the costs of its kernels."""
     if not compiled.cuts:
         return [(compiled.plan.costs, words)]
     starts = [compiled.uniform_slots[i] - commands.PARAMS for i in compiled.cuts]
@@ -195,7 +196,7 @@ def submits_of(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, .
 
 
 def patch_params(params: "array[int]", patches: list[Patch], order: list[Any]) -> None:
-    """Put the graph's host numbers into Params."""
+    """Write the graph's host numbers into Params."""
     for p in patches:
         params[p.word] = word_of(part_of(order[p.node].scalars[0], p.part), p.format)
 
@@ -204,13 +205,13 @@ def patch_params(params: "array[int]", patches: list[Patch], order: list[Any]) -
 
 
 def seconds_of(cost: Cost, limits: Any) -> float:
-    """How long a kernel takes at the least that such an adapter reaches."""
+    """How long a kernel takes at the lowest speed of such an adapter."""
     flops, nbytes = limits.pace
     return max(cost.flops / flops, cost.nbytes / nbytes)
 
 
-def divided(plan: Plan, limits: Any) -> Plan:
-    """The plan with each kernel that takes too long as several, which do its workgroups in turn."""
+def split_long_kernels(plan: Plan, limits: Any) -> Plan:
+    """Split each kernel that takes too long into several, which run ranges of its workgroups in turn."""
     parts = [-(-seconds_of(cost, limits) // SECONDS) for cost in plan.costs]
     if max(parts, default=0) <= 1:
         return plan
@@ -224,13 +225,13 @@ def divided(plan: Plan, limits: Any) -> Plan:
 
 
 def _share(cost: Cost, groups: int, of: int) -> Cost:
-    """The cost of some of a kernel's workgroups."""
+    """The cost of `groups` of a kernel's `of` workgroups."""
     reads, writes, flops = (-(-n * groups // of) for n in (cost.reads, cost.writes, cost.flops))
     return cost._replace(reads=reads, writes=writes, flops=flops)
 
 
 def _split(kernel: Kernel, parts: int) -> list[Kernel]:
-    """Kernels for ranges of the grid's longest side; the shader adds where its range begins."""
+    """Kernels for ranges of the grid's longest side. The shader adds the start of its range."""
     axis = max(range(3), key=lambda d: kernel.grid[d])
     extent = kernel.grid[axis]
     each = -(-extent // min(parts, extent))
@@ -240,18 +241,19 @@ def _split(kernel: Kernel, parts: int) -> list[Kernel]:
     shader = replace(
         s, params=(*s.params, ("first_group", "u32")), options=(*s.options, ("ranged", "xyz"[axis]))
     )
-    ranges = []
+    ranges: list[Kernel] = []
     for first in range(0, extent, each):
         grid = [min(each, extent - first) if d == axis else n for d, n in enumerate(kernel.grid)]
         quantities = (*kernel.quantities, first)
-        ranges.append(replace(kernel, shader=shader, quantities=quantities, grid=tuple(grid)))
+        ranges.append(replace(kernel, shader=shader, quantities=quantities, grid=(grid[0], grid[1], grid[2])))
     return ranges
 
 
 def cuts(costs: Sequence[Cost], limits: Any) -> list[int]:
-    """The kernels that begin another submit: what is before them takes long enough, or is the beginning of a
-    long plan."""
-    begins, total = [], 0.0
+    """The kernels that begin a further submit: those before take long enough, or are the first of a long
+    plan."""
+    begins: list[int] = []
+    total = 0.0
     is_long = len(costs) >= 2 * FIRST and sum(w.nbytes for w in costs[:FIRST]) >= ENOUGH
     first = FIRST if is_long and not limits.software else 0
     for i, w in enumerate(costs):

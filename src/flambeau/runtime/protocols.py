@@ -1,9 +1,9 @@
-"""What Python, NumPy and the copy module ask of a tensor: formats, numbers, copies, pickles."""
+"""Protocols of Python, NumPy and the copy module: formats, numbers, copies, pickles."""
 
 from typing import Any
 
 from ..core import op as ops
-from ..core.node import describe
+from ..core.node import Node, describe
 from ..core.op import OPS, apply
 from ..errors import TypeError, ValueError
 from . import readback
@@ -12,7 +12,7 @@ from .state import thread
 
 
 class Protocols:
-    """The methods of a tensor that have two underscores, beside arithmetic."""
+    """The double-underscore methods of a tensor, except arithmetic."""
 
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
@@ -44,7 +44,7 @@ class Protocols:
         return self.positive()
 
     def __format__(self: Any, spec: str) -> str:
-        """A number's format; that of several elements is their text, and takes no digits."""
+        """Formats one number. Several elements print as text and take no format."""
         if not spec and (self.ndim or thread.recorder is not None):
             return repr(self)
         if self.ndim:
@@ -59,40 +59,45 @@ class Protocols:
         return self.flip(0) if self.ndim else self
 
     def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What NumPy's functions give of a tensor: a tensor beside it."""
+        """NumPy's functions of a tensor return a tensor on the same device."""
         return self.new_tensor(array, dtype=array.dtype)
 
     def __copy__(self: Any) -> Any:
-        """A tensor of the same elements: what is written to one is written to both."""
-        return _taken(self, self.reshape(*self.shape))
+        """A tensor that shares the elements: a write to one changes both."""
+        return _as_class_of(self, self.reshape(*self.shape))
 
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
-        """A tensor of its own with the same value; ValueError where gradients flow through it from others."""
+        """An independent tensor with the same value; ValueError if gradients flow through it from others."""
         if self.requires_grad and not self.is_leaf:
-            rule = "gradients flow through it from what it was made of: copy .detach()"
+            rule = "gradients flow through it to other tensors: copy .detach()"
             raise ValueError(f"deepcopy({describe(self)}): {rule}")
-        made = memo[id(self)] = _taken(self, ops.Tensor(apply(OPS["detach"], (self.node,), {})))
-        return made.requires_grad_() if self.requires_grad else made
+        copy = memo[id(self)] = _as_class_of(self, ops.Tensor(apply(OPS["detach"], (self.node,), {})))
+        return copy.requires_grad_() if self.requires_grad else copy
 
     def __reduce_ex__(self: Any, protocol: Any) -> tuple[Any, ...]:
-        """Values, shape and dtype, on which device, and whether gradients are taken by it."""
+        """Values, shape, dtype, device, and whether it requires gradients."""
         raw = bytes(readback.read([self])[0])
         facts = self.shape, self.dtype, self.device, self.requires_grad and self.is_leaf
-        return _unpickled, (type(self), raw, *facts)
+        return _unpickle, (type(self), raw, *facts)
 
 
-def _taken(x: Any, made: Any) -> Any:
-    """A tensor's node and views as one of the class of another, with its attributes."""
-    if type(x) is not type(made):
-        node, link = made.node, made.link
-        made = object.__new__(type(x))
-        ops.Tensor.__init__(made, node)
-        made.link = link
-    vars(made).update({k: v for k, v in vars(x).items() if k != "node"})
-    return made
+def _as_class_of(x: Any, y: Any) -> Any:
+    """y with the class and the attributes of x."""
+    kind: type[Any] = x.__class__
+    if kind is not y.__class__:
+        y = _new(kind, y.node, y.link)
+    y.__dict__.update({k: v for k, v in x.__dict__.items() if k != "node"})
+    return y
 
 
-def _unpickled(kind: type, raw: bytes, shape: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
-    made = object.__new__(kind)
-    ops.Tensor.__init__(made, leaf(raw, shape, dtype, device))
-    return made.requires_grad_() if requires_grad else made
+def _new(kind: type[Any], node: Node, link: Any = None) -> Any:
+    """A tensor of a class, without its __init__."""
+    tensor: Any = object.__new__(kind)
+    ops.Tensor.__init__(tensor, node)
+    tensor.link = link
+    return tensor
+
+
+def _unpickle(kind: Any, raw: bytes, shape: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    tensor = _new(kind, leaf(raw, shape, dtype, device))
+    return tensor.requires_grad_() if requires_grad else tensor

@@ -1,4 +1,4 @@
-"""Running: roots of the graph become values, through plan, pipelines, buffers, commands and one submit."""
+"""Run a graph: compute its roots by a plan, pipelines, buffers, commands and one submit."""
 
 import os
 from collections.abc import Callable
@@ -6,34 +6,35 @@ from typing import Any
 
 from ..codegen.render import render
 from ..core import events, op
-from ..core.events import has_run, stage, submit
+from ..core import node as graph
+from ..core.events import stage, submit
 from ..core.faults import doubt_of
-from ..core.node import Node, number_for, number_of, place_of_number, reached, toposort
+from ..core.node import Node, has_run, number_for, number_of, place_of_number, reached, toposort
 from ..device import get_device
 from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
 from ..fusion.planner import plan
 from .memory import allocate_eagerly, allocate_planned, give
-from .pipeline import Compiled, compile_plan, counters, cuts, divided, patch_params, submits_of
+from .pipeline import Compiled, compile_plan, counters, cuts, patch_params, split_long_kernels, submits_of
 from .state import shared, thread
 
 PLANS_KEPT = 512
-SEARCHED = 512  # nodes that are looked at to tell whether a gradient may still be asked for
+SEARCHED = 512  # nodes that are searched for a gradient that may still be computed
 
 
 def _debug_level() -> int:
-    wanted = os.environ.get("FLAMBEAU_DEBUG") or "0"
-    if wanted not in ("0", "1", "2"):
-        raise FlambeauError(f"FLAMBEAU_DEBUG={wanted}: unknown: use 1 or 2, or unset it")
-    return int(wanted)
+    level = os.environ.get("FLAMBEAU_DEBUG") or "0"
+    if level not in ("0", "1", "2"):
+        raise FlambeauError(f"FLAMBEAU_DEBUG={level}: unknown: use 1 or 2, or unset it")
+    return int(level)
 
 
 DEBUG = _debug_level()
 
 
 def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple[Any, ...]:
-    """What two graphs share when one plan serves both: ops, shapes, dtypes, wiring, and which of its numbers
-    are the same; no buffers, and not the numbers."""
+    """The key of a plan: ops, shapes, dtypes, wiring, and which numbers are equal; neither the buffers nor
+    the numbers."""
     index: dict[Node, int] = {}
     key: list[int] = []
     numbers: dict[tuple[Any, ...], int] = {}
@@ -57,7 +58,7 @@ def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = froz
 
 
 def realize(*tensors: Any) -> None:
-    """Compute tensors, and all that this thread assigned to, in one submit a device."""
+    """Compute tensors, and all that this thread assigned to, in one submit per device."""
     if thread.recorder is not None:
         return thread.recorder.defer(tensors)
     missing = [n for t in tensors if (n := t.node).buffer is None]
@@ -66,7 +67,7 @@ def realize(*tensors: Any) -> None:
 
 
 def realize_nodes(nodes: list[Node]) -> None:
-    """`realize` of nodes: a tensor may get another one meanwhile, by another thread."""
+    """`realize` for nodes: another thread may assign another node to a tensor meanwhile."""
     missing = [n for n in nodes if n.buffer is None]
     if missing or thread.pending:
         _compute_all(missing)
@@ -74,7 +75,7 @@ def realize_nodes(nodes: list[Node]) -> None:
 
 def _compute_all(missing: list[Node]) -> None:
     if thread.pending:
-        missing += _waiting()
+        missing += _pending_nodes()
     by_device: dict[Any, list[Node]] = {}
     for n in dict.fromkeys(missing):
         by_device.setdefault(n.device or get_device(), []).append(n)
@@ -87,24 +88,25 @@ def _compute_all(missing: list[Node]) -> None:
 
 
 def run_deep(node: Node) -> None:
-    """Give the inputs of a node that is far above all values theirs, unless a call is being recorded."""
+    """Compute the inputs of a node that is too deep, unless a call is being recorded."""
     if thread.recorder is None:
         for n in node.inputs:
             if n.buffer is None and n.device is not None:
                 realize_nodes([n])
-        node.depth = events.fresh
+        node.depth = graph.fresh
 
 
 op.run_deep = run_deep
 
 
-def _waiting() -> list[Node]:
-    """The nodes of tensors that were assigned to and are not computed yet; nobody asks for them again."""
-    nodes, pending = [], thread.pending
+def _pending_nodes() -> list[Node]:
+    """Remove and return the nodes of tensors that were assigned to and are not computed yet."""
+    nodes: list[Node] = []
+    pending = thread.pending
     while pending:
         try:
             _, ref = pending.popitem()
-        except KeyError:  # its tensor died just now
+        except KeyError:  # the last tensor was deleted meanwhile
             break
         if (tensor := ref()) is not None and (node := tensor.node).buffer is None:
             nodes.append(node)
@@ -112,18 +114,18 @@ def _waiting() -> list[Node]:
 
 
 def compute(device: Device, roots: list[Node]) -> None:
-    """Give nodes of one device their values."""
+    """Compute nodes of one device."""
     if device.kind == "cpu":
         with stage("compute"):
             device.compute(roots)
         has_run()
     else:
-        (thread.computing or by_plan)(device, roots)
+        (thread.computing or compute_by_plan)(device, roots)
     for n in roots:
         release(n)
 
 
-def by_plan(device: Gpu, roots: list[Node]) -> None:
+def compute_by_plan(device: Gpu, roots: list[Node]) -> None:
     """Compute nodes of a GPU by the plan of their graph."""
     with stage("key"):
         order = toposort(roots)
@@ -134,7 +136,7 @@ def by_plan(device: Gpu, roots: list[Node]) -> None:
 
 
 def release(node: Node) -> None:
-    """A node with its value needs its inputs only for a gradient that may still be asked for."""
+    """Drop the inputs of a computed node unless a gradient may still need them."""
     if node.requires_grad and not node.released and node.param is None and not may_reach(node):
         node.released = True
     if not node.requires_grad or node.released or node.param is not None:
@@ -142,14 +144,14 @@ def release(node: Node) -> None:
 
 
 def may_reach(node: Node) -> bool:
-    """Whether a gradient can still flow from a node to what it was made of: not where all of that is losses
-    whose graph a backward has dropped, as in a total over steps."""
+    """Whether a gradient can still flow from a node to its inputs. It can't if they are all losses whose
+    graph backward has dropped, as in a total over steps."""
 
     def below(n: Node) -> list[Node]:
         return [p for p in n.parents if p.requires_grad]
 
-    ways = enumerate(reached([node], below))
-    return any(n.param is not None or i >= SEARCHED or not (n.released or below(n)) for i, n in ways)
+    nodes = enumerate(reached([node], below))
+    return any(n.param is not None or i >= SEARCHED or not (n.released or below(n)) for i, n in nodes)
 
 
 def plan_for(
@@ -159,9 +161,9 @@ def plan_for(
     key: tuple[Any, ...],
     dying: frozenset[int] = frozenset(),
 ) -> Compiled:
-    """The compiled plan of a graph of this structure, from the device's cache when it was seen before.
+    """The compiled plan of a graph, from the device's cache if its structure is known.
 
-    dying: the places in `order` of leaves that may be written over.
+    dying: positions in `order` of leaves that may be overwritten.
     """
     if shared.tuner is not None:
         shared.tuner(device, roots, order, key)
@@ -170,11 +172,10 @@ def plan_for(
     known = set(device.pipelines) if events.has_listener("plan") else ()
     if compiled is None:
         with stage("plan"):
-            planned = plan(roots, device.limits, order, dying)
-            in_time = divided(planned, device.limits)
+            split_plan = split_long_kernels(plan(roots, device.limits, order, dying), device.limits)
         with stage("encode"):
-            compiled = cache[key] = compile_plan(device, in_time)
-        compiled.cuts = cuts(in_time.costs, device.limits)
+            compiled = cache[key] = compile_plan(device, split_plan)
+        compiled.cuts = cuts(split_plan.costs, device.limits)
         if len(cache) > PLANS_KEPT:
             forget(device, next(iter(cache)))
         if DEBUG:
@@ -192,7 +193,7 @@ def forget(device: Gpu, *keys: tuple[Any, ...]) -> None:
 
 
 def send(device: Gpu, compiled: Compiled) -> None:
-    """Submit a plan's commands, whose buffers are filled in."""
+    """Submit a plan's commands, whose buffers have been written into them."""
     for costs, words in submits_of(compiled, compiled.words):
         submit(device, costs, compiled.again(device, words))
 
@@ -204,7 +205,7 @@ def execute(
     order: list[Node],
     send: Callable[[Gpu, Compiled], None] = send,
 ) -> None:
-    """Give values their buffers, fill the commands in and submit them."""
+    """Allocate the buffers of values, write them into the commands and submit these."""
     compiled = compiled.own(device)
     try:
         _execute(device, compiled, roots, order, send)
@@ -219,37 +220,38 @@ def _execute(
     order: list[Node],
     send: Callable[[Gpu, Compiled], None],
 ) -> None:
-    pool, plan, held = device.pool, compiled.plan, []
+    pool, plan = device.pool, compiled.plan
+    held: list[Any] = []
     if pool.budget is None:
         buffers = allocate_eagerly(compiled, order, pool, held)
-    else:  # memory counts for more than the time to assign it
+    else:  # saving memory is worth the time to assign it
         buffers = allocate_planned(compiled, order, pool)
     if plan.kernels:
         send_params(device, compiled, order)
         counters.submits += 1
         send(device, compiled)
-        if device.faults:  # it has run kernels that check indices
+        if device.faults:  # the device has run kernels that check indices
             doubt = doubt_of(device, compiled.checks, [order[i].buffer for i in plan.leaves])
             for v in set(plan.roots).difference(plan.leaves) if doubt is not None else ():
                 buffers[v].doubt = doubt
-    give(roots, plan.roots, buffers)  # what was not computed, or not all of it, has no value
+    give(roots, plan.roots, buffers)  # last: after an exception, roots have no value
 
 
 def send_params(device: Gpu, compiled: Compiled, order: list[Node]) -> None:
-    """Bring a plan's Params to the device where they are not there as they are now."""
+    """Write a plan's Params to the device if they have changed."""
     if compiled.sent and not compiled.patches:
         return
     patch_params(compiled.params, compiled.patches, order)
     now = compiled.params.tobytes()
     if now != compiled.sent:
-        compiled.sent = b""  # unknown, if it is interrupted
+        compiled.sent = b""  # unknown if the write is interrupted
         with stage("write"):
             device.write(compiled.uniform, now)
         compiled.sent = now
 
 
 def show(compiled: Compiled) -> None:
-    """FLAMBEAU_DEBUG=1 prints each new plan, 2 its shaders too."""
+    """Print a new plan; with FLAMBEAU_DEBUG=2 also its shaders."""
     import sys
 
     from .show import table

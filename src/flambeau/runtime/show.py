@@ -1,4 +1,4 @@
-"""Showing: plans as tables."""
+"""Print plans as tables."""
 
 from math import prod
 
@@ -7,8 +7,7 @@ from ..fusion.plan import Plan
 
 
 def table(plan: Plan) -> str:
-    """A plan as aligned text: a line for each kernel, with what it reads, writes and how many groups run
-    it."""
+    """A plan as an aligned table: each kernel with the values that it reads and writes and its workgroups."""
     rows = [("kernel", "template", "reads", "writes", "groups", "ends because")]
     for k in plan.kernels:
         reads = ", ".join(f"%{v}" for v in k.reads) or "-"

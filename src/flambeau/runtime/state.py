@@ -1,4 +1,4 @@
-"""What a thread is doing and what all threads share: who records, who measures, what waits for its value."""
+"""State of a thread and of all threads: recorders, the tuner, and tensors with pending values."""
 
 import threading
 import weakref
@@ -11,10 +11,10 @@ from ..core.node import Node
 
 
 class CallRecorder(Protocol):
-    """What listens to the calls of a thread in place of running them.
+    """Records the calls of a thread instead of running them.
 
-    made: what is made of the host's numbers meanwhile, by what it holds. numbers: HostScalars whose values
-    are taken as Python numbers. start: nodes from before have smaller serial numbers.
+    made: leaves created from host data meanwhile, with a key of the data. numbers: HostScalars whose values
+    were read as Python numbers. start: nodes from before the recording have smaller serial numbers.
     """
 
     start: int
@@ -22,42 +22,43 @@ class CallRecorder(Protocol):
     numbers: Any
 
     def defer(self, tensors: Any) -> None:
-        """These are asked for now."""
+        """These tensors are to be computed."""
 
     def note(self, t: Any, old: Node) -> None:
-        """A tensor is assigned to; `old` is what it was."""
+        """A tensor was assigned to; `old` is its previous node."""
 
     def spoil(self, why: str) -> None:
-        """What happens now can't be recorded."""
+        """This call can't be recorded. why: the reason."""
 
 
 class _Thread(threading.local):
-    """Of one thread; defaults of the class, since looking for what is not there takes longest."""
+    """State of one thread. Defaults are class attributes: a failing lookup is slower."""
 
-    recorder: Any = None  # a CallRecorder, while it listens
-    computing: Any = None  # what computes a GPU's nodes in place of their plan, while it looks at them
+    recorder: Any = None  # the active CallRecorder
+    computing: Any = None  # a function that computes a GPU's nodes instead of their plan
 
-    def __init__(self):
-        self.pending: dict[int, Any] = {}  # tensors it assigned to, not computed yet: they join its next run
+    def __init__(self) -> None:
+        self.pending: dict[int, Any] = {}  # assigned and not yet computed tensors: the next run computes them
 
 
 class _Shared:
-    """Of all threads."""
+    """State of all threads."""
 
-    tuner: Callable[..., None] | None = None  # what measures variants before a graph is planned
-    recorder: Any = None  # of the call that is being recorded, by whichever thread: there is one
-    marks = 0  # changes whenever a tensor is told whether gradients are taken by it
+    tuner: Callable[..., None] | None = None  # measures variants before a graph is planned
+    recorder: Any = None  # the recorder of the call that is being recorded in any thread: there is one
+    marks = 0  # changes whenever requires_grad or the hooks of a tensor change
 
 
 thread = _Thread()
 _marks = count(1)
-taken_by: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # key of a parameter: tensor
+# key of a parameter -> its tensor
+taken_by: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 shared = _Shared()
 
 
 @contextmanager
 def record_with(recorder: CallRecorder | None) -> Generator[None]:
-    """Have a recorder listen to this thread; it may stop before (`stop_recording`)."""
+    """Record this thread's calls in the block, or until `stop_recording`."""
     before, thread.recorder = thread.recorder, recorder
     try:
         yield
@@ -67,9 +68,9 @@ def record_with(recorder: CallRecorder | None) -> Generator[None]:
 
 @contextmanager
 def compute_with(computing: Callable[[Any, list[Node]], None]) -> Generator[None]:
-    """Have this thread's nodes on GPUs computed by `computing(device, roots)`; nothing is recorded meanwhile.
+    """Compute this thread's nodes on GPUs by `computing(device, roots)` in the block, without recording.
 
-    The device's lock is held while it is called.
+    It is called with the device's lock held.
     """
     before, thread.computing = thread.computing, computing
     try:
@@ -79,13 +80,13 @@ def compute_with(computing: Callable[[Any, list[Node]], None]) -> Generator[None
 
 
 def stop_recording() -> None:
-    """Have the rest of a recorded call run as it is."""
+    """Run the rest of a recorded call without recording it."""
     thread.recorder = None
 
 
 @contextmanager
-def overheard() -> Generator[None]:
-    """Inside, `overhear_with` may name a recorder that is told what other threads assign to."""
+def overhearing() -> Generator[None]:
+    """Inside this block, `overhear_with` may set a recorder that hears the assignments of other threads."""
     before = shared.recorder
     try:
         yield
@@ -94,23 +95,23 @@ def overheard() -> Generator[None]:
 
 
 def overhear_with(recorder: Any) -> None:
-    """Tell a recorder what other threads assign to, until `overheard` ends."""
+    """Report the assignments of other threads to a recorder, until `overhearing` ends."""
     shared.recorder = recorder
 
 
 def tune_with(tuner: Callable[..., None] | None) -> Callable[..., None] | None:
-    """Call `tuner` before a graph is planned; the one before."""
+    """Call `tuner` before a graph is planned. Returns the previous tuner."""
     before, shared.tuner = shared.tuner, tuner
     return before
 
 
 def mark() -> None:
-    """Remember that a tensor was told whether gradients are taken by it, or got or lost a hook."""
+    """Record that requires_grad or the hooks of a tensor changed."""
     shared.marks = next(_marks)
 
 
-def assigned(tensor: Any, old: Node) -> None:
-    """Remember that a tensor was assigned to: it gets its value with the thread's next run."""
+def note_assignment(tensor: Any, old: Node) -> None:
+    """Record that a tensor was assigned to. The thread's next run computes its value."""
     key, pending, mine, other = id(tensor), thread.pending, thread.recorder, shared.recorder
     if mine is not None:
         mine.note(tensor, old)
@@ -120,12 +121,12 @@ def assigned(tensor: Any, old: Node) -> None:
 
 
 def with_next_run(tensor: Any) -> None:
-    """Compute a first value with the thread's next run: all layers of a model in one submit, and none of it
-    in a step."""
+    """Compute an initial value in the thread's next run: all layers of a model in one submit, before any
+    training step."""
     if tensor.node.buffer is None:
-        assigned(tensor, tensor.node)
+        note_assignment(tensor, tensor.node)
 
 
-def unassigned(tensor: Any) -> None:
-    """A tensor has again what it had before: nothing of it waits."""
+def forget_assignment(tensor: Any) -> None:
+    """Record that a tensor has its previous node again: it is not pending."""
     thread.pending.pop(id(tensor), None)

@@ -1,38 +1,40 @@
-"""Writes through views: a tensor that is given a new value gives it to all that shows the same elements.
+"""Writes through views: assigning to a tensor updates all tensors that show the same elements.
 
-Values are never changed where they are: the base gets a new node, with what was written put where the view
-shows it, and every other view is derived from that anew.
+Buffers are never changed in place. The base gets a new node, in which the written value replaces the elements
+of the view, and every other view is derived from the new base.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core import op as _op
-from ..core.alias import Alias, ComposedMove, is_in_order, is_view, moves_of, origin
+from ..core.alias import Alias, ComposedMove, Move, is_in_order, is_view, moves_of, origin
 from ..core.modes import enable_grad, is_grad_enabled, no_grad
 from ..core.node import Node, describe
 from ..core.op import OPS, apply
+from ..core.shape import Shape
 from ..errors import ValueError
 from ..ops.index.getitem import IndexPlan, uncut
 from ..ops.movement import fold
-from .state import assigned, thread
+from .state import note_assignment, thread
 
 OF_A_VIEW = "a view from before the call is written to, or shows what is: write to its base, or clone() it"
 
 
-def derive(node: Node, path: list[tuple[Any, ...]]) -> Node:
-    """What a view by these moves shows of a value."""
+def derive(node: Node, path: list[Move]) -> Node:
+    """Apply the moves of a view to a node."""
     for _, op, attrs in path:
         if op.name in ("reshape", "expand") and attrs["shape"] == node.shape:
             continue
-        made_of_moves = isinstance(op, ComposedMove)
-        node = (
-            getattr(_op.Tensor(node), op.name)(**attrs).node if made_of_moves else apply(op, (node,), attrs)
-        )
+        if isinstance(op, ComposedMove):
+            node = getattr(_op.Tensor(node), op.name)(**attrs).node
+        else:
+            node = apply(op, (node,), attrs)
     return node
 
 
-def put(x: Any, path: list[tuple[Any, ...]], y: Any) -> Any:
-    """A tensor with `y` where a view by these moves shows it. -> the shape of x"""
+def put(x: Any, path: list[Move], y: Any) -> Any:
+    """x with `y` in place of the elements that a view by these moves shows. -> the shape of x"""
     if not path:
         return y
     (_, op, attrs), *rest = path
@@ -48,8 +50,8 @@ def _unwindowed(x: Any, y: Any, spec: Any) -> Any:
     if any(w.stride < w.dilation * (w.kernel - 1) + 1 for w in spec):
         return _refuse(x, y)
     size = x.shape[x.ndim - len(spec) :]
-    inside = type(y).full(y.shape, 1, device=y.device)
-    numbers = y.int() if y.dtype.kind == "b" else y  # no bools are added up
+    inside = _op.Tensor.full(y.shape, 1, device=y.device)
+    numbers = y.int() if y.dtype.kind == "b" else y  # fold adds, which bools do not support
     return OPS["where"](fold(inside, spec, size) > 0, fold(numbers, spec, size), x).to(x.dtype)
 
 
@@ -58,25 +60,58 @@ def _refuse(x: Any, y: Any, **_: Any) -> Any:
     raise ValueError(f"{describe(y)} can't be written to: {rule}: clone() it first")
 
 
-INVERSE: dict[str, Any] = {  # a movement op -> (x, the new value of what it shows of x, its attributes) to x
-    "reshape": lambda x, y, shape: y.reshape(*x.shape),
-    "permute": lambda x, y, dims: y.permute(*(dims.index(d) for d in range(len(dims)))),
-    "expand": lambda x, y, shape: y.reshape(*x.shape) if y.numel() == x.numel() else _refuse(x, y),
+def _reshape_back(x: Any, y: Any, shape: Shape) -> Any:
+    return y.reshape(*x.shape)
+
+
+def _permute_back(x: Any, y: Any, dims: Shape) -> Any:
+    return y.permute(*(dims.index(d) for d in range(len(dims))))
+
+
+def _unexpand(x: Any, y: Any, shape: Shape) -> Any:
+    return y.reshape(*x.shape) if y.numel() == x.numel() else _refuse(x, y)
+
+
+def _scatter_diagonal(x: Any, y: Any, **attrs: Any) -> Any:
+    return x.diagonal_scatter(y, **attrs)
+
+
+def _reinterpret(x: Any, y: Any, dtype: Any = None) -> Any:
+    return y.view(x.dtype)
+
+
+def _same(x: Any, y: Any) -> Any:
+    return y
+
+
+def _as_complex(x: Any, y: Any) -> Any:
+    return y.view_as_complex()
+
+
+def _as_real(x: Any, y: Any) -> Any:
+    return y.view_as_real()
+
+
+# movement op -> (x, the new value of the elements of x that it shows, its attributes) -> the new x
+INVERSE: dict[str, Callable[..., Any]] = {
+    "reshape": _reshape_back,
+    "permute": _permute_back,
+    "expand": _unexpand,
     "_slice": _uncut,
     "_windows": _unwindowed,
-    "detach": lambda x, y: y,
-    "view_as_real": lambda x, y: y.view_as_complex(),
-    "view_as_complex": lambda x, y: y.view_as_real(),
-    "diagonal": lambda x, y, **attrs: x.diagonal_scatter(y, **attrs),
-    "view": lambda x, y, dtype: y.view(x.dtype),
+    "detach": _same,
+    "view_as_real": _as_complex,
+    "view_as_complex": _as_real,
+    "diagonal": _scatter_diagonal,
+    "view": _reinterpret,
 }
 
 
 class Sharing:
-    """Who shows elements of the tensor that a tensor shows: `owner` has them in order, or is gone (None).
+    """All tensors that show elements of the owner of a tensor's elements. owner: None if it was deleted.
 
-    path: the moves from the owner to the tensor; others: the other views, each with its own path; repeats:
-    several elements of the tensor are one of the owner's.
+    path: the moves from the owner to the tensor; others: the other views with their paths; repeats: whether
+    several elements of the tensor are the same element of the owner.
     """
 
     def __init__(self, x: Any):
@@ -87,13 +122,13 @@ class Sharing:
             n > 1 and not s for n, s in zip(x.shape, strides, strict=True)
         )
         self.owner: Any = base if top is None and _is_of(base, alias) else None
-        self.others: list[tuple[Any, list[tuple[Any, ...]]]] = []
+        self.others: list[tuple[Any, list[Move]]] = []
         for view in [v for r in alias.views if _is_of(v := r(), alias)]:
             if top is not None and view.link[1] is top:
                 self.owner = view
             elif view is not x:
-                its, _, path, _ = origin(view)
-                if its is top:
+                copied_by, _, path, _ = origin(view)
+                if copied_by is top:
                     self.others.append((view, path))
 
     @property
@@ -106,16 +141,16 @@ def _is_of(x: Any, alias: Alias) -> bool:
 
 
 def check_write(x: Any) -> None:
-    """ValueError where gradients are taken by a tensor, or by what it is a view of, as it is."""
+    """ValueError if a tensor, or the owner of its elements, is a leaf that requires gradients."""
     if not is_grad_enabled():
         return
-    told = "gradients are taken by it as it is: write inside no_grad, or to a clone()"
+    rule = "gradients are taken by it as it is: write inside no_grad, or to a clone()"
     if x.node.param is not None:
-        raise ValueError(f"{describe(x)} can't be written to: {told}")
+        raise ValueError(f"{describe(x)} can't be written to: {rule}")
     if is_view(x) and not _is_detached(x):
         owner = Sharing(x).owner
         if owner is not None and owner.node.param is not None:
-            raise ValueError(f"{describe(x)}, a view of {describe(owner)}, can't be written to: {told}")
+            raise ValueError(f"{describe(x)}, a view of {describe(owner)}, can't be written to: {rule}")
 
 
 def _is_detached(view: Any) -> bool:
@@ -123,8 +158,8 @@ def _is_detached(view: Any) -> bool:
 
 
 def show_as(x: Any, view: Any, name: str) -> None:
-    """Let a tensor be what a view of it shows: its elements, in another shape. ValueError where others are
-    views of it: they are of the shape that it has. The caller holds the device's lock."""
+    """Turn a tensor into a view of itself, with another shape. ValueError if it has other views, which depend
+    on its shape. The caller holds the device's lock."""
     old, new, link = x.node, view.node, view.link
     if new is old:
         return
@@ -141,45 +176,43 @@ def show_as(x: Any, view: Any, name: str) -> None:
     x.node, x.link = new, link
 
 
-def spread(x: Any, was: Node) -> None:
-    """Give a tensor's new value to all that shows its elements; `was` is the node that it had. The caller
-    holds the device's lock."""
+def update_views(x: Any, was: Node) -> None:
+    """Update all tensors that show elements of x, which has a new value; `was` is its previous node. The
+    caller holds the device's lock."""
     shared = Sharing(x)
     if shared.repeats:
         _refuse(None, x)
     if shared.is_alone:
-        if not is_view(x) or (
-            shared.owner is None and is_in_order(x)
-        ):  # else strides say what views of it copy
-            x.link = None
+        if not is_view(x) or (shared.owner is None and is_in_order(x)):  # else its strides decide which
+            x.link = None  # views of it copy
         return
     owner, path = shared.owner, shared.path
     if path:
         _refuse_recorded(was)
     if owner is None:
-        return _spread_without(x, shared)
+        return _update_without_owner(x, shared)
     if path:
         value = put(owner, path, x).node
         if _is_detached(x) and owner.node.requires_grad and owner.node.param is None:
             rule = "is a detached view of what gradients flow through: clone() it first"
             raise ValueError(f"{describe(x)} {rule}")
-        _take(owner, value)
-    for view, its in shared.others:
-        _show(view, its, owner.node)
+        _assign(owner, value)
+    for view, view_path in shared.others:
+        _show(view, view_path, owner.node)
 
 
-def _take(owner: Any, value: Node) -> None:
-    """The owner's new value; one that gradients are taken by stays that."""
+def _assign(owner: Any, value: Node) -> None:
+    """Assign a new value to the owner. A leaf that requires gradients stays one."""
     old = owner.node
     if old.param is not None:
         value = apply(OPS["detach"], (value,), {})
         value.requires_grad, value.param = True, old.param
     owner.node, old.replaced = value, True
-    assigned(owner, old)
+    note_assignment(owner, old)
 
 
-def _show(view: Any, path: list[tuple[Any, ...]], value: Node) -> None:
-    """A view of a value that is new."""
+def _show(view: Any, path: list[Move], value: Node) -> None:
+    """Make a view show a new value."""
     old = view.node
     with enable_grad() if old.requires_grad else no_grad():
         view.node = derive(value, path)
@@ -188,19 +221,19 @@ def _show(view: Any, path: list[tuple[Any, ...]], value: Node) -> None:
 
 
 def _refuse_recorded(old: Node) -> None:
-    """A replay moves tensors on, and not the views of them that were there before."""
+    """Spoil a recording that writes to a view from before: a replay would not update it."""
     if thread.recorder is not None and old.serial < thread.recorder.start:
         thread.recorder.spoil(OF_A_VIEW)
 
 
-def _spread_without(x: Any, shared: Sharing) -> None:
-    """The same where the tensor that all are views of is gone: what is written is put among zeros of its
-    shape, and a mask says where."""
+def _update_without_owner(x: Any, shared: Sharing) -> None:
+    """`update_views` if the owner was deleted: put the written value among zeros of the owner's shape, and
+    use a mask of the written elements."""
     device, shape = x.device, shared.shape
-    zeros = type(x).zeros(shape, dtype=x.dtype, device=device)
-    none = type(x).full(shape, False, device=device)
+    zeros = _op.Tensor.zeros(shape, dtype=x.dtype, device=device)
+    none = _op.Tensor.full(shape, False, device=device)
     value = put(zeros, shared.path, x)
-    mask = put(none, shared.path, type(x).full(x.shape, True, device=device))
+    mask = put(none, shared.path, _op.Tensor.full(x.shape, True, device=device))
     for view, path in shared.others:
         old = view.node
         hit, new = (_op.Tensor(derive(t.node, path)) for t in (mask, value))

@@ -83,7 +83,7 @@ class Checking:
         self.alone(device, order, dict(values))
         fused = self.fused(device, roots, order, values)
         self.gradients()
-        run.by_plan(device, roots)
+        run.compute_by_plan(device, roots)
         for n in dict.fromkeys(roots):
             if (array := fused.get(n)) is not None and n.nbytes:
                 found = wrong_elements(_array(device, n.buffer, n), loosely(array))

@@ -10,9 +10,8 @@ import numpy as np
 from ..codegen.render import WgslLine, lines_of, render
 from ..core import dtype as dt
 from ..core.commands import Dispatch, dispatches
-from ..core.events import has_run
 from ..core.host import from_raw
-from ..core.node import Node, toposort
+from ..core.node import Node, has_run, toposort
 from ..device.protocol import Gpu
 from ..fusion.plan import Plan
 from ..fusion.planner import plan

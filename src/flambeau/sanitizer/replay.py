@@ -12,7 +12,7 @@ from ..core.tree import leaves
 from ..differences import differences, of_largest
 from ..ops.random import get_rng_state, set_rng_state
 from ..runtime import readback, run
-from ..runtime.state import assigned, overhear_with, overheard
+from ..runtime.state import note_assignment, overhear_with, overhearing
 from ..tensor import Tensor
 from .report import Checked, Wrong
 from .sanitize import tensors_of
@@ -37,7 +37,7 @@ class Replay:
     def first(self) -> Any:
         """The plain call; what it assigns to is noted."""
         self.random = get_rng_state()
-        with overheard():
+        with overhearing():
             overhear_with(self)
             result = self.fn(*self.args, **self.kw)
         run.realize(*(t for t, _ in self.before.values()))
@@ -75,7 +75,7 @@ class Replay:
         for t, node in states:
             old, t.node = t.node, node
             node.replaced = False
-            assigned(t, old)
+            note_assignment(t, old)
 
 
 def _host(raw: Any, t: Tensor) -> Any:
