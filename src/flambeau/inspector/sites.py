@@ -23,7 +23,7 @@ OURS = str(HERE)
 PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there are nobody's line
 OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # a model of ours is read like one of anybody
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
-WRAPPERS = ("call", "wrapped", "called", "made_of")  # functions around what is called
+WRAPPERS = ("call", "wrapped", "called", "run")  # functions around what is called
 ROLES = {  # what a frame of ours tells
     Module.__call__.__code__: "module",
     Op.__call__.__code__: "op",
