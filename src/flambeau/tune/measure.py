@@ -15,7 +15,7 @@ from ..differences import TOLERANCES
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up
-from ..runtime.pipeline import SECONDS, compile_plan, divided, patch_params, seconds_of, submits_of
+from ..runtime.pipeline import SECONDS, compile_plan, patch_params, seconds_of, split_long_kernels, submits_of
 
 ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
 LONGEST = 1.0  # seconds of rounds after which no other begins
@@ -87,7 +87,7 @@ class Trials:
         """The commands of kernels, in submits that end before a watchdog's time, and the buffer of their
         Params."""
         limits, costs = self.device.limits, [self.costs[id(k)] for k in kernels]
-        plan = divided(Plan(tuple(kernels), costs=tuple(costs)), limits)
+        plan = split_long_kernels(Plan(tuple(kernels), costs=tuple(costs)), limits)
         compiled = compile_plan(self.device, plan)
         patch_params(compiled.params, compiled.patches, self.order)
         self.device.write(compiled.uniform, compiled.params.tobytes())
