@@ -1,5 +1,8 @@
 """Joins and splits: several tensors into one, and one into views of its pieces."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -81,6 +84,14 @@ def _few(widths: list[int], at: int, rows: int, total: int, before: int) -> Laun
 
 def _cat_shape(*shapes: Shape, dim: int) -> Shape:
     return (*shapes[0][:dim], sum(s[dim] for s in shapes), *shapes[0][dim + 1 :])
+
+
+def _cat_dtype(*dtypes: dt.DType, dim: int) -> dt.DType:
+    return dtypes[0]
+
+
+def _cat_reference(xp: Any, *arrays: Any, dim: int) -> Any:
+    return xp.concatenate(arrays, axis=dim)
 
 
 def _cat_grad(g: Tensor, y: Tensor, *tensors: Tensor, dim: int) -> list[Tensor]:
@@ -202,10 +213,10 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 class Join(Family):
     _cat = Op(
         "opaque",
-        xp=lambda xp, *arrays, dim: xp.concatenate(arrays, axis=dim),
+        xp=_cat_reference,
         grad=_cat_grad,
         shape=_cat_shape,
-        dtype=lambda *dtypes, dim: dtypes[0],
+        dtype=_cat_dtype,
         doc="Tensors of one dtype, none empty, one after another along a dim.",
         launch=_cat_launch,
         dtypes="fiubc",
@@ -290,7 +301,7 @@ def _at_least(rank: int) -> Callable[..., Any]:
 
     def add_dims(*tensors: Any) -> Any:
         is_list = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-        inputs: Sequence[Tensor] = tensors[0] if is_list else tensors
+        inputs: Any = tensors[0] if is_list else tensors
         out: list[Tensor] = []
         for t in inputs:
             while t.ndim < rank:

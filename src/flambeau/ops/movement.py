@@ -1,20 +1,23 @@
 """Movement ops: other views of the same elements. None of them copies until a kernel must."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.declare import composed, kernel
+from ..core.declare import P, composed, kernel
 from ..core.node import describe
 from ..core.op import Family
 from ..core.shape import Window, normal_dim, normal_dims, sizes_of
 from ..errors import ValueError
 
 if TYPE_CHECKING:
-    from ..core.rules import Gradients, Prepared
+    from ..core.rules import Gradient, Gradients, Prepared, Reference, ShapeRule
     from ..core.shape import Shape
     from ..tensor import Tensor
 
@@ -23,7 +26,9 @@ def _dtype(d: dt.DType, **_: Any) -> dt.DType:
     return d
 
 
-def movement(shape, xp, grad, order=""):
+def movement(
+    shape: ShapeRule, xp: Reference, grad: Gradient | None, order: str = ""
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     """Declare a view op. The method of View with the op's name maps its indices."""
     return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad, dtypes="fiub", order=order)
 
@@ -33,7 +38,7 @@ def _strided_slice(xp: Any, x: Any, starts: tuple[int, ...], steps: tuple[int, .
         return xp.zeros(shape, dtype=x.dtype)
     back = tuple(d for d, s in enumerate(steps) if s < 0)  # some libraries have no negative steps
     x = xp.flip(x, axis=back) if back else x
-    keys = []
+    keys: list[slice] = []
     for d, (a, s, n) in enumerate(zip(starts, steps, shape, strict=True)):
         a = x.shape[d] - 1 - a if s < 0 else a
         keys.append(slice(a, a + abs(s) * (n - 1) + 1, abs(s)))
@@ -106,10 +111,14 @@ def fold(x: Tensor, spec: Sequence[Window], size: tuple[int, ...]) -> Tensor:
     return y._pad((0,) * y.ndim, (*(0,) * lead, *rest)) if any(rest) else y
 
 
+def _reshape_grad(g: Tensor, y: Tensor, x: Tensor, shape: Shape) -> Gradients:
+    return [g.reshape(x.shape)]
+
+
 @movement(
     lambda s, shape: shape,
     xp=lambda xp, x, shape: xp.reshape(x, shape),
-    grad=lambda g, y, x, shape: [g.reshape(x.shape)],
+    grad=_reshape_grad,
     order="same",
 )
 def reshape(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
@@ -128,10 +137,18 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
     return (input,), {"shape": tuple(sizes)}
 
 
+def _permute_shape(s: Shape, dims: tuple[int, ...]) -> Shape:
+    return tuple([s[d] for d in dims])
+
+
+def _permute_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
+    return [g.permute(*(dims.index(d) for d in range(len(dims))))]
+
+
 @movement(
-    lambda s, dims: tuple([s[d] for d in dims]),
+    _permute_shape,
     xp=lambda xp, x, dims: xp.permute_dims(x, dims),
-    grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
+    grad=_permute_grad,
     order="turned",
 )
 def permute(input: Tensor, *dims: int | Sequence[int]) -> Prepared:
@@ -277,19 +294,21 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return input.reshape(*(n for d, n in enumerate(input.shape) if n != 1 or d not in dims))
 
 
+def _padded_shape(s: Shape, before: tuple[int, ...], after: tuple[int, ...]) -> Shape:
+    return tuple([n + b + a for n, b, a in zip(s, before, after, strict=True)])
+
+
+def _grad_pad(g: Tensor, y: Tensor, x: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Gradients:
+    return [Movement._pad(g, tuple(-b for b in before), tuple(-a for a in after))]
+
+
 class Movement(Family):
     @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_grad_slice)
     def _slice(self: Any, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Prepared:
         """Element i of dim d is element starts[d] + i * steps[d]. Indexing, narrow and flip call it."""
         return (self,), {"starts": starts, "steps": steps, "shape": shape}
 
-    @movement(
-        lambda s, before, after: tuple([n + b + a for n, b, a in zip(s, before, after, strict=True)]),
-        xp=_pad,
-        grad=lambda g, y, x, before, after: [
-            Movement._pad(g, tuple(-b for b in before), tuple(-a for a in after))
-        ],
-    )
+    @movement(_padded_shape, xp=_pad, grad=_grad_pad)
     def _pad(self: Any, before: tuple[int, ...], after: tuple[int, ...]) -> Prepared:
         """Zeros before and after each dim; negative amounts cut. pad, cat and gradients of slices call it."""
         return (self,), {"before": before, "after": after}

@@ -1,5 +1,8 @@
 """Normalisations and distances: by vectors' norms, or by mean and variance of batches, groups, layers."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

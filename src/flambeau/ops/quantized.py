@@ -1,5 +1,8 @@
 """Weights of 8 or 4 bits with a scale for each block of a row, and products that read them in this form."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -268,7 +271,7 @@ def check_quantization(bits: int, block: int) -> None:
     """ValueError if no kernel reads weights of this form."""
     if bits not in BITS:
         raise ValueError(f"bits={bits}: weights have 8 or 4 bits: use one of these")
-    if not isinstance(block, int) or block < 32 or block % 32:
+    if not isinstance(block, int) or block < 32 or block % 32:  # pyright: ignore[reportUnnecessaryIsInstance]: users may pass anything
         raise ValueError(f"block={block}: must be a multiple of 32: use 32, 64 or 128")
 
 
@@ -305,7 +308,7 @@ def quantized_linear(input: Tensor, weight: Quantized, bias: Tensor | None = Non
 
     Raises TypeError if weight is not a Quantized.
     """
-    if not isinstance(weight, Quantized):
+    if not isinstance(weight, Quantized):  # pyright: ignore[reportUnnecessaryIsInstance]: users may pass anything
         raise TypeError("weight must be a Quantized: make one with quantize(weight), or use linear")
     words, scales, bits, block = weight
     return type(input)._quantized_product(input, words, scales, bias, bits=bits, block=block)

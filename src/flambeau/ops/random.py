@@ -146,19 +146,19 @@ class Noted:
 
     def _join(self) -> None:
         """Make the draws contiguous if other threads drew in between."""
-        places = []
+        before: list[int] = []  # blocks of the same generator
         for d in self.draws:
             self.begins.setdefault(d.source, d.at)
-            places.append(self.blocks.get(d.source, 0))
-            self.blocks[d.source] = places[-1] + -(-d.n // 4)
+            before.append(self.blocks.get(d.source, 0))
+            self.blocks[d.source] = before[-1] + -(-d.n // 4)
         if self._seedings != Generator.seedings:
             return
         for source, blocks in self.blocks.items():
             with source.lock:
                 if blocks and source.offset != self.begins[source] + blocks:
                     self.begins[source], source.offset = source.offset, source.offset + blocks
-        for d, place in zip(self.draws, places, strict=True):
-            d.words = d.words.at_block(self.begins[d.source] + place)
+        for d, blocks in zip(self.draws, before, strict=True):
+            d.words = d.words.at_block(self.begins[d.source] + blocks)
 
     def take_back(self) -> None:
         """Return the numbers to each generator that has not drawn since."""
@@ -230,11 +230,23 @@ def drawn_bits(shape: Shape, device: Any, source: Generator | None = None) -> Te
     return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
 
+def _bits_reference(xp: Any, draw: Draw, shape: Shape) -> Any:
+    return xp.reshape(philox(xp, prod(shape), draw.words), shape)
+
+
+def _bits_shape(shape: Shape) -> Shape:
+    return shape
+
+
+def _bits_dtype(shape: Shape) -> dt.DType:
+    return dt.uint32
+
+
 random_bits = Op(
     "source",
-    xp=lambda xp, draw, shape: xp.reshape(philox(xp, prod(shape), draw.words), shape),
-    shape=lambda shape: shape,
-    dtype=lambda shape: dt.uint32,
+    xp=_bits_reference,
+    shape=_bits_shape,
+    dtype=_bits_dtype,
     doc="32 random bits an element",
     cost=20,
 )

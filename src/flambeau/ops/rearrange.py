@@ -1,8 +1,11 @@
 """Rearrangements: rolls, repeats, windows, padding and other shapes of the same elements, made of views."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
@@ -329,8 +332,13 @@ def _repeated_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, 
     return repeat(0, before), repeat(x.shape[d] - 1, after)
 
 
-EDGES = {"reflect": lambda n: max(n - 1, 0), "replicate": lambda n: -1, "circular": lambda n: n}
-EDGES["edge"] = EDGES["replicate"]
+# by mode: how many elements each end of a dim of size n can be padded by; -1: any number
+EDGES: dict[str, Callable[[int], int]] = {
+    "reflect": lambda n: max(n - 1, 0),
+    "replicate": lambda n: -1,
+    "edge": lambda n: -1,
+    "circular": lambda n: n,
+}
 
 
 def _repeat_on_host(repeats: Any, n: int) -> list[int]:

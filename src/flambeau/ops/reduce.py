@@ -1,14 +1,17 @@
 """Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..core import dtype as dt
-from ..core.declare import composed, composite, kernel
+from ..core.declare import P, composed, composite, kernel
 from ..core.modes import is_grad_enabled
 from ..core.node import is_tensor
 from ..core.op import COMPOSED, Family
@@ -20,7 +23,7 @@ from .index.indices import Chosen, as_places, picked
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
-    from ..core.rules import Gradients, Prepared
+    from ..core.rules import Gradient, Gradients, Prepared
     from ..core.shape import Shape
 
 if TYPE_CHECKING:
@@ -34,20 +37,22 @@ def _shape(s: Shape, dims: tuple[int, ...]) -> Shape:
     return tuple(1 if d in dims else n for d, n in enumerate(s))
 
 
-def reduce(name, grad, dtypes="fiub"):
+def reduce(
+    name: str, grad: Gradient, dtypes: str = "fiub"
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     """Declare a reduction by NumPy's name of it and its gradient."""
     return kernel(
         "reduce",
         monoid=name,
         dtypes=dtypes,
         shape=_shape,
-        dtype=lambda d, **_: d,
+        dtype=lambda d, dims: d,
         grad=grad,
         xp=lambda xp, x, dims: getattr(xp, name)(x, axis=dims, keepdims=True, **summed_in(xp, x, name)),
     )
 
 
-def summed_in(xp: Any, x: Any, name: str = "sum") -> dict:
+def summed_in(xp: Any, x: Any, name: str = "sum") -> dict[str, str]:
     """NumPy adds up columns one by one, where float32 would lose what is small: its sums are float64."""
     wide = {"f": "float64", "c": "complex128"}.get(xp.kind(x))
     return {"dtype": wide} if name in ("sum", "prod") and xp.is_numpy and wide else {}

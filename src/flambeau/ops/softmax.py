@@ -1,5 +1,8 @@
 """Softmax and its logarithm along a dim."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,9 +1,14 @@
 """Sources: nodes without inputs, whose value is a buffer, a host number or each element's index."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.op import Op
+
+if TYPE_CHECKING:
+    from ..core.shape import Shape
 
 
 def _constant(xp: Any, value: Any, bits: int = 64) -> Any:
@@ -11,20 +16,44 @@ def _constant(xp: Any, value: Any, bits: int = 64) -> Any:
     return xp.asarray(getattr(value, "held", value))
 
 
+def _buffer(xp: Any, x: Any) -> Any:
+    return x
+
+
+def _buffer_shape(shape: Shape, dtype: dt.DType) -> Shape:
+    return shape
+
+
+def _buffer_dtype(shape: Shape, dtype: dt.DType) -> dt.DType:
+    return dtype
+
+
+def _iota(xp: Any, n: int) -> Any:
+    return xp.arange(n, dtype="int32")
+
+
+def _iota_shape(n: int) -> Shape:
+    return (n,)
+
+
+def _iota_dtype(n: int) -> dt.DType:
+    return dt.int32
+
+
 class Source:
     buffer = Op(
         "leaf",
-        xp=lambda xp, x: x,
-        shape=lambda shape, dtype: shape,
-        dtype=lambda shape, dtype: dtype,
+        xp=_buffer,
+        shape=_buffer_shape,
+        dtype=_buffer_dtype,
         doc="a value that is in a buffer",
     )
     constant = Op("source", xp=_constant, doc="one host number", cost=0)
     iota = Op(
         "source",
-        xp=lambda xp, n: xp.arange(n, dtype="int32"),
-        shape=lambda n: (n,),
-        dtype=lambda n: dt.int32,
+        xp=_iota,
+        shape=_iota_shape,
+        dtype=_iota_dtype,
         doc="0, 1, ... n - 1",
         cost=0,
     )

@@ -349,7 +349,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
     Raises ValueError if p is not a positive integer.
     """
-    if not isinstance(p, int) or p < 1:
+    if not isinstance(p, int) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]: users may pass anything
         raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
     parts = [(input - k / 2).lgamma() for k in range(p)]
     return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)

@@ -43,13 +43,13 @@ def cov(
         raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
     x, dtype = in_float32(input)
     x = x.reshape(1, -1) if input.ndim < 2 else x
-    given = _observed(x.shape[1], fweights, aweights)
-    if not given:
+    weights = _column_weights(x.shape[1], fweights, aweights)
+    if not weights:
         away = x - x.mean(1, keepdim=True)
         away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
         c = away @ away.mH / max(x.shape[1] - correction, 0)
     else:
-        w = given[0] * given[-1] if len(given) == 2 else given[0]
+        w = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
         total = w.sum()
         total = valid(total, total == 0, "cov sum")
         away = x - (x * w).sum(1, keepdim=True) / total
@@ -75,9 +75,9 @@ def corrcoef(input: Tensor) -> Tensor:
     return c.clamp(-1.0, 1.0)
 
 
-def _observed(n: int, fweights: Tensor | None, aweights: Tensor | None) -> list[Any]:
-    """The weights of n columns that there are, as floats."""
-    found = []
+def _column_weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> list[Tensor]:
+    """Those of both kinds of weights of n columns that are not None, as floats."""
+    weights: list[Tensor] = []
     for name, w, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
         if w is None:
             continue
@@ -86,8 +86,8 @@ def _observed(n: int, fweights: Tensor | None, aweights: Tensor | None) -> list[
         if w.ndim > 1 or w.numel() != n:
             raise ValueError(f"{name} have shape {list(w.shape)}: give one for each of {n} columns")
         bad = w < 0 if kinds == "iu" else (w < 0) | w.isnan()
-        found.append(as_float(valid(w, bad, f"cov {name}")))
-    return found
+        weights.append(as_float(valid(w, bad, f"cov {name}")))
+    return weights
 
 
 @composed
@@ -146,7 +146,7 @@ def gradient(
     dims = [normal_dim(d, input.ndim) for d in dims]
     if len(set(dims)) < len(dims):
         raise ValueError(f"dim={dim} names a dim twice: name each once")
-    steps = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
+    steps: list[Any] = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
     if len(steps) != len(dims) or edge_order not in (1, 2):
         raise ValueError(f"needs a spacing for each of {len(dims)} dims, and edge_order 1 or 2")
     x = input if input.dtype.has_gradients else input.float()

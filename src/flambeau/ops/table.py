@@ -1,5 +1,8 @@
 """The op table: an operation is a function of its family's module, and a method of `Table`."""
 
+# The modules are imported for their entries of the op table, whether or not a name of theirs is used here.
+# pyright: reportUnusedImport=false
+
 from . import (
     activation,
     autocast,

@@ -1,5 +1,8 @@
 """Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,9 @@
 """Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in PyTorch: an
 integer is no index array, so that in x[0, :, [1, 2]] no dims change their order, as they do in NumPy."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -31,11 +34,13 @@ class Flag(NamedTuple):
 class IndexPlan:
     """What a key does: one slice op, a reshape to `final`, then picks along dims of that."""
 
-    starts: list[int] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    final: list[int] = field(default_factory=list)
-    picks: list[tuple[int, Any]] = field(default_factory=list)  # (dim of final, host array or tensor)
+    starts: list[int] = field(default_factory=list[int])
+    steps: list[int] = field(default_factory=list[int])
+    sizes: list[int] = field(default_factory=list[int])
+    final: list[int] = field(default_factory=list[int])
+    picks: list[tuple[int, Any]] = field(
+        default_factory=list[tuple[int, Any]]
+    )  # (dim of final, host array or tensor)
 
     @property
     def shape(self) -> Shape:
@@ -127,7 +132,7 @@ def _is_mask(item: Any) -> bool:
     return getattr(getattr(item, "dtype", None), "kind", "") == "b"
 
 
-def _fill(items: list, rank: int) -> list:
+def _fill(items: list[Any], rank: int) -> list[Any]:
     """A key with the slices that `...` stands for, which go to the end if there is none."""
     dots = [i for i, k in enumerate(items) if k is Ellipsis]
     if len(dots) > 1:

@@ -4,6 +4,9 @@ Indices on the host (integers, lists, arrays) are checked at once. Those on a de
 that uses them, and raise at the next read (see `faults`).
 """
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from math import prod
@@ -149,7 +152,7 @@ class Indexing(Family):
         "gather",
         dtypes="fiub",
         shape=_gather_shape,
-        dtype=lambda x, i, **_: x,
+        dtype=lambda x, index, dim: x,
         xp=_gather,
         grad=lambda g, y, x, index, dim: [
             type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._scatter_at(dim, index, g),

@@ -1,5 +1,8 @@
 """Indices, given as integers, lists, arrays or tensors, into tensors of places that are inside."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import threading
@@ -16,6 +19,7 @@ from ...core.shape import normal_dim
 if TYPE_CHECKING:
     from ...core.node import Node
     from ...core.rules import Gradients, Prepared
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 
@@ -45,12 +49,20 @@ def _inside_reference(xp: Any, index: Any, n: int, mode: str, site: int, none: i
     return xp.where(outside, -1, place) if mode == "known" else xp.clip(place, 0, max(n - 1, 0))
 
 
+def _same_shape(shape: Shape, **_: Any) -> Shape:
+    return shape
+
+
+def _int32(_: dt.DType, **__: Any) -> dt.DType:
+    return dt.int32
+
+
 class Places(Family):
     @kernel(
         "elementwise",
         dtypes="iu",
-        shape=lambda s, **_: s,
-        dtype=lambda i, **_: dt.int32,
+        shape=_same_shape,
+        dtype=_int32,
         xp=_inside_reference,
     )
     def _inside(self: Any, n: int, mode: str, site: int, none: int = 0) -> Prepared:

@@ -1,5 +1,8 @@
 """Writing by index: scatters, index_add and its kind, and assignment to brackets."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -5,6 +5,9 @@ by an atomic maximum, which comes out the same in any order. Sums, products and 
 the sources, without atomics: destinations are sorted, then each element of the result joins those of its own.
 """
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from math import prod
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from ...core.limits import Limits
     from ...core.node import Node
     from ...core.rules import Gradients, Prepared
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
@@ -107,6 +111,14 @@ def _scatter_xp(xp: Any, x: Any, keys: Any, order: Any, src: Any, join: str) -> 
     return y
 
 
+def _scatter_shape(x: Shape, keys: Shape, order: Shape, src: Shape, join: str) -> Shape:
+    return x
+
+
+def _scatter_dtype(x: dt.DType, keys: dt.DType, order: dt.DType, src: dt.DType, join: str) -> dt.DType:
+    return x
+
+
 class ScatterRows(Family):
     @kernel(
         "opaque",
@@ -121,8 +133,8 @@ class ScatterRows(Family):
 
     @kernel(
         "opaque",
-        shape=lambda x, keys, order, src, join: x,
-        dtype=lambda x, keys, order, src, join: x,
+        shape=_scatter_shape,
+        dtype=_scatter_dtype,
         dtypes="fiuc",
         xp=_scatter_xp,
         launch=_scatter_launch,
@@ -212,8 +224,12 @@ def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -
     return [mine, None, zeros.where(single + double * (lost - src), plain / its)]
 
 
+def _sum_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
+    return [g, None, slices(g, place, dim=0)]
+
+
 PUT_GRADS = {
-    "sum": lambda g, y, x, place, src: [g, None, slices(g, place, dim=0)],
+    "sum": _sum_grad,
     "assign": _assign_grad,
     "prod": _product_grad,
     "max": _extreme_grad,

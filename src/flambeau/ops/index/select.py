@@ -3,11 +3,14 @@
 Their size takes one read, unless it is given.
 """
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from ...core import dtype as dt
 from ...core.declare import composed
@@ -67,13 +70,13 @@ def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, f
     x = input.reshape(1) if as_tuple and not input.ndim else input
     places, total = places_of((x != 0).reshape(-1), size)
     within = type(x).arange(places.shape[0], dtype=dt.int32, device=x.device) < total
-    at = []
+    coordinates: list[Tensor] = []
     for d, n in enumerate(x.shape):
         c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)
-        at.append(c if size is None else within.where(c, fill_value))
+        coordinates.append(c if size is None else within.where(c, fill_value))
     if as_tuple:
-        return tuple(as_places(a) for a in at)
-    return as_places(stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0))
+        return tuple(as_places(a) for a in coordinates)
+    return as_places(stack(coordinates, 1) if coordinates else places.reshape(-1, 1).narrow(1, 0, 0))
 
 
 @composed
@@ -196,10 +199,24 @@ def unique_consecutive(
     return _runs(lines, None, restore, return_inverse, return_counts)
 
 
-def _lines(x: Tensor, dim: Any) -> Any:
-    """(what is compared as lines [n, m], how to give k of them and a number for each their shapes)."""
+class Restore(NamedTuple):
+    """The shapes of results: of k lines [k, m], and of one number for each line [n]."""
+
+    lines: Callable[[Tensor], Tensor]
+    numbers: Callable[[Tensor], Tensor]
+
+
+def _lines(x: Tensor, dim: Any) -> tuple[Tensor, Restore]:
+    """Elements or slices of x as lines to compare, [n, m], and the inverse of this reshape."""
     if dim is None:
-        return x.reshape(-1, 1), (lambda lines: lines.reshape(-1), lambda each: each.reshape(*x.shape))
+
+        def flatten(lines: Tensor) -> Tensor:
+            return lines.reshape(-1)
+
+        def like_x(numbers: Tensor) -> Tensor:
+            return numbers.reshape(*x.shape)
+
+        return x.reshape(-1, 1), Restore(flatten, like_x)
     d = normal_dim(dim, x.ndim)
     front = x.movedim(d, 0)
     rest = front.shape[1:]
@@ -207,11 +224,10 @@ def _lines(x: Tensor, dim: Any) -> Any:
     def back(lines: Tensor) -> Tensor:
         return lines.reshape(lines.shape[0], *rest).movedim(0, d)
 
-    return front.reshape(front.shape[0], prod(rest)), (back, lambda each: each)
+    def same(numbers: Tensor) -> Tensor:
+        return numbers
 
-
-def _by(line: Tensor) -> Tensor:
-    return line._argsort(False)
+    return front.reshape(front.shape[0], prod(rest)), Restore(back, same)
 
 
 def _order(lines: Tensor) -> Tensor:
@@ -219,27 +235,26 @@ def _order(lines: Tensor) -> Tensor:
     n, m = lines.shape
     if not n or not m:
         return type(lines).arange(n, dtype=dt.int32, device=lines.device)
-    order = _by(lines[:, m - 1])
+    order = lines[:, m - 1]._argsort(False)
     for column in reversed(range(m - 1)):
-        order = order._gather(_by(lines[:, column]._gather(order, 0)), 0)
+        order = order._gather(lines[:, column]._gather(order, 0)._argsort(False), 0)
     return order
 
 
 def _runs(
-    lines: Tensor, order: Tensor | None, restore: Any, return_inverse: bool, return_counts: bool
+    lines: Tensor, order: Tensor | None, restore: Restore, return_inverse: bool, return_counts: bool
 ) -> Any:
     """What is left of lines when those equal to the one before go, and where they went, and how many."""
     n = lines.shape[0]
-    shaped, each = restore
-    same = lines.detach()
-    differs = (same[1:] != same[: max(n - 1, 0)]).any(1)
+    values = lines.detach()
+    differs = (values[1:] != values[: max(n - 1, 0)]).any(1)
     starts = cat([type(lines).full((1,), True, device=lines.device), differs]) if n > 1 else None
     starts = type(lines).full((n,), True, device=lines.device) if starts is None else starts
     firsts, _ = places_of(starts)
-    out = [shaped(slices(lines, firsts, dim=0))]
+    out = [restore.lines(slices(lines, firsts, dim=0))]
     if return_inverse:
         number = starts.int()._cumsum(0) - 1 if n else firsts
-        out.append(as_places(each(number if order is None or not n else number._back(order))))
+        out.append(as_places(restore.numbers(number if order is None or not n else number._back(order))))
     if return_counts:
         k = firsts.shape[0]
         ends = (

@@ -4,55 +4,62 @@ Only the NumPy device has them: a matrix of a GPU is read, and the result is mov
 can't. Results of several parts are rows of one array, as those of real matrices.
 """
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.declare import kernel
+from ...core.declare import P, kernel
 from ...core.dtype import promote
 from ..elementwise import as_float
 from ..join import cat
 from . import factor as lf
 
 if TYPE_CHECKING:
-    from ...core.rules import Gradients, Prepared
+    from ...core.dtype import DType
+    from ...core.rules import Gradient, Gradients, Prepared, Reference, ShapeRule
+    from ...core.shape import Shape
     from ...tensor import Tensor
 
 
-def on_host(op: Any, *xs: Any, **attrs: Any) -> Any:
+def on_host(op: Callable[..., Tensor], *xs: Any, **attrs: Any) -> Tensor:
     """An op of this module on the NumPy device, and its result where the first input is."""
     made = op(*(as_float(x).to("cpu") for x in xs), **attrs)
     return made.to(xs[0].device)
 
 
-def eye(x: Any, n: int) -> Any:
+def eye(x: Tensor, n: int) -> Tensor:
     """Ones on the diagonal, in the dtype and on the device of x."""
     at = type(x).arange(n, device=x.device)
     return (at.unsqueeze(-1) == at).to(x.dtype)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: Tensor) -> Tensor:
     return x.diagonal(0, -2, -1)
 
 
-def embedded(d: Any) -> Any:
+def embedded(d: Tensor) -> Tensor:
     """Vectors as diagonals of matrices. [..., n] -> [..., n, n]"""
     return d.unsqueeze(-1) * eye(d, d.shape[-1])
 
 
-def each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
-    """f of every matrix of a batch, NaN where it says that there is none. -> [..., *shape]"""
+def each(xp: Any, f: Callable[..., Any], shape: Shape, *xs: Any) -> Any:
+    """f of every matrix of a batch, NaN where it raises LinAlgError. -> [..., *shape]"""
     lead = xs[0].shape[:-2]
-    found = xp.full((*lead, *shape), float("nan"), dtype=xs[0].dtype)
+    out = xp.full((*lead, *shape), float("nan"), dtype=xs[0].dtype)
     if any(0 in x.shape for x in xs):
-        return found
-    rows = found.reshape(-1, *shape)
-    for i, given in enumerate(zip(*(x.reshape(-1, *x.shape[-2:]) for x in xs), strict=True)):
+        return out
+    rows = out.reshape(-1, *shape)
+    for i, matrices in enumerate(zip(*(x.reshape(-1, *x.shape[-2:]) for x in xs), strict=True)):
         try:
-            rows[i] = f(*given)
+            rows[i] = f(*matrices)
         except xp.linalg.LinAlgError:
             continue
-    return rows.reshape(found.shape)
+    return rows.reshape(out.shape)
 
 
 # --- what they are on arrays ---
@@ -79,7 +86,7 @@ def _lu_of(xp: Any, a: Any) -> Any:
 
 def _lu_reference(xp: Any, a: Any) -> Any:
     m, n = a.shape[-2:]
-    return each(xp, lambda x: _lu_of(xp, x), (m, n + 2), a)
+    return each(xp, partial(_lu_of, xp), (m, n + 2), a)
 
 
 def _cholesky_of(xp: Any, a: Any) -> Any:
@@ -96,7 +103,7 @@ def _cholesky_of(xp: Any, a: Any) -> Any:
 
 
 def _cholesky_reference(xp: Any, a: Any) -> Any:
-    return each(xp, lambda x: _cholesky_of(xp, x), a.shape[-2:], a)
+    return each(xp, partial(_cholesky_of, xp), a.shape[-2:], a)
 
 
 def _qr_reference(xp: Any, a: Any, complete: bool) -> Any:
@@ -128,7 +135,7 @@ def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Gradients:
     return [-(gb @ y.mH), gb]
 
 
-def _halved(x: Any) -> Any:
+def _halved(x: Tensor) -> Tensor:
     """The lower triangle, its diagonal halved."""
     return x.tril() - embedded(diagonal(x)) * 0.5
 
@@ -162,7 +169,7 @@ def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
     return [made if late is None else cat([made, late], -1)]
 
 
-def _gaps(values: Any) -> Any:
+def _gaps(values: Tensor) -> Tensor:
     """1 / (values[j] - values[i]), 0 where they are equal. [..., n] -> [..., n, n]"""
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     same = gap == 0
@@ -201,10 +208,12 @@ def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     return [inverse(a).mH * slope.unsqueeze(-1).unsqueeze(-1)]
 
 
-def _op(shape: Any, xp: Any, grad: Any) -> Any:
-    return kernel(
-        "opaque", shape=shape, dtype=lambda d, *_, **__: d, dtypes="fc", xp=xp, grad=grad, holomorphic=False
-    )
+def _first_dtype(d: DType, *_: DType, **__: Any) -> DType:
+    return d
+
+
+def _op(shape: ShapeRule, xp: Reference, grad: Gradient) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
+    return kernel("opaque", shape=shape, dtype=_first_dtype, dtypes="fc", xp=xp, grad=grad, holomorphic=False)
 
 
 class Host:
@@ -250,57 +259,57 @@ class Host:
         return (self,), {}
 
 
-def same(a: Any, b: Any) -> tuple[Any, Any]:
+def same(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Both in the dtype that holds both, where one of them may be real."""
     dtype = promote(a.dtype, b.dtype)
     return a.to(dtype), b.to(dtype)
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Tensor, b: Tensor) -> Tensor:
     """X with a @ X = b. [..., n, n], [..., n, k] -> [..., n, k]"""
     return on_host(Host._solve_on_host, a, b)
 
 
-def inverse(a: Any) -> Any:
+def inverse(a: Tensor) -> Tensor:
     """The inverse. [..., n, n] -> [..., n, n]"""
     return solve(a, eye(a, a.shape[-1]).expand(*a.shape))
 
 
-def lu(a: Any) -> Any:
+def lu(a: Tensor) -> Tensor:
     """As lf._lu. [..., m, n] -> [..., m, n + 2]"""
     return on_host(Host._lu_on_host, a)
 
 
-def cholesky(a: Any) -> Any:
+def cholesky(a: Tensor) -> Tensor:
     """L with a = L @ L.mH, of the lower triangle. [..., n, n] -> [..., n, n]"""
     return on_host(Host._cholesky_on_host, a)
 
 
-def qr(a: Any, complete: bool) -> tuple[Any, Any]:
+def qr(a: Tensor, complete: bool) -> tuple[Tensor, Tensor]:
     """Q and R. [..., m, n] -> [..., m, k], [..., k, n]"""
     m, found = a.shape[-2], on_host(Host._qr_on_host, a, complete=complete)
     return found[..., :m, :], found[..., m:, :].mT
 
 
-def slogdet(a: Any) -> tuple[Any, Any]:
+def slogdet(a: Tensor) -> tuple[Tensor, Tensor]:
     """The determinant's sign, of size 1 (or 0), and the logarithm of its size. [..., n, n] -> [...], [...]"""
     found = on_host(Host._slogdet_on_host, a)
     return found[..., 0], found[..., 1].real
 
 
-def eigh(a: Any) -> tuple[Any, Any]:
+def eigh(a: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues, which are real, and eigenvectors. [..., n, n] -> [..., n], [..., n, n]"""
     found = on_host(Host._eigh_on_host, a)
     return found[..., 0, :].real, found[..., 1:, :]
 
 
-def svd(a: Any) -> tuple[Any, Any, Any]:
+def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V^H, k = min(m, n). [..., m, n] -> [..., m, k], [..., k], [..., k, n]"""
     m, found = a.shape[-2], on_host(Host._svd_on_host, a)
     return found[..., 1 : m + 1, :], found[..., 0, :].real, found[..., m + 1 :, :].mH
 
 
-def triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+def triangular(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
     """X with T @ X = b, T being one triangle of a, with ones on its diagonal if unit. -> [..., n, k]"""
     kept = (1 if upper else -1) if unit else 0
     half = a.triu(kept) if upper else a.tril(kept)

@@ -1,5 +1,8 @@
 """Cholesky, QR, eigenvalues and singular values by torch.linalg's names, and the methods of tensors."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple

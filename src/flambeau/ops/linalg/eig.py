@@ -4,6 +4,9 @@ The iteration (LAPACK's geev) takes one step after another on one matrix, which 
 matrix is moved to the NumPy device, and the results back.
 """
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple

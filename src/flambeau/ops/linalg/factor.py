@@ -1,5 +1,8 @@
 """Factorisations of batches of matrices with their gradients: blocks by kernels, the rest by matmul."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -336,6 +339,7 @@ def _svd(a: Tensor) -> Tensor:
     m, n = a.shape[-2:]
     if 0 in a.shape:
         return zeros(a, *a.shape[:-2], 1 + m + n, n)
+    left = None
     if m > n:  # the rotations see a square matrix
         tall = reflect(a)
         left = product(tall[..., :m, :n], tall[..., m, :n], n)
@@ -345,5 +349,5 @@ def _svd(a: Tensor) -> Tensor:
     again = reflect(found[..., 1 : n + 1, :])
     u = product(again[..., :n, :], again[..., n, :], n)
     u = u * (diagonal(again[..., :n, :]) < 0).where(-1.0, 1.0).unsqueeze(-2)
-    u = left @ u if m > n else u
+    u = u if left is None else left @ u
     return join([found[..., :1, :], u, found[..., n + 1 :, :]], -2)

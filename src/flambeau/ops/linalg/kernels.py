@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
-from ...core.declare import kernel
+from ...core.declare import P, kernel
 from ...core.limits import SOFTWARE_TURNS
 from ...core.op import Launch
 from . import reference
@@ -15,7 +15,7 @@ from . import reference
 if TYPE_CHECKING:
     from ...core.limits import Limits
     from ...core.node import Node
-    from ...core.rules import Prepared
+    from ...core.rules import LaunchRule, Prepared, Reference, ShapeRule
     from ...tensor import Tensor
 
 SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
@@ -56,7 +56,10 @@ def columns_of(turns: Callable[[int, int], int], m: int, most: int) -> int:
     return next((n for n in range(most, 1, -1) if turns(m, n) <= TURNS), 1)
 
 
-def _whole(shape, launch, xp):
+def _factorisation(
+    shape: ShapeRule, launch: LaunchRule, xp: Reference
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
+    """Declare a kernel that factorises matrices, in floats."""
     return kernel("opaque", shape=shape, dtype=_float, launch=launch, xp=xp)
 
 
@@ -167,17 +170,17 @@ def _svd_launch(limits: Limits, x: Node) -> list[Launch]:
 class Factor:
     """The kernels. They are no methods of tensors: ops/linalg/factor.py makes factorisations of them."""
 
-    @_whole(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
+    @_factorisation(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
     def _lu_block(self: Any) -> Prepared:
         """L below the diagonal, U above; the order of rows; the pivots. [..., m, n] -> [..., m, n + 2]"""
         return (self,), {}
 
-    @_whole(lambda s: s, _cholesky_launch, reference.cholesky)
+    @_factorisation(lambda s: s, _cholesky_launch, reference.cholesky)
     def _cholesky_block(self: Any) -> Prepared:
         """The lower factor from the lower triangle; NaN where there is none. [..., n, n] -> [..., n, n]"""
         return (self,), {}
 
-    @_whole(lambda a, b, **_: b, _triangular_launch, reference.triangular)
+    @_factorisation(lambda a, b, upper, unit: b, _triangular_launch, reference.triangular)
     def _triangular_block(self: Any, b: Tensor, upper: bool, unit: bool) -> Prepared:
         """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]
 
@@ -185,17 +188,17 @@ class Factor:
         """
         return (self, b), {"upper": upper, "unit": unit}
 
-    @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _qr_launch, reference.qr)
+    @_factorisation(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _qr_launch, reference.qr)
     def _qr_block(self: Any) -> Prepared:
         """R, the Householder vectors below it, and their factors. [..., m, n] -> [..., m + 1, n]"""
         return (self,), {}
 
-    @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _eigh_launch, reference.eigh)
+    @_factorisation(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _eigh_launch, reference.eigh)
     def _eigh_jacobi(self: Any) -> Prepared:
         """Eigenvalues, and vectors as columns, from the lower triangle. [..., n, n] -> [..., n + 1, n]"""
         return (self,), {}
 
-    @_whole(lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]), _svd_launch, reference.svd)
+    @_factorisation(lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]), _svd_launch, reference.svd)
     def _svd_jacobi(self: Any) -> Prepared:
         """Singular values, self @ V, V. [..., n, n] -> [..., 2 n + 1, n]"""
         return (self,), {}

@@ -4,6 +4,9 @@ One column after another of one matrix, which is no work for a GPU: it is read, 
 Packed and counted as LAPACK's sytrf and hetrf do, of the lower triangle.
 """
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,10 +80,11 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
     return xp.concatenate([xp.tril(s), xp.asarray([pivots], dtype=s.dtype).T], axis=1)
 
 
-def _solved(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
+def _solve_one(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
     """X of what _factor_of gives. [n, n + 1], [n, k] -> [n, k]"""
     low, pivots, x = packed[:, :-1], packed[:, -1].real.astype(int), b.copy()
-    blocks, k = [], 0
+    blocks: list[tuple[int, int, int, int]] = []
+    k = 0
     while k < len(low):
         wide = 1 if pivots[k] > 0 else 2
         last, row, end = k + wide - 1, abs(int(pivots[k])) - 1, k + wide
@@ -99,11 +103,17 @@ def _solved(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
 
 
 def _factor_reference(xp: Any, a: Any, hermitian: bool) -> Any:
-    return host.each(xp, lambda x: _factor_of(xp, x, hermitian), (a.shape[-1], a.shape[-1] + 1), a)
+    def factor(x: Any) -> Any:
+        return _factor_of(xp, x, hermitian)
+
+    return host.each(xp, factor, (a.shape[-1], a.shape[-1] + 1), a)
 
 
 def _solve_reference(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
-    return host.each(xp, lambda p, x: _solved(xp, p, x, hermitian), b.shape[-2:], packed, b)
+    def solve(p: Any, x: Any) -> Any:
+        return _solve_one(xp, p, x, hermitian)
+
+    return host.each(xp, solve, b.shape[-2:], packed, b)
 
 
 class Symmetric:

@@ -1,5 +1,8 @@
 """A few of the largest or smallest eigenvalues of symmetric matrices, by products (Knyazev, 2001)."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -1,5 +1,8 @@
 """LU and what is made of it, by torch.linalg's names: systems of equations, inverses, determinants."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple

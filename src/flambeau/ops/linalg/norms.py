@@ -1,5 +1,8 @@
 """Linear algebra made of factorisations: norms, condition, ranks, pseudo-inverses, least squares."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

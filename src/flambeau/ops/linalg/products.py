@@ -148,15 +148,16 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
 
     Raises ValueError if A is not square.
     """
+    a = A
     if dims is not None:
-        moved = [normal_dim(d, A.ndim) for d in dims]
-        A = A.permute(*(d for d in range(A.ndim) if d not in moved), *moved)
-    shape = A.shape[B.ndim :]
+        moved = [normal_dim(d, a.ndim) for d in dims]
+        a = a.permute(*(d for d in range(a.ndim) if d not in moved), *moved)
+    shape = a.shape[B.ndim :]
     if prod(shape) != prod(B.shape):
         raise ValueError(
-            f"{list(A.shape)} is not square for {list(B.shape)}: {prod(B.shape)} by {prod(shape)}"
+            f"{list(a.shape)} is not square for {list(B.shape)}: {prod(B.shape)} by {prod(shape)}"
         )
-    return lu.linalg_solve(A.reshape(prod(B.shape), prod(shape)), B.reshape(-1)).reshape(*shape)
+    return lu.linalg_solve(a.reshape(prod(B.shape), prod(shape)), B.reshape(-1)).reshape(*shape)
 
 
 @composed

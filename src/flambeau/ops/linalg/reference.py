@@ -40,7 +40,8 @@ def lu(xp: Any, x: Any) -> Any:
 def cholesky(xp: Any, x: Any) -> Any:
     """Outer products taken off, a column at a time."""
     x = x.astype(xp.float64)
-    rows, out = _steps(xp, x, axis=-2), []
+    rows = _steps(xp, x, axis=-2)
+    out: list[Any] = []
     for k in range(x.shape[-1]):
         square = x[..., k : k + 1, k : k + 1]
         column = xp.where(rows >= k, x[..., k : k + 1] / xp.where(square > 0, xp.sqrt(square), xp.nan), 0.0)
@@ -53,11 +54,11 @@ def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
     """Substitution, a row at a time."""
     a, b = a.astype(xp.float64), b.astype(xp.float64)
     n = a.shape[-1]
-    done = {}
+    done: dict[int, Any] = {}  # rows of the result
     for r in range(n)[:: -1 if upper else 1]:
         x = b[..., r : r + 1, :]
-        for c, found in done.items():
-            x = x - a[..., r : r + 1, c : c + 1] * found
+        for c, row in done.items():
+            x = x - a[..., r : r + 1, c : c + 1] * row
         done[r] = x if unit else x / a[..., r : r + 1, r : r + 1]
     return xp.concatenate([done[r] for r in range(n)], axis=-2)
 
@@ -67,7 +68,7 @@ def qr(xp: Any, x: Any) -> Any:
     x = x.astype(xp.float64)
     m, n = x.shape[-2:]
     rows, columns = _steps(xp, x, axis=-2), _steps(xp, x, axis=-1)
-    taus = []
+    taus: list[Any] = []
     for k in range(n):
         column = xp.where(rows > k, x[..., k : k + 1], 0.0)
         below = xp.sum(column * column, axis=-2, keepdims=True)

@@ -1,5 +1,8 @@
 """Order statistics: medians, modes and quantiles, read off a sorted dim."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,8 @@
 """Scans: what sums, products and extremes come to along a dim, element by element."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +10,7 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
-from ...core.declare import composed, composite, kernel
+from ...core.declare import P, composed, composite, kernel
 from ...core.modes import is_grad_enabled
 from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
     from ...core.limits import Limits
     from ...core.node import Node
-    from ...core.rules import Gradients, Prepared
+    from ...core.rules import DTypeRule, Gradient, Gradients, Prepared, Reference
     from ...core.shape import Shape
     from ...tensor import Tensor
 
@@ -141,7 +144,9 @@ def _by_tile(
     return [first, launch((*reads, "totals"), True, **end)]
 
 
-def scan(op, grad, xp, dtype=lambda d, **_: d, dtypes="fiub"):
+def scan(
+    op: str, grad: Gradient | None, xp: Reference, dtype: DTypeRule = lambda d, dim: d, dtypes: str = "fiub"
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     """Declare a scan by the rule that joins two elements, its gradient and its reference."""
 
     def launch(limits: Limits, x: Node, dim: int) -> list[Launch]:
@@ -249,11 +254,10 @@ def _running(xp: Any, x: Any, dim: int, better: Any) -> Any:
 
 
 def _reference(name: str) -> Callable[..., Any]:
-    return lambda xp, x, dim: getattr(xp, name)(x, axis=dim, **summed_in(xp, x))
+    def reference(xp: Any, x: Any, dim: int) -> Any:
+        return getattr(xp, name)(x, axis=dim, **summed_in(xp, x))
 
-
-def _places(d: dt.DType, **_: Any) -> dt.DType:
-    return dt.int32
+    return reference
 
 
 @composed
@@ -339,12 +343,12 @@ class Scan(Family):
         """Logarithms of the sums of exp so far along a dim."""
         return (as_float(self),), {"dim": dim}
 
-    @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), _places)
+    @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), lambda d, dim: dt.int32)
     def _cummax(self: Any, dim: int) -> Prepared:
         """Places (int32) of the largest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}
 
-    @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), _places)
+    @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), lambda d, dim: dt.int32)
     def _cummin(self: Any, dim: int) -> Prepared:
         """Places (int32) of the smallest element so far along a dim, the latest of equals; NaN wins."""
         return (self,), {"dim": dim}

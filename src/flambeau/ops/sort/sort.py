@@ -1,5 +1,8 @@
 """Sorting: places of elements in order, by radix passes or in workgroup memory; what is taken from there."""
 
+# Ops call primitives, such as x._pad, that are not part of the public API.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from functools import cache
@@ -73,7 +76,8 @@ def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
 @cache
 def _network(n: int) -> tuple[tuple[int, int], ...]:
     """The comparisons that sort n places, n a power of two (Batcher's odd-even mergesort, 1968)."""
-    pairs, width = [], 1
+    pairs: list[tuple[int, int]] = []
+    width = 1
     while width < n:
         step = width
         while step:
@@ -274,7 +278,7 @@ class Sort(Family):
     @kernel(
         "opaque",
         shape=lambda s, descending, bits: s,
-        dtype=lambda d, **_: dt.int32,
+        dtype=lambda d, descending, bits: dt.int32,
         xp=_argsort_reference,
         dtypes="fiub",
         refusal=UNORDERED,
@@ -306,7 +310,7 @@ class Sort(Family):
     @kernel(
         "opaque",
         shape=lambda table, x, right: x,
-        dtype=lambda *_, **__: dt.int32,
+        dtype=lambda table, x, right: dt.int32,
         xp=_search_reference,
         launch=_search_launches,
     )
