@@ -20,6 +20,7 @@ from .core.out import into
 from .core.shape import broadcast
 from .core.sizes import integers
 from .core.spelling import without_effect
+from .core.tree import is_sequence
 from .errors import ValueError, suggest
 from .ops.random import generator
 from .tensor import Tensor, tensor
@@ -121,13 +122,17 @@ for _name in METHODS:
     globals()[_name] = getattr(Tensor, _name)
 
 
-def _copied(name: str) -> Callable[..., Any]:
-    def copied(input: Tensor, *args: Any, **kw: Any) -> Any:
-        made = input if name == "alias" else getattr(input, VIEWS.get(name, name))(*args, **kw)
-        return tuple(t.clone() for t in made) if isinstance(made, tuple | list) else made.clone()
+def _copy_of(name: str) -> Callable[..., Any]:
+    def clone_view(input: Tensor, *args: Any, **kw: Any) -> Any:
+        view = input if name == "alias" else getattr(input, VIEWS.get(name, name))(*args, **kw)
+        return tuple(t.clone() for t in view) if is_sequence(view) else view.clone()
 
     def copy(input: Tensor, *args: Any, out: Any = None, **kw: Any) -> Any:
-        return copied(input, *args, **kw) if out is None else into(copied, (input, *args), {**kw, "out": out})
+        return (
+            clone_view(input, *args, **kw)
+            if out is None
+            else into(clone_view, (input, *args), {**kw, "out": out})
+        )
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__doc__ = f"{name}, as tensors of their own, or as the values of out."
@@ -136,10 +141,12 @@ def _copied(name: str) -> Callable[..., Any]:
 
 for _name, _view in COPIES.items():
     if _name != "slice_copy":
-        globals()[_name] = _copied(_view)
+        globals()[_name] = _copy_of(_view)
 
 
-def _sliced(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1):
+def _clone_slice(
+    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+):
     keys = [slice(None)] * input.ndim
     keys[dim] = slice(start, end, step)
     return input[tuple(keys)].clone()
@@ -148,20 +155,26 @@ def _sliced(input: Tensor, dim: int = 0, start: int | None = None, end: int | No
 def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Each step-th element of a dim from start to end, as a tensor of its own, or as the value of out:
     slice_copy(input, dim=0, start=None, end=None, step=1)."""
-    return _sliced(input, *args, **kw) if out is None else into(_sliced, (input, *args), {**kw, "out": out})
+    return (
+        _clone_slice(input, *args, **kw)
+        if out is None
+        else into(_clone_slice, (input, *args), {**kw, "out": out})
+    )
 
 
 # --- tensors of data ---
 
 
-def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False):
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of data; the tensor itself where it is as wanted and no copy is asked for. copy: True copies
     always; False: ValueError where one is needed."""
     if copy is False and not isinstance(obj, Tensor):
         raise ValueError("asarray(copy=False): data of the host is always copied: give copy=None")
-    made = functions.as_tensor(obj, dtype, device)
-    made = made.clone() if copy and made is obj else made
-    return made.requires_grad_() if requires_grad else made
+    t = functions.as_tensor(obj, dtype, device)
+    t = t.clone() if copy and t is obj else t
+    return t.requires_grad_() if requires_grad else t
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False):
@@ -183,19 +196,21 @@ def as_strided_copy(
     input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """as_strided, which is a tensor of its own anyway, or as the value of out. -> [*size]"""
-    made = lambda: input.as_strided(size, stride, storage_offset)  # noqa: E731
-    return made() if out is None else into(made, (), {"out": out})
+    args = (input, size, stride, storage_offset)
+    return Tensor.as_strided(*args) if out is None else into(Tensor.as_strided, args, {"out": out})
 
 
 @without_effect
-def empty_strided(size: Any, stride: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """empty; strides are always those of the order of elements. -> [*size]"""
     return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @without_effect
 def empty_permuted(
-    size: Any, physical_layout: Any, *, dtype=None, device=None, requires_grad: bool = False
+    size: Any, physical_layout: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """empty; elements always lie in the order of dims. -> [*size]
 
@@ -203,8 +218,8 @@ def empty_permuted(
     """
     size = integers(size, "size")
     if sorted(physical_layout) != [d for d, _ in enumerate(size)]:
-        given = f"empty_permuted({list(size)}, {list(physical_layout)})"
-        raise ValueError(f"{given}: physical_layout does not name each dim once: permute all dims of size")
+        call = f"empty_permuted({list(size)}, {list(physical_layout)})"
+        raise ValueError(f"{call}: physical_layout does not name each dim once: permute all dims of size")
     return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -215,8 +230,8 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """conv1d of dims in another order. [steps, n, in], [kernel, in, out] -> [steps, n, out]"""
-    made = COMPOSED["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return made.permute(2, 0, 1)
+    y = COMPOSED["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return y.permute(2, 0, 1)
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
@@ -228,13 +243,13 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     """The inputs after calls of body_fn as long as cond_fn is true of them, which is read each time."""
     carried = tuple(carried_inputs)
     while bool(cond_fn(*carried)):
-        made = body_fn(*carried)
-        carried = tuple(made) if isinstance(made, tuple | list) else (made,)
+        values = body_fn(*carried)
+        carried = tuple(values) if is_sequence(values) else (values,)
     return carried
 
 
 @without_effect
-def scalar_tensor(s: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A number as a 0-d tensor, of the default float dtype unless another is asked for. -> []"""
     return tensor(s, dtype or get_default_dtype(), device, requires_grad)
 
@@ -245,15 +260,15 @@ def range(
     end: float = 0,
     step: float = 1,
     *,
-    dtype=None,
-    device=None,
+    dtype: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from start to end, which is one of them. -> [n]"""
     n = math.floor((end - start) / step) + 1
-    made = functions.arange(n, device=device) * step + start
-    made = made.to(as_dtype(dtype or get_default_dtype()))
-    return made.requires_grad_() if requires_grad else made
+    numbers = functions.arange(n, device=device) * step + start
+    numbers = numbers.to(as_dtype(dtype or get_default_dtype()))
+    return numbers.requires_grad_() if requires_grad else numbers
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
@@ -263,7 +278,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def typename(obj: Any) -> str:
     """The name of an object's type, with its module."""
-    kind = type(obj)
+    kind: Any = type(obj)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -1,5 +1,6 @@
 """Windows under the names of torch.signal.windows."""
 
+from collections.abc import Callable
 from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
@@ -23,9 +24,9 @@ sym: symmetric, for filters; else a period of a longer window, for spectra
 Raises ValueError where dtype is neither float32 nor float64."""
 
 
-def _by_symmetry(window):
+def _by_symmetry(window: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def symmetric(
-        M: int, *, sym: bool = True, dtype=None, device: Any = None, requires_grad: bool = False
+        M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         dtype = window_dtype(dtype)
         return window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -40,7 +41,7 @@ def kaiser(
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype=None,
+    dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:

@@ -103,7 +103,7 @@ def test_draws_have_the_probabilities():
         ((False, None, True), np.array([0.5, 0.3, 0, 0]) / 0.8),
         ((True, None, False), shares**0.5 / (shares**0.5).sum()),
     ):
-        found = np.bincount(step.chosen(logits, draw).numpy().flatten(), minlength=4) / 4000
+        found = np.bincount(step.choose(logits, draw).numpy().flatten(), minlength=4) / 4000
         assert np.abs(found - want).max() < 0.04, draw
 
 

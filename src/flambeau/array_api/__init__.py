@@ -1,81 +1,199 @@
 """The array API standard's functions (data-apis.org, 2024.12) for tensors."""
 
-from math import e, inf, nan, pi  # noqa: F401 - of the standard
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 
 from ..core import dtype as _dt
 from . import elementwise as _elementwise
-from . import fft, linalg  # noqa: F401 - the standard's extensions
-from .creation import (  # noqa: F401
-    arange,
-    asarray,
-    empty,
-    empty_like,
-    eye,
-    from_dlpack,
-    full,
-    full_like,
-    linspace,
-    meshgrid,
-    ones,
-    ones_like,
-    tril,
-    triu,
-    zeros,
-    zeros_like,
+from . import fft as fft
+from . import linalg as linalg
+from .creation import (
+    arange as arange,
 )
-from .dtypes import (  # noqa: F401
-    __array_namespace_info__,
-    astype,
-    can_cast,
-    finfo,
-    iinfo,
-    isdtype,
-    result_type,
+from .creation import (
+    asarray as asarray,
 )
-from .manipulation import (  # noqa: F401
-    broadcast_arrays,
-    broadcast_to,
-    concat,
-    expand_dims,
-    flip,
-    moveaxis,
-    permute_dims,
-    repeat,
-    reshape,
-    roll,
-    squeeze,
-    stack,
-    take,
-    take_along_axis,
-    tile,
-    unstack,
+from .creation import (
+    empty as empty,
 )
-from .searching import (  # noqa: F401
-    argsort,
-    nonzero,
-    searchsorted,
-    sort,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
+from .creation import (
+    empty_like as empty_like,
 )
-from .statistical import (  # noqa: F401
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    var,
+from .creation import (
+    eye as eye,
+)
+from .creation import (
+    from_dlpack as from_dlpack,
+)
+from .creation import (
+    full as full,
+)
+from .creation import (
+    full_like as full_like,
+)
+from .creation import (
+    linspace as linspace,
+)
+from .creation import (
+    meshgrid as meshgrid,
+)
+from .creation import (
+    ones as ones,
+)
+from .creation import (
+    ones_like as ones_like,
+)
+from .creation import (
+    tril as tril,
+)
+from .creation import (
+    triu as triu,
+)
+from .creation import (
+    zeros as zeros,
+)
+from .creation import (
+    zeros_like as zeros_like,
+)
+from .dtypes import (
+    __array_namespace_info__ as __array_namespace_info__,
+)
+from .dtypes import (
+    astype as astype,
+)
+from .dtypes import (
+    can_cast as can_cast,
+)
+from .dtypes import (
+    finfo as finfo,
+)
+from .dtypes import (
+    iinfo as iinfo,
+)
+from .dtypes import (
+    isdtype as isdtype,
+)
+from .dtypes import (
+    result_type as result_type,
+)
+from .manipulation import (
+    broadcast_arrays as broadcast_arrays,
+)
+from .manipulation import (
+    broadcast_to as broadcast_to,
+)
+from .manipulation import (
+    concat as concat,
+)
+from .manipulation import (
+    expand_dims as expand_dims,
+)
+from .manipulation import (
+    flip as flip,
+)
+from .manipulation import (
+    moveaxis as moveaxis,
+)
+from .manipulation import (
+    permute_dims as permute_dims,
+)
+from .manipulation import (
+    repeat as repeat,
+)
+from .manipulation import (
+    reshape as reshape,
+)
+from .manipulation import (
+    roll as roll,
+)
+from .manipulation import (
+    squeeze as squeeze,
+)
+from .manipulation import (
+    stack as stack,
+)
+from .manipulation import (
+    take as take,
+)
+from .manipulation import (
+    take_along_axis as take_along_axis,
+)
+from .manipulation import (
+    tile as tile,
+)
+from .manipulation import (
+    unstack as unstack,
+)
+from .searching import (
+    argsort as argsort,
+)
+from .searching import (
+    nonzero as nonzero,
+)
+from .searching import (
+    searchsorted as searchsorted,
+)
+from .searching import (
+    sort as sort,
+)
+from .searching import (
+    unique_all as unique_all,
+)
+from .searching import (
+    unique_counts as unique_counts,
+)
+from .searching import (
+    unique_inverse as unique_inverse,
+)
+from .searching import (
+    unique_values as unique_values,
+)
+from .statistical import (
+    all as all,
+)
+from .statistical import (
+    any as any,
+)
+from .statistical import (
+    argmax as argmax,
+)
+from .statistical import (
+    argmin as argmin,
+)
+from .statistical import (
+    count_nonzero as count_nonzero,
+)
+from .statistical import (
+    cumulative_prod as cumulative_prod,
+)
+from .statistical import (
+    cumulative_sum as cumulative_sum,
+)
+from .statistical import (
+    diff as diff,
+)
+from .statistical import (
+    max as max,
+)
+from .statistical import (
+    mean as mean,
+)
+from .statistical import (
+    min as min,
+)
+from .statistical import (
+    prod as prod,
+)
+from .statistical import (
+    std as std,
+)
+from .statistical import (
+    sum as sum,
+)
+from .statistical import (
+    var as var,
 )
 
 matmul, matrix_transpose, tensordot, vecdot = (

@@ -123,8 +123,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     to = get_device(device)
     if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):
         raise ValueError("from_dlpack(..., copy=False): a GPU's memory is not shared: allow a copy")
-    made = functions.from_dlpack(x, device)
-    return made.clone() if copy else made
+    t: Tensor = functions.from_dlpack(x, device)
+    return t.clone() if copy else t
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

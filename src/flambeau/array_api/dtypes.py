@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.tree import is_tuple
 from ..device import get_device
 from ..errors import ValueError
 from ..tensor import Tensor
@@ -44,7 +45,7 @@ def iinfo(type: Any, /) -> Any:
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind ("real floating", ...), is another, or is one of several. ValueError for
     an unknown kind."""
-    if isinstance(kind, tuple):
+    if is_tuple(kind):
         return any(isdtype(dtype, k) for k in kind)
     if not isinstance(kind, str):
         return dt.as_dtype(dtype) is dt.as_dtype(kind)

@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import functions
 from ..core import dtype as dt
+from ..core.tree import is_tuple
 from ..tensor import Tensor
 
 
@@ -38,7 +39,7 @@ def _summed(name: str, text: str) -> Callable[..., Tensor]:
     def call(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
         wanted = _sum_dtype(x, dtype)
         x, axis, keepdims = _with_axes(x.to(wanted), axis, keepdims)
-        if name == "prod" and isinstance(axis, tuple):
+        if name == "prod" and is_tuple(axis):
             return _product(x, axis, keepdims).to(wanted)
         return getattr(x, name)(dim=axis, keepdim=keepdims).to(wanted)
 

@@ -9,6 +9,11 @@ def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
 
 
+def is_row(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is any sequence: a list, a tuple, a range, a string."""
+    return isinstance(value, Sequence)
+
+
 def is_list(value: Any) -> TypeGuard[list[Any]]:
     """Whether a value is a list."""
     return isinstance(value, list)

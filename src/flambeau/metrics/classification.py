@@ -81,7 +81,7 @@ class Counted(ByCounts):
         """[..., 5]: tp, fp, tn, fn and support, of all classes together or of each."""
         found = self.stats()
         if self.average in ("micro", "binary"):
-            return five(found.summed())
+            return five(found.total())
         table = five(found)
         if self.average == "macro":
             return table.to(float32).mean(-2)

@@ -75,12 +75,12 @@ class MetricCollection:
 
     def value(self) -> dict[str, Any]:
         """The values as tensors that nobody has read."""
-        return {self._told(name): metric.value() for name, metric in self._metrics.items()}
+        return {self._shown_name(name): metric.value() for name, metric in self._metrics.items()}
 
     def compute(self) -> dict[str, Any]:
         """All values by name, as Python's numbers; reads once."""
         found = read_all(list(self._metrics.values()))
-        return {self._told(name): value for name, value in zip(self._metrics, found, strict=True)}
+        return {self._shown_name(name): value for name, value in zip(self._metrics, found, strict=True)}
 
     async def read(self) -> dict[str, Any]:
         """`await collection.read()` is compute() where nothing can wait, as in a browser's page."""
@@ -88,7 +88,7 @@ class MetricCollection:
         asked = [asked_of(m) for m in metrics]
         tensors = tensors_in(asked)
         found = given_of(metrics, asked, await read(*tensors) if tensors else [])
-        return {self._told(name): value for name, value in zip(self._metrics, found, strict=True)}
+        return {self._shown_name(name): value for name, value in zip(self._metrics, found, strict=True)}
 
     def __call__(self, *args: Any, **kw: Any) -> dict[str, Any]:
         """Count a batch in, and return the values of this batch alone as tensors that nobody has read."""
@@ -149,7 +149,7 @@ class MetricCollection:
 
     # --- as a dict ---
 
-    def _told(self, name: str) -> str:
+    def _shown_name(self, name: str) -> str:
         return f"{self.prefix}{name}{self.postfix}"
 
     def __getitem__(self, name: str) -> Metric:

@@ -15,8 +15,8 @@ from .scores import (
     Multilabel,
     averaged,
     check_classes,
+    describe_classes,
     ratio,
-    told_classes,
 )
 from .states import counts
 from .task_dispatch import door
@@ -135,7 +135,7 @@ class OfClasses(Metric):
 
     def check(self, found: Any) -> None:
         if any(found):
-            raise ValueError(told_classes(self.name, self.num_classes, *found))
+            raise ValueError(describe_classes(self.name, self.num_classes, *found))
 
 
 class MulticlassConfusionMatrix(OfClasses):

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..core.dtype import float32, int32
+from ..core.tree import is_sequence
 from ..functions import arange, bincount, bucketize, cat, searchsorted, trapezoid
 from ..nn.functional import pad
 from ..ops.creation import linspace
@@ -87,7 +88,7 @@ class Scored(Metric):
     def shared_key(self) -> Any:
         """All curves of the same scores: those in bins share them where the thresholds are the same."""
         kind = next(k for k in (OneScore, ScoreOfEachClass, ScoreOfEachLabel) if isinstance(self, k))
-        bins = None if self.thresholds is None else self.told_thresholds
+        bins = None if self.thresholds is None else self.thresholds_key
         return ("curve", kind.__name__, self.labels, self.ignore_index, bins, str(self.device))
 
     # --- points ---
@@ -167,7 +168,7 @@ class OneScore(Scored):
         device: Any = None,
     ):
         super().__init__(device)
-        self.told_thresholds = _told(thresholds)
+        self.thresholds_key = _key_of(thresholds)
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
@@ -200,7 +201,7 @@ class ScoreOfEachClass(Scored):
         check_count(self.name, "num_classes", num_classes, 2)
         check_option(self.name, "average", average, CURVE_AVERAGES)
         self.labels = self.num_classes = num_classes
-        self.average, self.told_thresholds = average, _told(thresholds)
+        self.average, self.thresholds_key = average, _key_of(thresholds)
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
@@ -239,7 +240,7 @@ class ScoreOfEachLabel(Scored):
         check_count(self.name, "num_labels", num_labels, 2)
         check_option(self.name, "average", average, ("micro", *CURVE_AVERAGES))
         self.labels = self.num_labels = num_labels
-        self.average, self.told_thresholds = average, _told(thresholds)
+        self.average, self.thresholds_key = average, _key_of(thresholds)
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
@@ -279,10 +280,10 @@ def check_scores(metric: Metric, preds: Tensor, target: Tensor) -> None:
         refuse(metric, preds, target, "scores are floats: give probabilities or logits")
 
 
-def _told(thresholds: Any) -> Any:
+def _key_of(thresholds: Any) -> Any:
     """Thresholds as a key."""
-    given = thresholds.tolist() if isinstance(thresholds, Tensor) else thresholds
-    return tuple(given) if isinstance(given, list | tuple) else given
+    values = thresholds.tolist() if isinstance(thresholds, Tensor) else thresholds
+    return tuple(values) if is_sequence(values) else values
 
 
 class UnderROC(Scored):

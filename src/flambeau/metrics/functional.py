@@ -109,4 +109,4 @@ if TYPE_CHECKING:  # the names below are made of classes, which type checkers do
 
 FUNCTIONS = _functions()
 globals().update(FUNCTIONS)
-__all__ = sorted([*FUNCTIONS])
+__all__ = sorted([*FUNCTIONS])  # pyright: ignore[reportUnsupportedDunderAll]  # made of classes at import

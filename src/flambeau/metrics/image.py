@@ -5,6 +5,7 @@ from math import exp, log, prod
 from typing import Any
 
 from ..core.dtype import float32
+from ..core.tree import is_list, is_row, is_sequence
 from ..functions import arange, cat, full, stack
 from ..linalg import eigh
 from ..nn import functional as F
@@ -49,17 +50,17 @@ class OfImages(Metric):
 
 def in_range(x: Tensor, data_range: Any) -> Tensor:
     """Values clamped to a pair of ends; others are as they are."""
-    return x.clamp(*data_range) if isinstance(data_range, tuple | list) else x
+    return x.clamp(*data_range) if is_sequence(data_range) else x
 
 
 def span(name: str, data_range: Any) -> float:
     """How far values reach. ValueError for no range."""
-    is_pair = isinstance(data_range, tuple | list)
-    found = data_range[1] - data_range[0] if is_pair and len(data_range) == 2 else data_range
-    if not isinstance(found, int | float) or found <= 0:
+    is_pair = is_sequence(data_range) and len(data_range) == 2
+    width = data_range[1] - data_range[0] if is_pair else data_range
+    if not isinstance(width, int | float) or width <= 0:
         rule = "is how far values reach, or the pair of their ends: give 1.0, or (0.0, 1.0)"
         raise ValueError(f"{name}(data_range={data_range!r}): {rule}")
-    return float(found)
+    return float(width)
 
 
 class PeakSignalNoiseRatio(Metric):
@@ -124,19 +125,17 @@ class Neighbourhood:
 
     def __init__(self, metric: Metric, gaussian_kernel: bool, sigma: Any, kernel_size: Any):
         self.gaussian, self.sigma, self.size = gaussian_kernel, sigma, kernel_size
-        numbers = sigma if isinstance(sigma, Sequence) else [sigma]
-        if any(s <= 0 for s in numbers):
+        if any(s <= 0 for s in (sigma if is_row(sigma) else [sigma])):
             raise ValueError(f"{metric.name}(sigma={sigma!r}): is a width above 0: give one")
-        numbers = kernel_size if isinstance(kernel_size, Sequence) else [kernel_size]
-        if any(k <= 0 or k % 2 == 0 for k in numbers):
+        if any(k <= 0 or k % 2 == 0 for k in (kernel_size if is_row(kernel_size) else [kernel_size])):
             raise ValueError(
                 f"{metric.name}(kernel_size={kernel_size!r}): is an odd number above 0: give one"
             )
 
     def taps(self, dims: int) -> list[list[float]]:
         """The weights along each dim."""
-        sigma = self.sigma if isinstance(self.sigma, Sequence) else [self.sigma] * dims
-        size = self.size if isinstance(self.size, Sequence) else [self.size] * dims
+        sigma: Sequence[float] = self.sigma if is_row(self.sigma) else [self.sigma] * dims
+        size: Sequence[int] = self.size if is_row(self.size) else [self.size] * dims
         if not self.gaussian:
             return [[1 / k] * k for k in size]
         return [bell(int(3.5 * s + 0.5), s) for s in sigma]
@@ -274,7 +273,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count images in. [n, c, h, w] or [n, c, d, h, w]; ValueError for others."""
         x, y = self.check_images(preds, target)
-        sizes = self.window.size if isinstance(self.window.size, Sequence) else [self.window.size] * 2
+        sizes: Sequence[int] = self.window.size if is_row(self.window.size) else [self.window.size]
         least = (max(sizes) - 1) * max(1, len(self.betas) - 1) ** 2
         if min(x.shape[-2:]) < 2 ** len(self.betas) or min(x.shape[-2:]) // max(
             1, len(self.betas) - 1
@@ -513,7 +512,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count pairs in. [n, c, h, w] both; ValueError for other shapes."""
         one, other = (self.layers(x) for x in self.check_images(preds, target))
-        weights = []
+        weights: list[list[Tensor]] = []
         for argument, given in (("alpha", self.alpha), ("beta", self.beta)):
             if given is not None:
                 self.check_weights(argument, given, one)
@@ -612,9 +611,9 @@ class DiceScore(Metric):
     def compute(self) -> Any:
         """The score, or one a class for average="none"; NaN of classes that are nowhere."""
         kept = self.states["places"]
-        if isinstance(kept, list) and not kept:
+        if is_list(kept) and not kept:
             return float("nan")
-        places = cat(kept) if isinstance(kept, list) else kept.unsqueeze(0)
+        places: Tensor = cat(kept) if is_list(kept) else kept.unsqueeze(0)
         places = places if self.include_background else places[:, :, 1:]
         shared, predicted, actual = places.to(float32).unbind(1)
         if self.average == "micro":

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from ..core.autocast import as_given
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.tree import is_list
 from ..device import get_device
 from ..errors import suggest
 from ..functions import read
@@ -247,7 +248,7 @@ class Metric:
             for name, s in states.items():
                 if isinstance(s, Tensor):
                     states[name] = s.to(self.device)
-                elif isinstance(s, list):
+                elif is_list(s):
                     states[name] = [t.to(self.device) for t in s]
         return self
 

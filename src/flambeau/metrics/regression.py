@@ -170,7 +170,7 @@ class MinkowskiDistance(OneOutput):
 
     def __init__(self, p: float, device: Any = None):
         super().__init__(device)
-        if not isinstance(p, int | float) or p < 1:
+        if not isinstance(p, int | float) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             raise ValueError(f"{self.name}(p={p!r}): is a power from 1: give one")
         self.p = p
 

@@ -1,6 +1,6 @@
 """Metrics of true and false positives and negatives: what all share, and how scores are averaged."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.dtype import float32, int32
 from ..functions import arange, cat, stack
@@ -22,11 +22,17 @@ from .metric import Metric
 from .states import counts, rows
 
 
-class Stats(tuple):
-    """tp, fp, tn, fn: counts of each class or label. [..., c] each"""
+class Stats(NamedTuple):
+    """Counts of each class or label: true and false positives, true and false negatives. [..., c] each"""
 
-    def summed(self) -> "Stats":
-        return Stats(t.sum(-1) for t in self)
+    tp: Tensor
+    fp: Tensor
+    tn: Tensor
+    fn: Tensor
+
+    def total(self) -> "Stats":
+        """The sums over classes or labels."""
+        return Stats(*(t.sum(-1) for t in self))
 
 
 def ratio(num: Tensor, den: Tensor, empty: float = 0.0) -> Tensor:
@@ -93,16 +99,16 @@ class ByCounts(Metric):
 
     def compute(self) -> Any:
         """The score, or one a class for average="none" (and one a sample for "samplewise")."""
-        found = self.stats()
+        stats = self.stats()
         if self.average == "micro":
-            return self.score(*found.summed())
-        tp, fp, _, fn = found
+            return self.score(*stats.total())
+        tp, fp, _, fn = stats
         weights = tp + fn
         if self.average == "macro":
             drops = self.drops_absent and self.top_k > 1  # else those alone that are not predicted either
             weights = (weights if drops else weights + fp) != 0
             weights = (tp + 1 != 0) if self.is_multilabel else weights
-        return averaged(self.score(*found), self.average, weights)
+        return averaged(self.score(*stats), self.average, weights)
 
     def wrong(self) -> Any:
         return self._wrong() if self.validate_args else ()
@@ -112,9 +118,9 @@ class ByCounts(Metric):
 
     def check(self, found: Any) -> None:
         if any(found):
-            raise ValueError(self._told(*found))
+            raise ValueError(self._describe(*found))
 
-    def _told(self, *found: int) -> str:
+    def _describe(self, wrong: int) -> str:
         raise NotImplementedError
 
 
@@ -134,12 +140,12 @@ class ByLabel(ByCounts):
 
     def stats(self) -> Stats:
         tp, predicted, actual, n, _ = self.total.unbind(-2)
-        return Stats((tp, predicted - tp, n - predicted - actual + tp, actual - tp))
+        return Stats(tp, predicted - tp, n - predicted - actual + tp, actual - tp)
 
     def _wrong(self) -> Any:
         return (self.total[..., 4, :].sum(),)
 
-    def _told(self, wrong: int) -> str:
+    def _describe(self, wrong: int) -> str:
         return (
             f"{self.name}.compute(): {wrong} targets were neither 0 nor 1: give those, or ignore_index for"
             " what stands for no target"
@@ -181,7 +187,7 @@ class Binary(ByLabel):
 
     def compute(self) -> Any:
         """The score (one a sample for "samplewise")."""
-        return self.score(*self.stats().summed())
+        return self.score(*self.stats().total())
 
     def shared_key(self) -> Any:
         is_whole = self.ignored_are_seen or self.ignore_index is None
@@ -293,10 +299,10 @@ class Multiclass(ByCounts):
         if self.is_micro:
             tp, n, _ = total.unbind(-2)
             missed = n - tp
-            return Stats((tp, missed, n * (self.num_classes - 2) + tp, missed))
+            return Stats(tp, missed, n * (self.num_classes - 2) + tp, missed)
         tp, predicted, actual = total[..., : self.num_classes].unbind(-2)
         n = actual.sum(-1, keepdim=True)
-        return Stats((tp, predicted - tp, n - predicted - actual + tp, actual - tp))
+        return Stats(tp, predicted - tp, n - predicted - actual + tp, actual - tp)
 
     def shared_key(self) -> Any:
         if self.samplewise:
@@ -309,8 +315,8 @@ class Multiclass(ByCounts):
             return (total[2].sum(),)
         return (total[..., self.num_classes].sum(),)
 
-    def _told(self, wrong: int) -> str:
-        return told_classes(self.name, self.num_classes, wrong)
+    def _describe(self, wrong: int) -> str:
+        return describe_classes(self.name, self.num_classes, wrong)
 
 
 def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
@@ -329,17 +335,17 @@ def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
         refuse(metric, preds, target, f"{why} scores of classes: give {scores}")
 
 
-def told_classes(name: str, num_classes: int, wrong: int) -> str:
+def describe_classes(name: str, num_classes: int, wrong: int) -> str:
     return (
         f"{name}.compute(): {wrong} targets or predictions were no class of 0 to {num_classes - 1}: give"
         " those, or ignore_index for what stands for no class"
     )
 
 
-def take_options(metric: Any, given: dict[str, Any]) -> None:
+def take_options(metric: Any, options: dict[str, Any]) -> None:
     """Set options given by name; TypeError for one that is none."""
     known = ("validate_args", "zero_division")
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in known:
             raise TypeError(
                 f"{metric.name}({name}={value!r}): no such argument: it takes {', '.join(known)}, device"
@@ -347,7 +353,7 @@ def take_options(metric: Any, given: dict[str, Any]) -> None:
         setattr(metric, name, value)
 
 
-def five(found: Stats) -> Tensor:
+def five(stats: Stats) -> Tensor:
     """tp, fp, tn, fn and support, last."""
-    tp, fp, tn, fn = found
+    tp, fp, tn, fn = stats
     return stack([tp, fp, tn, fn, tp + fn], -1)

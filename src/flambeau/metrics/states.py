@@ -1,10 +1,11 @@
 """What a metric keeps between updates: how two states become one, and sums that lose nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any
 
 from ..core.dtype import float32, int32, int64
+from ..core.tree import is_list, leaves, tree_map
 from ..functions import arange, where
 from ..tensor import Tensor
 
@@ -91,31 +92,21 @@ def copied(state: State) -> State:
     """A state that stays as it is now."""
     if isinstance(state, Tensor):
         return state.detach().clone()
-    return list(state) if isinstance(state, list) else state
+    return list(state) if is_list(state) else state
 
 
 def waiting(state: State) -> list[Tensor]:
     """What of a state has not been computed yet: of a list the last ones."""
-    if not isinstance(state, list):
+    if not is_list(state):
         return [state] if isinstance(state, Tensor) and state.node.buffer is None else []
     return list(takewhile(lambda t: t.node.buffer is None, reversed(state)))
 
 
 def tensors_in(value: Any) -> list[Tensor]:
     """The tensors of a nest of dicts, lists and tuples, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return [t for v in inside for t in tensors_in(v)]
+    return [v for v in leaves(value) if isinstance(v, Tensor)]
 
 
-def filled(value: Any, found: Any) -> Any:
-    """A nest with what an iterator gives in place of its tensors."""
-    if isinstance(value, Tensor):
-        return next(found)
-    if isinstance(value, dict):
-        return {k: filled(v, found) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        parts = [filled(v, found) for v in value]
-        return parts if isinstance(value, list) else tuple(parts)
-    return value
+def filled(value: Any, tensors: Iterator[Any]) -> Any:
+    """A copy of nested containers with an iterator's values in place of their tensors."""
+    return tree_map(lambda leaf: next(tensors) if isinstance(leaf, Tensor) else leaf, value)

@@ -228,7 +228,8 @@ class BLEUScore(Metric):
             words, others = text.split(), [r.split() for r in references]
             states["preds_len"] += len(words)
             states["target_len"] += min(map(len, others), key=lambda n: abs(len(words) - n))
-            mine, known = runs(words, self.n_gram), Counter()
+            mine = runs(words, self.n_gram)
+            known: Counter[Any] = Counter()
             for other in others:
                 known |= runs(other, self.n_gram)
             for run, n in mine.items():
@@ -252,7 +253,8 @@ class BLEUScore(Metric):
             return []
         if self.smooth is True:
             return [pairs[0][0] / pairs[0][1], *((f + 1) / (n + 1) for f, n in pairs[1:])]
-        empty, shares = 0, []
+        shares: list[float] = []
+        empty = 0
         for found, total in pairs:
             empty += not found
             instead = self.epsilon if self.smooth == "epsilon" else 0.5**empty
@@ -273,16 +275,17 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
 
 def in_common(a: Sequence[str], b: Sequence[str]) -> set[int]:
     """Places in b of one longest common subsequence."""
-    table, i, j, found = common(a, b), len(a), len(b), set()
+    table, i, j = common(a, b), len(a), len(b)
+    places: set[int] = set()
     while i and j:
         if a[i - 1] == b[j - 1]:
             i, j = i - 1, j - 1
-            found.add(j)
+            places.add(j)
         elif table[i - 1][j] > table[i][j - 1]:
             i -= 1
         else:
             j -= 1
-    return found
+    return places
 
 
 Scores = tuple[float, float, float]  # precision, recall, F1
@@ -369,7 +372,7 @@ class ROUGEScore(Metric):
         a, b = [self.words(t) for t in text], [self.words(t) for t in reference]
         left, other, hits = Counter(w for t in a for w in t), Counter(w for t in b for w in t), 0
         for sentence in b:
-            for place in sorted(set().union(*(in_common(t, sentence) for t in a))):
+            for place in sorted({place for t in a for place in in_common(t, sentence)}):
                 word = sentence[place]
                 if left[word] > 0 and other[word] > 0:
                     hits += 1

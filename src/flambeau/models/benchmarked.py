@@ -30,7 +30,7 @@ def gpt(f: Any, size: Size) -> Any:
             self.up = nn.Linear(size.width, 4 * size.width)
             self.down = nn.Linear(4 * size.width, size.width)
 
-        def forward(self, x):
+        def forward(self, x: Any) -> Any:
             b, t, c = x.shape
             rows = self.qkv(self.norm1(x)).reshape(b, t, 3, size.heads, c // size.heads)
             q, k, v = (rows[:, :, i].transpose(1, 2) for i in range(3))
@@ -46,7 +46,7 @@ def gpt(f: Any, size: Size) -> Any:
             self.blocks = nn.ModuleList([Block() for _ in range(size.layers)])
             self.norm = nn.LayerNorm(size.width)
 
-        def forward(self, ids):
+        def forward(self, ids: Any) -> Any:
             x = self.tokens(ids) + self.places.weight[: ids.shape[1]]
             for block in self.blocks:
                 x = block(x)
@@ -96,14 +96,14 @@ def trained(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> 
     """One step of training as a call: cross entropy, gradients, AdamW; it returns the loss."""
     optimizer = f.optim.AdamW(model.parameters(), lr=lr)
 
-    def loss_of(x, y):
+    def loss_of(x: Any, y: Any) -> Any:
         scores = model(x)
         return f.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
 
     if f.__name__ == "flambeau":
 
         @f.jit
-        def step(x, y):
+        def step(x: Any, y: Any) -> Any:
             loss = loss_of(x, y)
             optimizer.step(loss.backward())
             return loss

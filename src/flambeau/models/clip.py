@@ -106,11 +106,12 @@ class ClipVision(nn.Module):
             raise ValueError(f"ClipVision({describe(x)}): {rule}")
         x = self.conv1(x).flatten(2).transpose(1, 2)
         x = cat([self.class_embedding.expand(x.shape[0], 1, -1), x], 1)
-        x, found = self.ln_pre(x + self._positions(x.shape[1])), []
+        x = self.ln_pre(x + self._positions(x.shape[1]))
+        layers: list[Tensor] = []
         for block in self.transformer.resblocks:
             x = block(x)
-            found.append(x)
-        return found
+            layers.append(x)
+        return layers
 
     def _positions(self, count: int) -> Tensor:
         """A vector for each place; for another count rows are interpolated in their order, as A-FINE does."""

@@ -13,8 +13,8 @@ from .names import renamed
 class ConvNeXtFile:
     """What transformers' config.json holds, under its names. ValueError for what are no sizes of stages."""
 
-    depths: list
-    hidden_sizes: list
+    depths: list[int]
+    hidden_sizes: list[int]
     hidden_act: str = "gelu"
 
     def __post_init__(self):

@@ -57,10 +57,10 @@ class ConvSame(nn.Conv2d):
     """A convolution padded as TensorFlow's "same": a row more behind than before where that is odd."""
 
     def forward(self, x: Tensor) -> Tensor:
-        pads = []
+        pads: list[int] = []
         for n, k, s in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
-            whole = max((ceil(n / s) - 1) * s + k - n, 0)
-            pads += [whole // 2, whole - whole // 2]
+            total = max((ceil(n / s) - 1) * s + k - n, 0)
+            pads += [total // 2, total - total // 2]
         return super().forward(nn.functional.pad(x, pads))
 
 
@@ -134,11 +134,12 @@ class EfficientNet(nn.Module):
         last = 1280 if kind.is_lite else divisible(1280 * scale.width)
         self.act = nn.ReLU6() if kind.is_lite else nn.SiLU()
         self.conv_stem, self.bn1 = _conv(3, first, 3, 2, kind), _norm(first, kind)
-        planes, stages = first, []
+        planes = first
+        stages: list[nn.Module] = []
         for i, (kernel, stride, ratio, channels, count) in enumerate(STAGES):
             out = divisible(channels * scale.width)
             is_fixed = kind.is_lite and i in (0, len(STAGES) - 1)
-            blocks = []
+            blocks: list[nn.Module] = []
             for j in range(count if is_fixed else ceil(count * scale.depth)):
                 stage = (kernel, stride if j == 0 else 1)
                 one = SeparableConv(planes, out, stage, kind) if ratio == 1 else None

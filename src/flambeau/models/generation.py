@@ -9,8 +9,9 @@ from ..capture.jit import jit
 from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.tree import is_sequence
 from ..errors import suggest
-from ..functions import read
+from ..functions import Reading, read
 from ..ops.join import cat
 from ..ops.random import Generator
 from ..ops.random import generator as default_generator
@@ -40,11 +41,13 @@ class Sampling:
     pad_token_id: int | None = None
 
     def __post_init__(self):
-        drawn = ("temperature", "top_k", "top_p", "seed")
-        given = [f"{name}={getattr(self, name)}" for name in drawn if getattr(self, name) is not None]
-        if given and not self.do_sample:
-            raise ValueError(f"generate({', '.join(given)}): is of drawn tokens: give do_sample=True as well")
-        rules = {
+        names = ("temperature", "top_k", "top_p", "seed")
+        options = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None]
+        if options and not self.do_sample:
+            raise ValueError(
+                f"generate({', '.join(options)}): is of drawn tokens: give do_sample=True as well"
+            )
+        rules: dict[str, tuple[str, Callable[[float], bool]]] = {
             "temperature": ("a number above 0", lambda v: v > 0),
             "top_k": ("a number of tokens, 1 or more", lambda v: v == int(v) and v >= 1),
             "top_p": ("a probability above 0, 1 at most", lambda v: 0 < v <= 1),
@@ -58,7 +61,7 @@ class Sampling:
     def ends(self) -> tuple[int, ...]:
         """The tokens that end a row."""
         ids = self.eos_token_id
-        return () if ids is None else tuple(ids) if isinstance(ids, list | tuple) else (ids,)
+        return () if ids is None else tuple(ids) if is_sequence(ids) else (ids,)
 
     @property
     def pad(self) -> int:
@@ -82,6 +85,10 @@ def top_p_of(logits: Tensor, p: Any) -> Tensor:
     return (logits >= least).where(logits, float("-inf"))
 
 
+DrawRule = tuple[bool, int | None, bool]  # whether there is a temperature, top_k, whether there is top_p
+StepRule = tuple[DrawRule | None, tuple[int, ...], int]  # how to draw, the tokens that end a row, the padding
+
+
 class Step:
     """From a token to the next, and the cache that it goes on from: recorded once, and replayed."""
 
@@ -94,20 +101,20 @@ class Step:
 
     def begin(self, sampling: Sampling, padding: Tensor | None) -> None:
         """Forget all that came before."""
-        self.generator.manual_seed(_drawn_seed() if sampling.seed is None else sampling.seed)
+        self.generator.manual_seed(_draw_seed() if sampling.seed is None else sampling.seed)
         self.inverse.value = 1 / (sampling.temperature or 1.0)
         self.top_p.value = sampling.top_p or 1.0
         self.done.assign_(self.done & False)
         self.past.begin(padding)
 
-    def next(self, ids: Tensor, rule: tuple) -> Tensor:
+    def next(self, ids: Tensor, rule: StepRule) -> Tensor:
         """The token behind those given, of each row; `pad` where the row has ended. [b, n] -> [b, 1]
 
         rule: `rule_of` a Sampling; what a recorded step depends on.
         """
         x = self.model.hidden(ids, self.past)[:, -1:]
-        _, ends, pad = rule
-        token = self.chosen(self.model.head(x)[:, 0].float(), rule[0])
+        draw, ends, pad = rule
+        token = self.choose(self.model.head(x)[:, 0].float(), draw)
         if ends:
             token = self.done.where(pad, token)
             ended = token == ends[0]
@@ -116,8 +123,8 @@ class Step:
             self.done.assign_(self.done | ended)
         return token.to(ids.dtype)
 
-    def chosen(self, logits: Tensor, draw: tuple | None) -> Tensor:
-        """A token of each row by its scores. [b, vocabulary] -> [b, 1]"""
+    def choose(self, logits: Tensor, draw: DrawRule | None) -> Tensor:
+        """Choose a token for each row by its scores. [b, vocabulary] -> [b, 1]"""
         if draw is None:
             return logits.argmax(-1, keepdim=True)
         is_heated, top_k, is_cut = draw
@@ -130,13 +137,13 @@ class Step:
         return logits.softmax(-1).multinomial(1, generator=self.generator)
 
 
-def rule_of(s: Sampling) -> tuple:
+def rule_of(s: Sampling) -> StepRule:
     """What a step's kernels depend on: numbers that kernels read, as the temperature, are left out."""
     draw = (s.temperature is not None, s.top_k, s.top_p is not None) if s.do_sample else None
     return draw, s.ends, s.pad
 
 
-def _drawn_seed() -> int:
+def _draw_seed() -> int:
     """Another seed each time, by the default generator: what fb.manual_seed decides."""
     place = default_generator.take(4)
     return default_generator.initial_seed() ^ (place.block + 1) * 0x9E3779B97F4A7C15
@@ -153,8 +160,8 @@ class Prompt(NamedTuple):
 def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Prompt:
     """Tokens as rows on a device; a list's rows may differ in length and get padding in front.
     ValueError for what are no rows of tokens, or a mask of another shape."""
-    if isinstance(input_ids, list | tuple):
-        rows = [list(row) for row in input_ids]
+    if is_sequence(input_ids):
+        rows: list[list[int]] = [list(row) for row in input_ids]
         longest = max(map(len, rows), default=0)
         if attention_mask is None and any(len(row) < longest for row in rows):
             attention_mask = [[0] * (longest - len(row)) + [1] * len(row) for row in rows]
@@ -166,8 +173,8 @@ def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Pro
         return Prompt(ids.to(device), None, None)
     mask = attention_mask if isinstance(attention_mask, Tensor) else tensor(attention_mask)
     if mask.shape != ids.shape:
-        given = f"generate({describe(ids)}, attention_mask={describe(mask)})"
-        raise ValueError(f"{given}: the mask has a place for each token: make the shapes equal")
+        call = f"generate({describe(ids)}, attention_mask={describe(mask)})"
+        raise ValueError(f"{call}: the mask has a place for each token: make the shapes equal")
     values = [[bool(v) for v in row] for row in mask.tolist()]
     return Prompt(
         ids.to(device), mask.to(device), [row.index(True) if True in row else len(row) for row in values]
@@ -194,7 +201,7 @@ class Decoder:
 
     def __init__(self, model: Any):
         self.model = model
-        self.steps: dict[tuple, Step] = {}  # by the sizes of their caches, the youngest last
+        self.steps: dict[tuple[Any, ...], Step] = {}  # by the sizes of their caches, the youngest last
 
     @no_grad()
     def generate(
@@ -208,18 +215,18 @@ class Decoder:
     ) -> Tensor:
         """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
         how = _sampling({**ends_of(self.model), **sampling})
-        if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
+        if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise ValueError(
                 f"generate(max_new_tokens={max_new_tokens!r}): give a number of tokens, 1 or more"
             )
         device = next(self.model.parameters()).device
         prompt = prompt_of(input_ids, attention_mask, how.pad, device)
-        ids, step = self._begun(prompt, max_new_tokens, how)
-        written = list(_written(step, ids, max_new_tokens, how, streamer or (lambda tokens: None)))
+        ids, step = self._begin(prompt, max_new_tokens, how)
+        written = list(_write(step, ids, max_new_tokens, how, streamer or (lambda _: None)))
         new = tensor(written, dtype=dt.int32, device=device).to(ids.dtype)
         return cat([ids, new.transpose(0, 1)], 1)
 
-    def _begun(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
+    def _begin(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
         """What is read first, and the step behind it, which has read what is encoded."""
         model, (batch, n) = self.model, prompt.ids.shape
         if hasattr(model, "read"):
@@ -241,14 +248,14 @@ class Decoder:
         longest = getattr(self.model, "longest", length + ROUND)
         length = max(length, min(-(-length // ROUND) * ROUND, longest))
         key = (batch, length, is_padded, memory, weight.device.name, weight.dtype.short)
-        found = self.steps.pop(key, None)
-        if found is None:
+        step = self.steps.pop(key, None)
+        if step is None:
             while len(self.steps) >= KEPT:
                 del self.steps[next(iter(self.steps))]
             more = {"memory": memory} if memory else {}
-            found = Step(self.model, self.model.new_past(batch, length, is_padded, **more))
-        self.steps[key] = found
-        return found
+            step = Step(self.model, self.model.new_past(batch, length, is_padded, **more))
+        self.steps[key] = step
+        return step
 
 
 def generate(model: Any, input_ids: Any, max_new_tokens: int = 20, **how: Any) -> Tensor:
@@ -271,19 +278,20 @@ def ends_of(model: Any) -> dict[str, Any]:
     return {"eos_token_id": own, **getattr(model, "generation", {})}
 
 
-def _sampling(given: dict[str, Any]) -> Sampling:
+def _sampling(options: dict[str, Any]) -> Sampling:
     names = [field.name for field in fields(Sampling)]
-    if unknown := [name for name in given if name not in names]:
+    if unknown := [name for name in options if name not in names]:
         hint = suggest(unknown[0], names) or f": it takes {', '.join(names)}"
-        raise TypeError(f"generate({unknown[0]}={given[unknown[0]]!r}): unknown{hint}")
-    return Sampling(**given)
+        raise TypeError(f"generate({unknown[0]}={options[unknown[0]]!r}): unknown{hint}")
+    return Sampling(**options)
 
 
-def _written(
+def _write(
     of: Step, ids: Tensor, new: int, how: Sampling, tell: Callable[[list[int]], Any]
 ) -> Iterator[list[int]]:
     """The new token of each row, step by step, until all rows have ended; read a few steps later."""
-    rule, ended, under_way = rule_of(how), [False] * ids.shape[0], deque()
+    under_way: deque[Reading] = deque()
+    rule, ended = rule_of(how), [False] * ids.shape[0]
     token, step = of.next(ids, rule), 1
     under_way.append(read(token))
     while under_way:
@@ -291,7 +299,7 @@ def _written(
             token, step = of.replayed(token, rule), step + 1
             under_way.append(read(token))
             continue
-        tokens = [row[0] for row in under_way.popleft()[0]]
+        tokens: list[int] = [row[0] for row in under_way.popleft()[0]]
         tell(tokens)
         yield tokens
         ended = [was or token in how.ends for was, token in zip(ended, tokens, strict=True)]

@@ -45,7 +45,7 @@ class GPT2Config:
     scale_attn_weights: bool = True
     scale_attn_by_inverse_layer_idx: bool = False
     add_cross_attention: bool = False
-    eos_token_id: int | list | None = None
+    eos_token_id: int | list[int] | None = None
 
     def __post_init__(self):
         activation(self.activation_function)

@@ -93,14 +93,14 @@ class LlamaConfig:
     attention_bias: bool = False
     mlp_bias: bool = False
     rope_theta: float = 10000.0
-    rope_scaling: dict | None = None
-    rope_parameters: dict | None = None
+    rope_scaling: dict[str, Any] | None = None
+    rope_parameters: dict[str, Any] | None = None
     sliding_window: int | None = None
     use_sliding_window: bool = False
     max_window_layers: int = 0
-    layer_types: list | None = None
-    no_rope_layers: list | None = None
-    eos_token_id: int | list | None = None
+    layer_types: list[str] | None = None
+    no_rope_layers: list[int] | None = None
+    eos_token_id: int | list[int] | None = None
 
     def __post_init__(self):
         if self.model_type not in FAMILIES:

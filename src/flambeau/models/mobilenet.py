@@ -1,6 +1,6 @@
 """MobileNet v2 (Sandler et al., 2018) and v3 (Howard et al., 2019), under torchvision's names."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import nn
 from ..tensor import Tensor
@@ -20,7 +20,7 @@ class Norm(NamedTuple):
 
 
 def conv_norm(
-    planes: int, out: int, kernel: int, stride: int = 1, act: type[nn.Module] | None = nn.ReLU, **more
+    planes: int, out: int, kernel: int, stride: int = 1, act: type[nn.Module] | None = nn.ReLU, **more: Any
 ) -> nn.Sequential:
     """A convolution, its batch norm and activation. more: groups, and norm, a Norm.
     [n, planes, h, w] -> [n, out, h / stride, w / stride]"""

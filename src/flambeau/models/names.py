@@ -7,7 +7,7 @@ from typing import Any
 
 def renamed(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """A state_dict whose names went through each (pattern, replacement) in order."""
-    out = {}
+    out: dict[str, Any] = {}
     for name, value in state.items():
         for pattern, new in rows:
             name = re.sub(pattern, new, name)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import nn
+from ..core.tree import is_dict, is_list
 from ..errors import FlambeauError, MissingFile, suggest
 from ..io.checkpoint import load
 from .bert import BertModel
@@ -26,7 +27,7 @@ LARGEST = 64 << 20  # bytes of a JSON file
 def _classes(config: Mapping[str, Any]) -> int:
     """How many classes a classifier of transformers has."""
     labels = config.get("id2label")
-    return len(labels) if isinstance(labels, dict) else int(config.get("num_labels", 2))
+    return len(labels) if is_dict(labels) else int(config.get("num_labels", 2))
 
 
 def _vit(config: Mapping[str, Any]) -> nn.Module:
@@ -96,12 +97,12 @@ def _made(config: Mapping[str, Any]) -> Any:
 
 def _ends(path: Path) -> dict[str, Any]:
     """The tokens that end a text, and what follows them in a row, by the names of Sampling."""
-    found = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
-    for name, value in found.items():
-        many = value if isinstance(value, list) and name == "eos_token_id" else [value]
+    tokens = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
+    for name, value in tokens.items():
+        many = value if is_list(value) and name == "eos_token_id" else [value]
         if not all(type(token) is int for token in many):
             raise FlambeauError(f"{path}: {name} is {value!r}, no token: get a whole copy")
-    return {name: value for name, value in found.items() if value != -1}
+    return {name: value for name, value in tokens.items() if value != -1}
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -109,13 +110,13 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST:
             raise FlambeauError(f"{path}: {path.stat().st_size:,} bytes are no {path.name}: get a whole copy")
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise MissingFile(f"{path}: there is no such file: name a folder of a model") from None
     except OSError as e:
         raise FlambeauError(f"{path}: can't be read: {e.strerror or e}") from None
     except (ValueError, RecursionError):
         raise FlambeauError(f"{path}: is no JSON: get a whole copy") from None
-    if not isinstance(found, dict):
+    if not is_dict(content):
         raise FlambeauError(f"{path}: holds no object of names and values: get a whole copy")
-    return found
+    return content

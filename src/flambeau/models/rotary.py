@@ -1,6 +1,6 @@
 """The frequencies by which Llama and its kin turn queries and keys (RoPE; Su et al., 2021)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, pi
 from typing import Any
 
@@ -26,7 +26,8 @@ def _llama3(frequencies: list[float], rope: Mapping[str, Any]) -> list[float]:
     return [scaled(f) for f in frequencies]
 
 
-SCALINGS = {  # rope_type: the formula, and what it needs
+Formula = Callable[[list[float], Mapping[str, Any]], list[float]]
+SCALINGS: dict[str, tuple[Formula, tuple[str, ...]]] = {  # rope_type: the formula and the numbers it reads
     "default": (lambda frequencies, rope: frequencies, ()),
     "linear": (_linear, ("factor",)),
     "llama3": (

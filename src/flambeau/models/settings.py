@@ -1,11 +1,13 @@
 """What a config.json says into the dataclass of a network's sizes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar, get_args
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin
 
 from .. import nn
 from ..errors import suggest
+from ..tensor import Tensor
 
 Kind = TypeVar("Kind")
 F = nn.functional
@@ -13,13 +15,22 @@ F = nn.functional
 MOST_LAYERS = 2000  # a config.json of a stranger may ask for a billion
 LAYERS = ("n_layer", "num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers")
 
+
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
+def _quick_gelu(x: Tensor) -> Tensor:
+    return x * (1.702 * x).sigmoid()
+
+
 # activations under transformers' names
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
-    "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_fast": lambda x: F.gelu(x, approximate="tanh"),
-    "quick_gelu": lambda x: x * (1.702 * x).sigmoid(),
+    "gelu_new": _gelu_tanh,
+    "gelu_pytorch_tanh": _gelu_tanh,
+    "gelu_fast": _gelu_tanh,
+    "quick_gelu": _quick_gelu,
     "relu": F.relu,
     "silu": F.silu,
     "swish": F.silu,
@@ -44,10 +55,11 @@ def settings(kind: type[Kind], given: Mapping[str, Any] | Kind) -> Kind:
         return given
     if not isinstance(given, Mapping):
         raise TypeError(f"{kind.__name__}: takes what config.json holds: give a dict, not {given!r}")
-    found, problems = {}, []
+    sizes: dict[str, Any] = {}
+    problems: list[str] = []
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in given:
-            found[field.name] = given[field.name]
+            sizes[field.name] = given[field.name]
             problems += _wrong(field, given[field.name])
         elif field.default is MISSING:
             problems.append(f"{field.name} is missing")
@@ -55,14 +67,15 @@ def settings(kind: type[Kind], given: Mapping[str, Any] | Kind) -> Kind:
         raise ValueError(
             f"{kind.__name__}: {'; '.join(problems)}: take a config.json of this kind of network"
         )
-    return kind(**found)
+    return kind(**sizes)
 
 
 def _wrong(field: Any, value: Any) -> list[str]:
-    """What is wrong with a value: its type, or that it is no size."""
+    """What is wrong with a value: its type, or that it is not a size. An empty list if nothing is."""
     kind = field.type
-    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
-    if not fits or (isinstance(value, bool) and bool not in (kind, *get_args(kind))):
+    kinds = tuple(get_origin(k) or k for k in (get_args(kind) if isinstance(kind, UnionType) else (kind,)))
+    fits = isinstance(value, kinds) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and bool not in kinds):
         return [f"{field.name} is {value!r}, not {getattr(kind, '__name__', kind)}"]
     if isinstance(value, int | float) and not isinstance(value, bool):
         least = 0 if field.default == 0 or field.name.endswith("_id") else 1e-30

@@ -52,7 +52,7 @@ class T5Config:
     tie_word_embeddings: bool = True
     scale_decoder_outputs: bool | None = None
     decoder_start_token_id: int = 0
-    eos_token_id: int | list | None = 1
+    eos_token_id: int | list[int] | None = 1
 
     def __post_init__(self):
         if self.feed_forward_proj not in FEED_FORWARD:

@@ -9,7 +9,7 @@ class DoubleConv(nn.Module):
     """Two 3 x 3 convolutions with norms. [n, planes, h, w] -> [n, out, h, w]"""
 
     def __init__(self, planes: int, out: int):
-        layers = []
+        layers: list[nn.Module] = []
         for before in (planes, out):
             layers += [nn.Conv2d(before, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
         self.double_conv = nn.Sequential(*layers)

@@ -1,12 +1,18 @@
-"""Arguments of transforms into what the kernels take, or into an error that says the rule."""
+"""Checks the arguments of transforms and converts them to the numbers that the kernels take."""
 
-from collections.abc import Sequence
 from typing import Any
+
+from ..core.tree import is_row
 
 INTERPOLATIONS = ("nearest", "bilinear")
 
 
-def checked(kind: type, name: str, value: Any, low: float, high: float) -> float:
+def numbers_of(value: Any) -> tuple[Any, ...]:
+    """A list or a tuple as a tuple; one number as a tuple of it."""
+    return tuple(value) if is_row(value) else (value,)
+
+
+def check_number(kind: type, name: str, value: Any, low: float, high: float) -> float:
     """A number from low to high."""
     if not low <= value <= high:
         raise ValueError(f"{kind.__name__}({name}={value!r}): it is a number from {low} to {high}")
@@ -14,28 +20,28 @@ def checked(kind: type, name: str, value: Any, low: float, high: float) -> float
 
 
 def pair_of(kind: type, name: str, value: Any) -> tuple[int, int]:
-    """(height, width) from two whole numbers, or from one for both."""
-    given = tuple(value) if isinstance(value, Sequence) else (value,)
-    given = given * 2 if len(given) == 1 else given
-    if len(given) != 2 or not all(isinstance(v, int) and v > 0 for v in given):
+    """(height, width) from two integers, or from one for both."""
+    sizes = numbers_of(value)
+    sizes = sizes * 2 if len(sizes) == 1 else sizes
+    if len(sizes) != 2 or not all(isinstance(v, int) and v > 0 for v in sizes):
         raise ValueError(f"{kind.__name__}({name}={value!r}): it is one or two whole numbers above 0")
-    return given
+    return sizes[0], sizes[1]
 
 
 def range_of(kind: type, name: str, value: Any) -> tuple[float, float]:
     """(low, high) above 0."""
-    if not isinstance(value, Sequence) or len(value) != 2 or not 0 < value[0] <= value[1]:
+    if not is_row(value) or len(value) != 2 or not 0 < value[0] <= value[1]:
         raise ValueError(f"{kind.__name__}({name}={value!r}): it is (low, high), above 0 and in order")
     return value[0], value[1]
 
 
 def symmetric(kind: type, name: str, value: Any, counts: tuple[int, ...] = (2,)) -> tuple[float, ...]:
-    """A number as (-number, number), or as many as it may be, in order by twos."""
-    given = tuple(value) if isinstance(value, Sequence) else (-value, value)
-    if len(given) not in counts or any(a > b for a, b in zip(given[::2], given[1::2], strict=False)):
+    """(-number, number) from one number, or (low, high) pairs; `counts` are the lengths that are allowed."""
+    ends: tuple[float, ...] = numbers_of(value) if is_row(value) else (-value, value)
+    if len(ends) not in counts or any(a > b for a, b in zip(ends[::2], ends[1::2], strict=False)):
         rule = f"it is a number from 0 on, or {' or '.join(map(str, counts))} in order"
         raise ValueError(f"{kind.__name__}({name}={value!r}): {rule}")
-    return given
+    return ends
 
 
 def interpolation_of(kind: type, value: Any) -> str:
@@ -49,14 +55,14 @@ def interpolation_of(kind: type, value: Any) -> str:
 
 def by_channel(owner: Any, name: str, value: Any, channels: int) -> tuple[float, ...]:
     """A number for each channel, from as many or from one for all."""
-    given = [float(v) for v in value] if isinstance(value, Sequence) else [float(value)]
-    if len(given) not in (1, channels):
+    numbers = tuple(float(v) for v in numbers_of(value))
+    if len(numbers) not in (1, channels):
         cure = "give 1 number" if channels == 1 else f"give 1 or {channels} numbers"
         rule = f"the images have {channels} channel{'s' * (channels > 1)}: {cure}"
         raise ValueError(f"{type(owner).__name__}({name}={value!r}): {rule}")
-    return tuple(given if len(given) == channels else given * channels)
+    return numbers if len(numbers) == channels else numbers * channels
 
 
 def fill_of(owner: Any, value: Any, images: Any) -> tuple[float, ...]:
-    """What lies outside, by channel."""
+    """The value outside an image, by channel."""
     return by_channel(owner, "fill", value, images.channels)

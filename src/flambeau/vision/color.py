@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import dtype as dt
-from .arguments import by_channel, checked, range_of
+from ..core.tree import is_row
+from ..tensor import Tensor
+from .arguments import by_channel, check_number, range_of
 from .compose import ImageTransform
 from .geometry import between, drawn_parts, first_of, uniform, whole_below
 from .stages import Cast, Images, Tone, Whole
@@ -22,10 +24,10 @@ class ColorJitter(ImageTransform):
 
     def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None):
         self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
-        self._ranges = {}
+        self._ranges: dict[str, tuple[float, float]] = {}
         for name, value in zip(JITTERS, (brightness, contrast, saturation, hue), strict=True):
-            if found := _jitter(name, value):
-                self._ranges[name] = found
+            if ends := _jitter_range(name, value):
+                self._ranges[name] = ends
 
     def draw(self, images: Images) -> dict[str, Any]:
         drawn = uniform(images, 4)
@@ -45,22 +47,23 @@ class ColorJitter(ImageTransform):
         ]
 
 
-def _jitter(name: str, value: Any) -> tuple[float, float] | None:
+def _jitter_range(name: str, value: Any) -> tuple[float, float] | None:
     """(low, high), or None where nothing changes."""
     center, low, high = (0, -0.5, 0.5) if name == "hue" else (1, 0, float("inf"))
     if value is None:
         return None
-    ends = tuple(value) if isinstance(value, Sequence) else (max(center - value, low), center + value)
-    if (
-        len(ends) != 2
-        or not low <= ends[0] <= ends[1] <= high
-        or (ends[1] < center and not isinstance(value, Sequence))
-    ):
+    is_pair = is_row(value)
+    ends: tuple[float, ...] = tuple(value) if is_pair else (max(center - value, low), center + value)
+    if len(ends) != 2 or not low <= ends[0] <= ends[1] <= high or (ends[1] < center and not is_pair):
         span = (
             "from 0 to 0.5, or (low, high) in -0.5 to 0.5" if name == "hue" else "from 0 on, or (low, high)"
         )
         raise ValueError(f"ColorJitter({name}={value!r}): it is a number {span}")
-    return None if ends == (center, center) else ends
+    return None if ends == (center, center) else (ends[0], ends[1])
+
+
+def _repeat_gray(x: Tensor) -> Tensor:
+    return x.expand(-1, 3, -1, -1)
 
 
 class Grayscale(ImageTransform):
@@ -78,8 +81,7 @@ class Grayscale(ImageTransform):
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         if images.channels == 1:
             size = images.height, images.width
-            repeated = Whole(lambda x: x.expand(-1, 3, -1, -1), size, 3)
-            return [repeated] if self.num_output_channels == 3 else []
+            return [Whole(_repeat_gray, size, 3)] if self.num_output_channels == 3 else []
         if images.channels != 3:
             raise ValueError(f"Grayscale: the images have {images.channels} channels, not 3 or 1")
         return [Tone("gray", (), (float(self.num_output_channels),))]
@@ -136,7 +138,7 @@ class RandomErasing(ImageTransform):
         ratio: Sequence[float] = (0.3, 3.3),
         value: float | Sequence[float] = 0,
     ):
-        self.p = checked(type(self), "p", p, 0, 1)
+        self.p = check_number(type(self), "p", p, 0, 1)
         self.scale, self.ratio = range_of(type(self), "scale", scale), range_of(type(self), "ratio", ratio)
         if isinstance(value, str):
             raise ValueError(f"RandomErasing(value={value!r}): it is a number, or one a channel")
@@ -145,9 +147,9 @@ class RandomErasing(ImageTransform):
     def draw(self, images: Images) -> dict[str, Any]:
         area, ratio, v, u = drawn_parts(images, self.scale, self.ratio)
         h, w = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
-        found, (h, w, v, u) = first_of((h < images.height) & (w < images.width), h, w, v, u)
+        fits, (h, w, v, u) = first_of((h < images.height) & (w < images.width), h, w, v, u)
         (chance,) = uniform(images)
-        erased = (found & (chance < self.p)).float()
+        erased = (fits & (chance < self.p)).float()
         top, left = whole_below(v, images.height - h + 1), whole_below(u, images.width - w + 1)
         return {"top": top, "left": left, "height": h * erased, "width": w * erased}
 

@@ -1,4 +1,4 @@
-"""A list of transforms becomes as few passes over the pixels as there can be."""
+"""Runs a list of transforms in as few passes over the pixels as possible."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,71 +9,71 @@ from .stages import Cast, Images, Place, Tone, Whole
 
 
 class ImageTransform:
-    """Images [n, c, h, w], uint8 or float, into others; each sample by random numbers of its own.
+    """The base class of transforms of images [n, c, h, w], uint8 or float, with parameters for each sample.
 
-    make_params(images) draws them: a dict of tensors [n]; transform(images, params) applies them.
+    make_params(images) draws the parameters, a dict of tensors [n]; transform(images, params) applies them.
     """
 
     def make_params(self, images: Any) -> Any:
-        """The numbers of each sample, drawn by `manual_seed`'s generator: tensors [n]."""
+        """Parameters for each sample, drawn by the generator of `manual_seed`: tensors [n]."""
         return self.draw(images if isinstance(images, Images) else Images.of(images))
 
     def draw(self, images: Images) -> dict[str, Any]:
-        """make_params by what is known of the images; none of a transform that is not random."""
+        """make_params from the images' description. A transform that is not random has no parameters."""
         return {}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        """What becomes of the images: places, tones, casts, steps of their own."""
+        """The stages of the transform: Place, Tone, Cast and Whole."""
         raise NotImplementedError
 
     def transform(self, images: Any, params: Any) -> Any:
-        """The images, changed by numbers of make_params. [n, c, h, w] -> [n, c, h, w]"""
+        """Transform the images with parameters of make_params. [n, c, h, w] -> [n, c, h, w]"""
         return apply([(self, params)], images)
 
     def __call__(self, images: Any) -> Any:
         return self.transform(images, self.make_params(images))
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
-        return f"{type(self).__name__}({given})"
+        arguments = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        return f"{type(self).__name__}({arguments})"
 
 
 class Compose(ImageTransform):
-    """Transforms one after the other: places (crop, flip, affine) and then colours are one pass over pixels.
+    """Applies transforms in order. Crops, flips and affine maps, then colours, are one pass over the pixels.
 
-    transforms: in order. TypeError for what is no transform.
+    transforms: in order. Raises TypeError for an object that is not an ImageTransform.
     """
 
     def __init__(self, transforms: Sequence[ImageTransform]):
         for t in transforms:
-            if not isinstance(t, ImageTransform):
+            if not isinstance(t, ImageTransform):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
                 raise TypeError(f"Compose([...]): {t!r} is no transform: use those of vision.transforms")
         self.transforms = list(transforms)
 
     def draw(self, images: Images) -> Any:
         """One dict of tensors [n] for each transform."""
-        drawn = []
+        drawn: list[dict[str, Any]] = []
         for t in self.transforms:
             drawn.append(t.draw(images))
             images = after(images, t.stages(images, drawn[-1]))
         return drawn
 
     def transform(self, images: Any, params: Any) -> Any:
-        """The images through all transforms, by the numbers of make_params. [n, c, h, w] -> [n, c, h, w]"""
+        """Apply all transforms with parameters of make_params. [n, c, h, w] -> [n, c, h, w]"""
         return apply(list(zip(self.transforms, params, strict=True)), images)
 
     def stages(self, images: Images, params: Any) -> list[Any]:
-        """The stages of all, so that one Compose may stand in another."""
-        found: list[Any] = []
+        """The stages of all transforms, so that a Compose can contain another."""
+        stages: list[Any] = []
         for t, p in zip(self.transforms, params, strict=True):
             more = t.stages(images, p)
             images = after(images, more)
-            found += more
-        return found
+            stages += more
+        return stages
 
 
 def after(images: Images, stages: list[Any]) -> Images:
-    """What is known of images that went through stages."""
+    """The description of images after stages."""
     for s in stages:
         if isinstance(s, Place):
             images = images._replace(height=s.size[0], width=s.size[1])
@@ -88,11 +88,11 @@ def after(images: Images, stages: list[Any]) -> Images:
 
 
 class _Passes:
-    """Stages gathered until one does not fit behind them."""
+    """Collects stages and runs them as one pass when the next stage does not fit."""
 
     def __init__(self, x: Any):
         self.x, self.begun = x, Images.of(x)
-        self.images = self.begun  # behind what is gathered
+        self.images = self.begun  # after the collected stages
         self.places: list[Place] = []
         self.tones: list[Tone] = []
 
@@ -123,10 +123,10 @@ class _Passes:
         self.begun, self.places, self.tones = self.images, [], []
 
 
-def apply(given: list[tuple[ImageTransform, Any]], images: Any) -> Any:
-    """Images through transforms, by the numbers that were drawn for each."""
+def apply(steps: list[tuple[ImageTransform, Any]], images: Any) -> Any:
+    """Apply transforms in order, each with the parameters that were drawn for it."""
     passes = _Passes(images)
-    for t, params in given:
+    for t, params in steps:
         for stage in t.stages(passes.images, params):
             passes.add(stage)
     passes.flush()

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..functions import rand
 from ..tensor import Tensor
-from .arguments import checked, fill_of, interpolation_of, pair_of, range_of, symmetric
+from .arguments import check_number, fill_of, interpolation_of, numbers_of, pair_of, range_of, symmetric
 from .compose import ImageTransform
 from .stages import Images, Place
 
@@ -33,7 +33,7 @@ class RandomHorizontalFlip(ImageTransform):
     """Left and right exchanged, with probability p; ValueError where it is not in 0 to 1."""
 
     def __init__(self, p: float = 0.5):
-        self.p = checked(type(self), "p", p, 0, 1)
+        self.p = check_number(type(self), "p", p, 0, 1)
 
     def draw(self, images: Images) -> dict[str, Any]:
         (u,) = uniform(images)
@@ -101,7 +101,7 @@ class RandomCrop(ImageTransform):
     def _room(self, images: Images) -> list[tuple[int, int]]:
         """Along height and width: the padding before, and how many places there are."""
         left, top, right, bottom = self._sides
-        room = []
+        room: list[tuple[int, int]] = []
         for want, have, before, behind in (
             (self.size[0], images.height, top, bottom),
             (self.size[1], images.width, left, right),
@@ -130,10 +130,10 @@ class RandomCrop(ImageTransform):
 
 def _sides(padding: Any) -> tuple[int, int, int, int]:
     """(left, top, right, bottom)"""
-    given = [padding or 0] if not isinstance(padding, Sequence) else list(padding)
-    if len(given) not in (1, 2, 4) or not all(isinstance(p, int) and p >= 0 for p in given):
+    sides = numbers_of(padding or 0)
+    if len(sides) not in (1, 2, 4) or not all(isinstance(p, int) and p >= 0 for p in sides):
         raise ValueError(f"RandomCrop(padding={padding!r}): padding is 1, 2 or 4 whole numbers from 0 on")
-    left, top, right, bottom = (given * 4)[:4] if len(given) < 4 else given
+    left, top, right, bottom = (sides * 4)[:4]
     return left, top, right, bottom
 
 

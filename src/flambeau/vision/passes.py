@@ -1,4 +1,4 @@
-"""Stages become one pass over the pixels: a row of numbers for each sample, and a kernel that reads it."""
+"""Runs stages as one pass over the pixels: a kernel reads a row of numbers for each sample."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ from .stages import Images, Pass, Place, PlaceStage, Tone, ToneStage
 
 
 def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> Any:
-    """Images [n, c, h, w] of uint8 or float32 through all stages. -> float32
+    """Apply all stages to images [n, c, h, w] of uint8 or float32. -> float32
 
-    ValueError where gradients would have to flow through it: the pass has none.
+    Raises ValueError if the images require gradients: the pass has none.
     """
     if x.requires_grad and is_grad_enabled():
         rule = "transforms have no gradients: give images.detach(), or transform inside no_grad()"
@@ -44,8 +44,8 @@ def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> 
 
 
 def _put(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
-    """What each number of a stage is in the kernels: a place in its sample's row, or a number for all."""
-    words = []
+    """The WGSL text of each number of a stage: a place in the sample's row, or a literal for all samples."""
+    words: list[str] = []
     for v in more:
         words.append(f"t{len(numbers)}" if hasattr(v, "node") else repr(float(v)))
         numbers += [v] if hasattr(v, "node") else []
@@ -53,46 +53,47 @@ def _put(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _table(numbers: list[Any], images: Images) -> Any:
-    """All numbers of each sample side by side, as one expression: so one kernel. [n] each -> [n, k]"""
+    """All numbers of each sample as one expression, so that one kernel computes them. [n] each -> [n, k]"""
     column = Tensor.arange(len(numbers), dtype=dt.int32, device=images.device).reshape(1, -1).float()
-    table, made = None, {}
+    table: Any = None
+    across: dict[int, Tensor] = {}  # by the id of a node
     for k in range(0, len(numbers), PICKED):
-        few = [_across(v, len(numbers), made) for v in numbers[k : k + PICKED]]
+        few = [_across(v, len(numbers), across) for v in numbers[k : k + PICKED]]
         few += few[-1:] * (PICKED - len(few))
-        found = PICK(column - k, *few)
-        table = found if table is None else (column < k).where(table, found)
+        picked = PICK(column - k, *few)
+        table = picked if table is None else (column < k).where(table, picked)
     return table
 
 
-def _across(number: Any, width: int, made: dict[int, Any]) -> Any:
-    """A number of each sample, computed in every column of its row: [n] -> [n, width].
+def _across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
+    """A number of each sample, computed in every column of its row. [n] -> [n, width]
 
-    A value of [n] that several columns read would be stored, each by a kernel of its own: repeating a few
-    operations in each column is cheaper.
+    A value of [n] that several columns read would need its own kernel to store it. Repeating a few operations
+    in each column is cheaper.
     """
     node = number.node
-    if id(node) not in made:
+    if id(node) not in computed:
         if node.op.kind == "elementwise" and node.buffer is None:
-            given = [_across(Tensor(i), width, made).node for i in node.inputs]
-            found = Tensor(apply(node.op, tuple(given), node.attrs, node.scalars, node.device))
+            inputs = tuple(_across(Tensor(i), width, computed).node for i in node.inputs)
+            rows = Tensor(apply(node.op, inputs, node.attrs, node.scalars, node.device))
         else:
-            found = number.reshape(-1, 1).expand(number.shape[0], width) if number.ndim else number
-        made[id(node)] = found
-    return made[id(node)]
+            rows = number.reshape(-1, 1).expand(number.shape[0], width) if number.ndim else number
+        computed[id(node)] = rows
+    return computed[id(node)]
 
 
-def _nested(values: list[str]) -> str:
+def _nest_selects(values: list[str]) -> str:
     text = values[-1]
     for k, v in reversed(list(enumerate(values[:-1]))):
         text = f"select({text}, {v}, {{{{ column }}}} < {{{{ T }}}}({k}.5))"
     return text
 
 
-def _picked(xp: Any, column: Any, values: Any) -> Any:
-    found = values[-1]
+def _pick(xp: Any, column: Any, *values: Any) -> Any:
+    picked = values[-1]
     for k, v in reversed(list(enumerate(values[:-1]))):
-        found = xp.where(column < k + 0.5, v, found)
-    return found
+        picked = xp.where(column < k + 0.5, v, picked)
+    return picked
 
 
 def _launches(limits: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> list[Launch]:
@@ -131,12 +132,20 @@ def _launches(limits: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> l
     return [rows, pixel]
 
 
+def _shape_of_pass(x: Any, table: Any, structure: Pass, sizes: Any) -> tuple[int, ...]:
+    return (x[0], structure.made, *sizes[-1])
+
+
+def _inputs_of_pass(x: Any, table: Any, **attrs: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:
+    return (x, table), attrs
+
+
 PICKED = 8
 PICK = custom_op(
     "picked_number",
     ["column", *(f"v{k}" for k in range(PICKED))],
-    expression=_nested([f"{{{{ v{k} }}}}" for k in range(PICKED)]),
-    reference=lambda xp, column, *v: _picked(xp, column, v),
+    expression=_nest_selects([f"{{{{ v{k} }}}}" for k in range(PICKED)]),
+    reference=_pick,
     doc="The number of a column: v0 in column 0 and before it, v1 in column 1, ... [...] each -> [...]",
 )
 
@@ -144,10 +153,10 @@ AUGMENT = Op(
     "opaque",
     name="augment",
     xp=augmented,
-    shape=lambda x, table, structure, sizes: (x[0], structure.made, *sizes[-1]),
+    shape=_shape_of_pass,
     dtype=lambda *_, **__: dt.float32,
     launch=_launches,
     reads_packed=True,
-    prepare=lambda x, table, **attrs: ((x, table), attrs),
+    prepare=_inputs_of_pass,
     doc="Images through places and colours in one pass. [n, c, h, w], [n, k] -> [n, c, h, w] float32",
 )

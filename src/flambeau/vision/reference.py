@@ -1,5 +1,6 @@
-"""The pass over the pixels on arrays: what the CPU device runs, and what the kernels are compared with."""
+"""The pass over the pixels in NumPy: the CPU device runs it, and tests compare the kernels with it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from .stages import Pass
@@ -23,8 +24,10 @@ def _values(row: list[Any], numbers: tuple[str, ...]) -> list[Any]:
     return [row[int(v[1:])] if v[0] == "t" else float(v) for v in numbers]
 
 
-def _places(xp, x, y, row, structure, sizes):
-    """Where each pixel lies in the given images, and whether a stage has it outside."""
+def _places(
+    xp: Any, x: Any, y: Any, row: list[Any], structure: Pass, sizes: Any
+) -> tuple[tuple[Any, Any], Any]:
+    """The source place of each pixel, and whether a stage reads outside its image."""
     lost = xp.astype(x * 0 + y * 0, "bool") & (row[0] != row[0])
     x, y = x + y * 0 + row[0] * 0, x * 0 + y + row[0] * 0
     for k, stage in reversed(list(enumerate(structure.stages))):
@@ -43,22 +46,26 @@ def _places(xp, x, y, row, structure, sizes):
     return (x, y), lost
 
 
-def _reflect(xp, x, n):
+def _reflect(xp: Any, x: Any, n: int) -> Any:
     period = max(2 * (n - 1), 1)
     m = x - xp.floor(x / period) * period
     return xp.minimum(xp.minimum(m, period - m), n - 1.0 + m * 0)
 
 
-def _symmetric(xp, x, n):
+def _symmetric(xp: Any, x: Any, n: int) -> Any:
     m = x + 0.5 - xp.floor((x + 0.5) / (2 * n)) * 2 * n
     return xp.clip(xp.minimum(m, 2 * n - m) - 0.5, 0, n - 1)
 
 
-RULES = {"edge": lambda xp, x, n: xp.clip(x, 0, n - 1), "reflect": _reflect, "symmetric": _symmetric}
+RULES: dict[str, Callable[[Any, Any, int], Any]] = {
+    "edge": lambda xp, x, n: xp.clip(x, 0, n - 1),
+    "reflect": _reflect,
+    "symmetric": _symmetric,
+}
 
 
-def _read(xp, x, at, lost, structure):
-    """The images at places, the fill outside: a list of channels [n, h, w]."""
+def _read(xp: Any, x: Any, at: Any, lost: Any, structure: Pass) -> list[Any]:
+    """The images at places, `fill` outside: a list of channels [n, h, w]."""
     px, py = at
     if structure.bilinear:
         x0, y0 = xp.floor(px), xp.floor(py)
@@ -72,7 +79,8 @@ def _read(xp, x, at, lost, structure):
     else:
         corners = ((xp.round(px), xp.round(py), px * 0 + 1),)
     n, c, h, w = x.shape
-    kept, found = 0.0, [0.0] * c
+    kept: Any = 0.0
+    channels: list[Any] = [0.0] * c
     first = xp.arange(n, dtype="int64").reshape(-1, 1, 1) * (c * h * w)
     flat = x.reshape(-1)
     for tx, ty, weight in corners:
@@ -82,25 +90,25 @@ def _read(xp, x, at, lost, structure):
         kept = kept + weight
         for k in range(c):
             taken = xp.take(flat, (place + k * h * w).reshape(-1)).reshape(place.shape)
-            found[k] = found[k] + weight * taken
-    return [v + (1 - kept) * fill for v, fill in zip(found, structure.fill, strict=True)]
+            channels[k] = channels[k] + weight * taken
+    return [v + (1 - kept) * fill for v, fill in zip(channels, structure.fill, strict=True)]
 
 
-def _gray(v):
+def _gray(v: list[Any]) -> Any:
     return 0.2989 * v[0] + 0.587 * v[1] + 0.114 * v[2] if len(v) == 3 else v[0]
 
 
-def _mix(xp, v, share, other, bound):
+def _mix(xp: Any, v: list[Any], share: Any, other: Any, bound: Any) -> list[Any]:
     return [xp.clip(c * share + other * (1 - share), 0, bound) for c in v]
 
 
-def _contrast(xp, v, row, numbers, _):
+def _contrast(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: Any) -> list[Any]:
     gray = _gray(v)
     return _mix(xp, v, row[0], xp.mean(gray, axis=(1, 2), keepdims=True), numbers[0])
 
 
-def _hue(xp, v, row, numbers, _):
-    """The hue turned by a part of the circle; it is a piecewise linear function of the channels."""
+def _hue(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: Any) -> list[Any]:
+    """Turn the hue by a part of the circle. It is a piecewise linear function of the channels."""
     r, g, b = (c / numbers[0] for c in v)
     high, low = xp.maximum(r, xp.maximum(g, b)), xp.minimum(r, xp.minimum(g, b))
     span = high - low
@@ -108,26 +116,26 @@ def _hue(xp, v, row, numbers, _):
     ar, ag, ab = (high - r) / by, (high - g) / by, (high - b) / by
     h = xp.where(high == r, ab - ag, xp.where(high == g, 2 + ar - ab, 4 + ag - ar))
     place = xp.where(span == 0, h * 0, h) / 6 + row[0]
-    made = []
+    turned: list[Any] = []
     for third in (1.0, 2 / 3, 1 / 3):
-        turned = place + third
-        ramp = xp.abs((turned - xp.floor(turned)) * 6 - 3) - 1
-        made.append((high - span * (1 - xp.clip(ramp, 0, 1))) * numbers[0])
-    return made
+        angle = place + third
+        ramp = xp.abs((angle - xp.floor(angle)) * 6 - 3) - 1
+        turned.append((high - span * (1 - xp.clip(ramp, 0, 1))) * numbers[0])
+    return turned
 
 
-def _normalize(xp, v, row, numbers, _):
+def _normalize(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: Any) -> list[Any]:
     return [(c - numbers[k]) / numbers[len(v) + k] for k, c in enumerate(v)]
 
 
-def _erase(xp, v, row, numbers, at):
+def _erase(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], at: Any) -> list[Any]:
     top, left, bottom, right = row
     px, py = at
     inside = (px >= left) & (px < right) & (py >= top) & (py < bottom)
     return [xp.where(inside, c * 0 + value, c) for c, value in zip(v, numbers, strict=True)]
 
 
-TONES = {
+TONES: dict[str, Callable[[Any, list[Any], list[Any], tuple[float, ...], Any], list[Any]]] = {
     "brightness": lambda xp, v, row, numbers, _: [xp.clip(c * row[0], 0, numbers[0]) for c in v],
     "contrast": _contrast,
     "erase": _erase,
