@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.kernels import planned_for
 from helpers.plans import kernels_of, leaf, the_kernel_of
 
 import flambeau as fb
@@ -152,3 +153,12 @@ def test_two_tensors_of_one_value_part():
     for _ in range(2):
         step(fb.tensor([1.0]))
     assert (a.tolist(), b.tolist()) == ([3.0], [[1.0]])
+
+
+def test_empty_values_are_planned_in_place(gpu):
+    """A map of no elements has a dim of size 0 among those that its first is divided by."""
+    with planned_for(gpu, software=True):
+        x = fb.zeros(9, 8, 0, device=gpu).realize().detach().requires_grad_()
+        sums, product = x.sum(2), x.transpose(-1, -2) @ x
+        loss = ((sums - 0.25) * sums).sum() + ((product - 0.25) * product).sum()
+        assert loss.backward()[x].numpy().shape == (9, 8, 0)

@@ -71,7 +71,7 @@ def compared(torch, program: Program, kernels: str) -> tuple[str, Told]:
         gpu = device.kind == "gpu"
         way = "as one graph" if gpu else "on NumPy's device"
         with planned_for(device, software=kernels == "software") if gpu else nullcontext():
-            found, _ = compare.differences(program, device, way, [by_torch], {})
+            found, _ = compare.computed(program, device, way, [by_torch], {})
         wrong = str(found or "")
     return wrong and f"{wrong}\n{program.source()}\n{program.says()}", told
 
@@ -143,20 +143,20 @@ def test_a_wrong_op_is_found(torch, monkeypatch):
     program = planted("v2.flip(0)", "np.flip(v2, 0)")
     assert not compared(torch, program, "cpu")[0]
     monkeypatch.setattr(fb.Tensor, "flip", wrong_flip)
-    assert compared(torch, program, "cpu")[0].startswith("on NumPy's device: v4[0, 0] is ")
+    assert compared(torch, program, "cpu")[0].startswith("on NumPy's device: v4 is ")
 
 
 def test_a_wrong_gradient_is_found(torch, monkeypatch):
     program = planted("v2.sin()", "np.sin(v2)", by=("v0", "v1"))
     assert not compared(torch, program, "cpu")[0]
     monkeypatch.setitem(OPS["sin"].__dict__, "grad", lambda g, y, x: [g * x.cos() * 1.0001])
-    assert compared(torch, program, "cpu")[0].startswith("torch's by_v0[0, 0] is ")
+    assert compared(torch, program, "cpu")[0].startswith("torch's by_v0 is ")
 
 
 def test_a_wrong_reference_is_found(torch, monkeypatch):
     program = planted("v2.sigmoid()", "ref.sigmoid(v2)")
     monkeypatch.setattr(reference, "sigmoid", lambda x: 0.5 + 0.5 * np.tanh(0.500001 * x))
-    assert compared(torch, program, "cpu")[0].startswith("torch's v4[0, 0] is ")
+    assert compared(torch, program, "cpu")[0].startswith("torch's v4 is ")
 
 
 def test_a_line_that_torch_lacks_has_numpys_value(torch):

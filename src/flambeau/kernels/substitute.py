@@ -22,7 +22,7 @@ class MapReads:
         options = dict(k.shader.options)
         dims = options["dims"]
         rest = [self.numbers[name] for name in dims[1:]]
-        self.sizes = [self.numbers[options["size"]] // prod(rest), *rest] if dims else []
+        self.sizes = [self.numbers[options["size"]] // max(prod(rest), 1), *rest] if dims else []
 
     def of(self, value: int) -> Iterator[tuple[WgslFunction, WgslStep]]:
         """The steps that read a value, each with its function."""
