@@ -25,7 +25,7 @@ struct Params {
 fn main({% block builtins %}{% endblock %}@builtin(workgroup_id) {{ "wid_here" if ranged else "wid" }}: vec3<u32>,
   {{- " " }}@builtin(local_invocation_id) lid: vec3<u32>) {
 //% if ranged
-//# a range of the workgroups of a kernel that takes long: see src/flambeau/runtime/pipeline.py
+// a range of the workgroups of a kernel that takes long: see src/flambeau/runtime/pipeline.py
   var wid = wid_here;
   wid.{{ ranged }} += p.first_group;
 //% endif

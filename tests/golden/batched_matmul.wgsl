@@ -46,6 +46,7 @@ fn b(p0: u32, e: u32) -> f32 {
 var<workgroup> partials: array<vec4<f32>, 256>;
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+  // the columns of this thread, and its part of k
   let t = lid.x;
   let group = wid.x + wid.y * p.groups;
   let depth = group / p.tiles;
@@ -95,6 +96,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   var b_k = first;
   let b_k0_0 = b_k;
   var b_k0 = b_k0_0;
+  // sum over k
   var acc0_0 = vec4<f32>(0);
   var acc1_0 = vec4<f32>(0);
   var acc2_0 = vec4<f32>(0);
@@ -108,7 +110,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let b_k0_0 = b_k0;
       let k0_0 = b_k0_0 * p.stride3;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k0 += p.advance1;
@@ -124,7 +126,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let k0_0 = a_k0_0;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax0_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax0_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax0_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -140,7 +142,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let b_k0_0 = b_k0;
       let k0_0 = b_k0_0 * p.stride3;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k0 += p.advance1;
@@ -156,7 +158,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let k0_0 = a_k0_0;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax1_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax1_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax1_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -172,7 +174,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let b_k0_0 = b_k0;
       let k0_0 = b_k0_0 * p.stride3;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k0 += p.advance1;
@@ -188,7 +190,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let k0_0 = a_k0_0;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax2_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax2_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax2_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -204,7 +206,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let b_k0_0 = b_k0;
       let k0_0 = b_k0_0 * p.stride3;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k0 += p.advance1;
@@ -220,7 +222,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let a_k0_0 = a_k0;
       let k0_0 = a_k0_0;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax3_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax3_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax3_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -265,6 +267,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     acc6_0 = fma(vec4<f32>(ax3_6), bx3_0, acc6_0);
     acc7_0 = fma(vec4<f32>(ax3_7), bx3_0, acc7_0);
   }
+  // join the threads of the same columns, and write
   let y_b0 = batch;
   let row_0 = 0u;
   let y_r0_0 = row_0;
@@ -300,7 +303,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (0u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_0 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum0.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -334,7 +337,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (1u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_1 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum1.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -368,7 +371,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (2u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_2 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum2.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -402,7 +405,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (3u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_3 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum3.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -436,7 +439,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (4u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_4 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum4.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -470,7 +473,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (5u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_5 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum5.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -504,7 +507,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (6u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_6 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum6.x;
     }
     if (column_0 + 1u < p.columns1) {
@@ -538,7 +541,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (7u < p.rows1)) {
     let start = y_b0 * p.stride4 + y_r0_7 * p.stride5;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0] = sum7.x;
     }
     if (column_0 + 1u < p.columns1) {

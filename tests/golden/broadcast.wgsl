@@ -11,7 +11,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> out: array<vec4<f32>>;
 fn value(c0: u32, c1: u32) -> vec4<f32> {
   let t0 = in0[(c0 * p.stride + c1) / 4u];
-  let t1 = in1[(c1) / 4u];
+  let t1 = in1[c1 / 4u];
   let t2 = (t0 + t1);
   return t2;
 }

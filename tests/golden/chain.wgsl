@@ -8,8 +8,8 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
-fn value(c0: u32) -> vec4<f32> {
-  let t0 = in0[(c0) / 4u];
+fn value(i: u32) -> vec4<f32> {
+  let t0 = in0[i / 4u];
   let t1 = safe_exp_f32x4(t0);
   let t2 = vec4<f32>(p.scalar);
   let t3 = (t1 * t2);
@@ -25,8 +25,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (i >= p.size) {
     return;
   }
-  let c0 = i;
-  let y = value(c0);
+  let y = value(i);
   out[i / 4u] = y;
 }
 fn safe_exp_f32x4(x: vec4<f32>) -> vec4<f32> {

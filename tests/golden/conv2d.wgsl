@@ -54,21 +54,21 @@ fn a(p0: u32, e: u32) -> f32 {
   return t0;
 }
 fn b(p0: u32, p1: u32, p2: u32, e: u32) -> f32 {
-  let t0_ok = ((p1) < p.padded) & ((p2) < p.padded1);
+  let t0_ok = (p1 < p.padded) & (p2 < p.padded1);
   let t0_at = select(0u, p0, t0_ok);
   let t0 = select(f32(0), in1[t0_at], t0_ok);
   return t0;
 }
 fn finish(acc: f32, y_r0: u32, y_c0: u32, y_c1: u32) -> f32 {
-  let t0 = acc;
   let t1 = in2[y_r0];
-  let t2 = (t0 + t1);
+  let t2 = (acc + t1);
   let t3 = rectified_f32(t2);
   return t3;
 }
 var<workgroup> partials: array<vec4<f32>, 256>;
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+  // the columns of this thread, and its part of k
   let t = lid.x;
   let group = wid.x + wid.y * p.groups;
   let depth = group / p.tiles;
@@ -150,6 +150,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   var b_k0 = b_k0_0;
   var b_k1 = b_k1_0;
   var b_k2 = b_k2_0;
+  // sum over k
   var acc0_0 = vec4<f32>(0);
   var acc1_0 = vec4<f32>(0);
   var acc2_0 = vec4<f32>(0);
@@ -163,7 +164,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k2 += p.advance2;
@@ -182,7 +183,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
       let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax0_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax0_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax0_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -201,7 +202,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k2 += p.advance2;
@@ -220,7 +221,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
       let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax1_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax1_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax1_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -239,7 +240,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k2 += p.advance2;
@@ -258,7 +259,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
       let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax2_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax2_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax2_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -277,7 +278,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let k0_0 = b_k0_0 * p.stride4 + b_k1_0 + b_k2_0 * p.stride5;
       let k1_0 = b_k0_0;
       let k2_0 = b_k1_0;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
       b_k2 += p.advance2;
@@ -296,7 +297,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let a_k0_0 = a_k0;
       let a_k1_0 = a_k1;
       let k0_0 = a_k0_0 + a_k1_0 * p.stride1;
-      let ok0 = a_k + 0u < end;
+      let ok0 = a_k < end;
       ax3_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
       ax3_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
       ax3_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -324,6 +325,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     acc2_0 = fma(vec4<f32>(ax3_2), bx3_0, acc2_0);
     acc3_0 = fma(vec4<f32>(ax3_3), bx3_0, acc3_0);
   }
+  // join the threads of the same columns, and write
   let row_0 = 0u;
   let y_r0_0 = row_0;
   let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
@@ -366,7 +368,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (0u < p.rows1)) {
     let start = y_r0_0 * p.stride6;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum0.x, y_r0_0, y_c0_0, y_c1_0);
     }
     if (column_0 + 1u < p.columns1) {
@@ -400,7 +402,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (1u < p.rows1)) {
     let start = y_r0_1 * p.stride6;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum1.x, y_r0_1, y_c0_0, y_c1_0);
     }
     if (column_0 + 1u < p.columns1) {
@@ -434,7 +436,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (2u < p.rows1)) {
     let start = y_r0_2 * p.stride6;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum2.x, y_r0_2, y_c0_0, y_c1_0);
     }
     if (column_0 + 1u < p.columns1) {
@@ -468,7 +470,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if ((strip == 0u) & (3u < p.rows1)) {
     let start = y_r0_3 * p.stride6;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum3.x, y_r0_3, y_c0_0, y_c1_0);
     }
     if (column_0 + 1u < p.columns1) {

@@ -6,8 +6,8 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
-fn value(c0: u32) -> vec4<f32> {
-  let t0 = in0[(c0) / 4u];
+fn value(i: u32) -> vec4<f32> {
+  let t0 = in0[i / 4u];
   return t0;
 }
 @compute @workgroup_size(128, 1, 1)
@@ -17,8 +17,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (i >= p.size) {
     return;
   }
-  let c0 = i;
-  let y = value(c0);
+  let y = value(i);
   out[i / 4u] = y;
 }
 
@@ -42,10 +41,9 @@ fn value(c0: u32, c1: u32, r0: u32, r1: u32) -> f32 {
   let t0 = in0[c0 * p.stride + c1 + r0 * p.stride1 + r1];
   return t0;
 }
-fn end0(acc: f32, e0: u32) -> f32 {
-  let t0 = acc;
+fn end0(acc: f32, row: u32) -> f32 {
   let t1 = f32(p.scalar);
-  let t2 = (t0 * t1);
+  let t2 = (acc * t1);
   return t2;
 }
 var<workgroup> partials: array<f32, 256>;
@@ -58,6 +56,7 @@ fn element(k: u32, c0: u32, c1: u32) -> f32 {
 }
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+  // the row of this thread, and its part of it
   let lane = lid.x % 8u;
   let group = wid.x + wid.y * p.line;
   let row = (group % p.blocks) * 32u + lid.x / 8u;
@@ -69,13 +68,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let c0 = row_rest;
   let first = part * p.chunk;
   let last = select(0u, min(first + p.chunk, p.length), is_row);
+  // sum of its part, four at a time
   var t0 = f32(0);
   var t1 = f32(0);
   var t2 = f32(0);
   var t3 = f32(0);
-  var k = first + lane * 1u;
+  var k = first + lane;
   for (; k + 24u < last; k += 32u) {
-    let x0 = element(k + 0u, c0, c1);
+    let x0 = element(k, c0, c1);
     let x1 = element(k + 8u, c0, c1);
     let x2 = element(k + 16u, c0, c1);
     let x3 = element(k + 24u, c0, c1);
@@ -93,6 +93,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let t5 = t2 + t3;
   let t = t4 + t5;
   var joined = t;
+  // join the threads of the row
   partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 4u) {
@@ -114,10 +115,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     joined = joined + other;
   }
   workgroupBarrier();
+  // write one value a row
   if (is_row & (lane == 0u)) {
     let result = joined;
-    let e = row;
-    let e0 = e;
-    out[row] = end0(result, e0);
+    out[row] = end0(result, row);
   }
 }

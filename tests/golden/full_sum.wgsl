@@ -10,31 +10,32 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
-fn value(r0: u32) -> vec4<f32> {
-  let t0 = in0[(r0) / 4u];
+fn value(k: u32) -> vec4<f32> {
+  let t0 = in0[k / 4u];
   return t0;
 }
 var<workgroup> partials: array<f32, 256>;
 fn element(k: u32) -> vec4<f32> {
-  let r0 = k;
-  return value(r0);
+  return value(k);
 }
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+  // the row of this thread, and its part of it
   let lane = lid.x % 256u;
   let group = wid.x + wid.y * p.line;
-  let row = (group % p.blocks) * 1u + lid.x / 256u;
+  let row = group % p.blocks;
   let part = group / p.blocks;
   let is_row = (row < p.rows) & (part < p.parts);
   let first = part * p.chunk;
   let last = select(0u, min(first + p.chunk, p.length), is_row);
+  // sum of its part, four at a time
   var t0 = vec4<f32>(0);
   var t1 = vec4<f32>(0);
   var t2 = vec4<f32>(0);
   var t3 = vec4<f32>(0);
   var k = first + lane * 4u;
   for (; k + 3075u < last; k += 4096u) {
-    let x0 = element(k + 0u);
+    let x0 = element(k);
     let x1 = element(k + 1024u);
     let x2 = element(k + 2048u);
     let x3 = element(k + 3072u);
@@ -55,6 +56,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let low = t.x + t.y;
   let high = t.z + t.w;
   var joined = low + high;
+  // join the threads of the row
   partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 128u) {
@@ -111,6 +113,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     joined = joined + other;
   }
   workgroupBarrier();
+  // write one value a row
   if (is_row & (lane == 0u)) {
     let result = joined;
     out[part * p.rows + row] = result;
@@ -127,12 +130,11 @@ struct Params {
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn finish(acc: f32) -> f32 {
-  let t0 = acc;
-  return t0;
+  return acc;
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let first = ((wid.x + wid.y * p.groups) * 128u + lid.x) * 1u;
+  let first = ((wid.x + wid.y * p.groups) * 128u + lid.x);
   if (first >= p.size) {
     return;
   }

@@ -40,9 +40,8 @@ fn b(p0: u32, e: u32) -> vec4<f32> {
   return t0;
 }
 fn finish(acc: vec4<f32>, y_r0: u32, y_c0: u32) -> vec4<f32> {
-  let t0 = acc;
-  let t1 = in2[(y_c0) / 4u];
-  let t2 = (t0 + t1);
+  let t1 = in2[y_c0 / 4u];
+  let t2 = (acc + t1);
   let t3 = rectified_f32x4(t2);
   return t3;
 }
@@ -50,6 +49,7 @@ var<workgroup> tile_a: array<vec4<f32>, 144>;
 var<workgroup> tile_b: array<vec4<f32>, 144>;
 @compute @workgroup_size(64, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+  // the tile of this workgroup, and its part of k
   let t = lid.x;
   let group = wid.x + wid.y * p.groups;
   let place = group;
@@ -63,10 +63,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let batch = depth;
   let begin = 0u;
   let end = p.summed2;
+  // load the first tile of both sides
   let a_q = t / 4u;
   let a_in = (t % 4u) * 4u;
   let a_batch = batch;
-  let a_first0 = min(row0 + (a_q + 0u) * 4u, p.rows - 1u);
+  let a_first0 = min(row0 + a_q * 4u, p.rows - 1u);
   let a_o0_0 = a_first0;
   let a0_0 = a_o0_0 * p.stride;
   let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
@@ -85,7 +86,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let b_q = t % 8u;
   let b_in = t / 8u;
   let b_batch = batch;
-  let b_first0 = min(column0 + (b_q + 0u) * 4u, p.columns - 4u);
+  let b_first0 = min(column0 + b_q * 4u, p.columns - 4u);
   let b_o0_0 = b_first0;
   let b0_0 = b_o0_0;
   var b_k = begin + b_in;
@@ -96,7 +97,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (t < 32u) {
     let a_k0_0 = a_k0;
     let k0_0 = a_k0_0;
-    let ok0 = a_k + 0u < end;
+    let ok0 = a_k < end;
     ar0 = select(vec4<f32>(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
     ar1 = select(vec4<f32>(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
     ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -108,7 +109,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let b_k0_0 = b_k0;
       let k0_0 = b_k0_0 * p.stride1;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
       b_k0 += p.advance1;
@@ -116,20 +117,21 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     {
       let b_k0_0 = b_k0;
       let k0_0 = b_k0_0 * p.stride1;
-      let ok0 = b_k + 0u < end;
+      let ok0 = b_k < end;
       br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
       b_k0 += p.advance1;
     }
   }
   if (t < 32u) {
-    tile_a[(a_in + 0u) * 9u + a_q + 0u] = vec4<f32>(ar0.x, ar1.x, ar2.x, ar3.x);
-    tile_a[(a_in + 1u) * 9u + a_q + 0u] = vec4<f32>(ar0.y, ar1.y, ar2.y, ar3.y);
-    tile_a[(a_in + 2u) * 9u + a_q + 0u] = vec4<f32>(ar0.z, ar1.z, ar2.z, ar3.z);
-    tile_a[(a_in + 3u) * 9u + a_q + 0u] = vec4<f32>(ar0.w, ar1.w, ar2.w, ar3.w);
+    tile_a[a_in * 9u + a_q] = vec4<f32>(ar0.x, ar1.x, ar2.x, ar3.x);
+    tile_a[(a_in + 1u) * 9u + a_q] = vec4<f32>(ar0.y, ar1.y, ar2.y, ar3.y);
+    tile_a[(a_in + 2u) * 9u + a_q] = vec4<f32>(ar0.z, ar1.z, ar2.z, ar3.z);
+    tile_a[(a_in + 3u) * 9u + a_q] = vec4<f32>(ar0.w, ar1.w, ar2.w, ar3.w);
   }
-  tile_b[(b_in + 0u) * 9u + b_q] = br0;
+  tile_b[b_in * 9u + b_q] = br0;
   tile_b[(b_in + 8u) * 9u + b_q] = br1;
+  // the results of this thread in the tile
   let tx = t % 8u;
   let ty = t / 8u;
   var acc0_0 = vec4<f32>(0);
@@ -137,13 +139,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   var acc2_0 = vec4<f32>(0);
   var acc3_0 = vec4<f32>(0);
   workgroupBarrier();
+  // multiply tile by tile: the next is on its way in registers
   for (var k0 = begin; k0 < end; k0 += 16u) {
     let more = k0 + 16u < end;
     if (more) {
       if (t < 32u) {
         let a_k0_0 = a_k0;
         let k0_0 = a_k0_0;
-        let ok0 = a_k + 0u < end;
+        let ok0 = a_k < end;
         ar0 = select(vec4<f32>(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
         ar1 = select(vec4<f32>(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
         ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
@@ -155,7 +158,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         {
           let b_k0_0 = b_k0;
           let k0_0 = b_k0_0 * p.stride1;
-          let ok0 = b_k + 0u < end;
+          let ok0 = b_k < end;
           br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
           b_k0 += p.advance1;
@@ -163,7 +166,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         {
           let b_k0_0 = b_k0;
           let k0_0 = b_k0_0 * p.stride1;
-          let ok0 = b_k + 0u < end;
+          let ok0 = b_k < end;
           br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
           b_k0 += p.advance1;
@@ -171,8 +174,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       }
     }
     {
-      let u0 = tile_a[ty + 0u];
-      let v0 = tile_b[tx + 0u];
+      let u0 = tile_a[ty];
+      let v0 = tile_b[tx];
       acc0_0 = fma(vec4<f32>(u0.x), v0, acc0_0);
       acc1_0 = fma(vec4<f32>(u0.y), v0, acc1_0);
       acc2_0 = fma(vec4<f32>(u0.z), v0, acc2_0);
@@ -301,44 +304,45 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     workgroupBarrier();
     if (more) {
       if (t < 32u) {
-        tile_a[(a_in + 0u) * 9u + a_q + 0u] = vec4<f32>(ar0.x, ar1.x, ar2.x, ar3.x);
-        tile_a[(a_in + 1u) * 9u + a_q + 0u] = vec4<f32>(ar0.y, ar1.y, ar2.y, ar3.y);
-        tile_a[(a_in + 2u) * 9u + a_q + 0u] = vec4<f32>(ar0.z, ar1.z, ar2.z, ar3.z);
-        tile_a[(a_in + 3u) * 9u + a_q + 0u] = vec4<f32>(ar0.w, ar1.w, ar2.w, ar3.w);
+        tile_a[a_in * 9u + a_q] = vec4<f32>(ar0.x, ar1.x, ar2.x, ar3.x);
+        tile_a[(a_in + 1u) * 9u + a_q] = vec4<f32>(ar0.y, ar1.y, ar2.y, ar3.y);
+        tile_a[(a_in + 2u) * 9u + a_q] = vec4<f32>(ar0.z, ar1.z, ar2.z, ar3.z);
+        tile_a[(a_in + 3u) * 9u + a_q] = vec4<f32>(ar0.w, ar1.w, ar2.w, ar3.w);
       }
-      tile_b[(b_in + 0u) * 9u + b_q] = br0;
+      tile_b[b_in * 9u + b_q] = br0;
       tile_b[(b_in + 8u) * 9u + b_q] = br1;
     }
     workgroupBarrier();
   }
-  let column_0 = column0 + (tx + 0u) * 4u;
+  // write the results: finish is the epilogue
+  let column_0 = column0 + tx * 4u;
   let y_c0_0 = column_0;
-  let row_0 = row0 + (ty + 0u) * 4u;
+  let row_0 = row0 + ty * 4u;
   let y_r0_0 = row_0;
   let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
   let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
   let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
-  if (row_0 + 0u < p.rows1) {
+  if (row_0 < p.rows1) {
     let start = y_r0_0 * p.stride2;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc0_0, y_r0_0, y_c0_0);
     }
   }
   if (row_0 + 1u < p.rows1) {
     let start = y_r0_1 * p.stride2;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc1_0, y_r0_1, y_c0_0);
     }
   }
   if (row_0 + 2u < p.rows1) {
     let start = y_r0_2 * p.stride2;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc2_0, y_r0_2, y_c0_0);
     }
   }
   if (row_0 + 3u < p.rows1) {
     let start = y_r0_3 * p.stride2;
-    if (column_0 + 0u < p.columns1) {
+    if (column_0 < p.columns1) {
       out[(start + y_c0_0) / 4u] = finish(acc3_0, y_r0_3, y_c0_0);
     }
   }

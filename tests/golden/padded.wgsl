@@ -13,7 +13,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
 fn value(c0: u32, c1: u32) -> f32 {
-  let t0_ok = ((p.offset1 + c1) < p.padded);
+  let t0_ok = (p.offset1 + c1 < p.padded);
   let t0_at = select(0u, p.offset + c0 * p.stride + c1, t0_ok);
   let t0 = select(f32(0), in0[t0_at], t0_ok);
   let t1 = rectified_f32(t0);

@@ -11,8 +11,8 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> out: array<vec4<f32>>;
-fn value(c0: u32) -> vec4<f32> {
-  let t0 = philox_u32(vec4<u32>(p.seed, p.seed1, p.seed2, p.seed3), (c0) / 4u);
+fn value(i: u32) -> vec4<f32> {
+  let t0 = philox_u32(vec4<u32>(p.seed, p.seed1, p.seed2, p.seed3), i / 4u);
   let t1 = vec4<u32>(p.scalar);
   let t2 = select(vec4<u32>(0), t0 >> (bitcast<vec4<u32>>(t1) & vec4<u32>(31u)), bitcast<vec4<u32>>(t1) < vec4<u32>(32u));
   let t3 = vec4<f32>(t2);
@@ -27,8 +27,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (i >= p.size) {
     return;
   }
-  let c0 = i;
-  let y = value(c0);
+  let y = value(i);
   out[i / 4u] = y;
 }
 fn mul_high_u32(a: u32, b: u32) -> u32 {

@@ -72,7 +72,7 @@ def test_bindings_may_change(product):
     """A buffer as scalars, and buffers in another order: bound by name; one more to write is zeros."""
     made, _ = product
     as_scalars = ("read> in2: array<vec4<f32>>", "read> in2: array<f32>")
-    at = ("in2[(x1) / 4u]", "vec4<f32>(in2[x1], in2[x1 + 1u], in2[x1 + 2u], in2[x1 + 3u])")
+    at = ("in2[x1 / 4u]", "vec4<f32>(in2[x1], in2[x1 + 1u], in2[x1 + 2u], in2[x1 + 3u])")
     assert made.session.run(0, edited(made, as_scalars, at)).outputs[0].different == 0
     swapped = edited(
         made, ("binding(1)", "binding(9)"), ("binding(2)", "binding(1)"), ("binding(9)", "binding(2)")
@@ -93,9 +93,9 @@ SAYS = {  # what naga says is wrong; of other errors all
     "type": "Operation Add can't work with ",
 }
 WRONG = {  # change, a line that is in the original: what is said begins with
-    "syntax": (("let t2 = (t0 + t1);", "let t2 = (t0 + ;"), "let t2", ""),
-    "unknown": (("(t0 + t1)", "(t0 + tq)"), "let t2", ""),
-    "type": (("(t0 + t1)", "(t0 + 1u)"), "let t2", ""),
+    "syntax": (("let t2 = (acc + t1);", "let t2 = (acc + ;"), "let t2", ""),
+    "unknown": (("(acc + t1)", "(acc + tq)"), "let t2", ""),
+    "type": (("(acc + t1)", "(acc + 1u)"), "let t2", ""),
     "name": (("in2", "bias"), "bind", "bias: no buffer of that name is read: there are in0, in1, in2"),
     "param": (("  stride1: u32,", "  pace: u32,"), "  stride1", "Params.pace: the kernel is not told of"),
     "gap": (
@@ -119,7 +119,7 @@ def test_errors_are_told_on_their_line(product, name):
 
 
 def test_the_line_that_says_what_is_wrong():
-    dawn = "Error while parsing WGSL: :24:18 error: unresolved value 'tq'\n  let t2 = (t0 + tq);\n"
+    dawn = "Error while parsing WGSL: :24:18 error: unresolved value 'tq'\n  let t2 = (acc + tq);\n"
     assert again.says(dawn) == "unresolved value 'tq'"
     assert again.says("\nDevice lost\nnobody knows why\n") == "Device lost" and again.says("") == ""
 

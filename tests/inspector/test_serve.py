@@ -55,7 +55,7 @@ def test_an_edit_is_run(server):
     wgsl = server.made.shaders[0].wgsl
     status, found = post(server, "/run", {"kernel": 0, "wgsl": wgsl})
     assert status == 200 and found["seconds"] > 0 and found["outputs"][0]["different"] == 0
-    status, found = post(server, "/run", {"kernel": 0, "wgsl": wgsl.replace("t0 + t1", "t0 +")})
+    status, found = post(server, "/run", {"kernel": 0, "wgsl": wgsl.replace("acc + t1", "acc +")})
     assert status == 200 and found["error"] and found["line"] > 1
     status, found = post(server, "/export", {"kernel": 0, "wgsl": wgsl, "what": "custom_op"})
     assert status == 200 and "fb.custom_op(" in found["text"]

@@ -11,6 +11,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% endif
 //% endblock
 //% block work
+  // the query of this thread
   let head = group / p.blocks;
   let block = group % p.blocks;
   let row = block * {{ workgroup[0] }}u + lid.x;
@@ -23,6 +24,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   var top = -3.4028234e38;
   var total = 0.0;
   let end = {{ "min(p.keys, (block + 1u) * %du + begin)" % workgroup[0] if o.causal else "p.keys" }};
+  // one tile of keys after another
   for (var first = 0u; first < end; first += {{ tile }}u) {
 //% if staged
     workgroupBarrier();
@@ -31,7 +33,9 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
     workgroupBarrier();
 //% endif
     {{ at.turns(tile, unroll, staged) }}
+    // scores: the query times keys
 {{ at.score(t, d, staged, o) }} //% for t in range(unroll)
+    // online softmax: the largest score so far, and what was summed is scaled to it
       var peak = top;
       peak = max(peak, s{{ t }}); //% for t in range(unroll)
       let fade = exp(top - peak);
@@ -47,6 +51,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% endfor
     }
   }
+  // divide by the sum of the weights, and write
   if (row < p.queries) {
     let row_at = (head * p.queries + row) * {{ e }}u;
     let share = select(0.0, 1.0 / total, total > 0.0);

@@ -14,6 +14,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% set each = (d + f.lanes - 1) // f.lanes
 //% set at_once = f.threads // f.lanes
 //% set deep = f.threads // f.across
+  // the piece of keys of this workgroup
   let kv = group / p.pieces;
   if (kv >= p.lines) {
     return;
@@ -25,6 +26,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   let below = lid.x / {{ f.across }}u;
 {{ scoring.begin(o) }}
   let end = min(min((piece + 1u) * p.length, p.keys), {{ "p.queries + begin" if o.causal else "p.keys" }});
+  // the queries
 //% for r in range(f.rows)
 //% for c in range(each)
   let q{{ r }}_{{ c }} = {{ rows.some(T, "in0", "(kv * p.rows + min(%du, p.rows - 1u))" % r, d, "lane + %du" % (c * f.lanes),
@@ -35,6 +37,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   var total{{ r }} = 0.0;
 //% endfor
   for (var first = piece * p.length; first < end; first += {{ f.keys }}u) {
+    // products of queries and keys
 //% for i in range(f.keys // at_once)
     {
       let row = kv * p.keys + min(first + beside + {{ i * at_once }}u, p.keys - 1u);
@@ -49,6 +52,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
     }
 //% endfor
     workgroupBarrier();
+    // scores
     for (var i = lid.x; i < {{ f.keys * f.rows }}u; i += {{ f.threads }}u) {
       let r = i / {{ f.keys }}u;
       let k = i % {{ f.keys }}u;
@@ -58,6 +62,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
       weights[r][k] = s;
     }
     workgroupBarrier();
+    // online softmax: the largest score so far, and what was summed is scaled to it
 //% for r in range(f.rows)
     var peak{{ r }} = top{{ r }};
     for (var k = 0u; k < {{ f.keys }}u; k += 1u) {
@@ -68,6 +73,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
     total{{ r }} *= fade{{ r }};
     o{{ r }} *= fade{{ r }};
 //% endfor
+    // add weights times values
     for (var k = below; k < {{ f.keys }}u; k += {{ deep }}u) {
       let row = kv * p.keys + min(first + k, p.keys - 1u);
       let v = {{ rows.some(T, "in2", "row", e, "column", f.across > e) }};
@@ -78,6 +84,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% endfor
     }
   }
+  // join the threads, and write
 //% for r in range(f.rows)
   workgroupBarrier();
   sums[lid.x] = o{{ r }};

@@ -13,6 +13,7 @@
 //% set q = dict(side, buffer="in0", base="head * p.queries", first="row0", limit="p.queries", rows=t.height, plain=true)
 //% set k = dict(side, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
 //% set v = {"buffer": "in2", "base": "kv * p.keys", "first": "first", "limit": "p.keys", "width": e, "quads": quads, "exact": e == quads, "T": T}
+  // the head of this workgroup, and its block of queries
   let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
   let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};
   let kv = head / p.group;
@@ -28,11 +29,14 @@
   let end = {{ "min(p.keys, row0 + %du + begin)" % t.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
 {{ tiles.start_dots(q, dict(k, first="0u"), t) }} //% if t.ahead == 2
+  // one tile of keys after another
   for (var first = 0u; first < end; first += {{ t.width }}u) {
     var s{{ h }}_{{ j }} = vec4<f32>(0); //% for h, j in product(range(t.rows // 4), range(t.cols))
+    // scores: queries times keys
 {{ tiles.dots("s", q, k, t, t.ahead == 2) }}
 {{ tiles.start_sums(v, t) }} //% if t.ahead == 2
 {{ scoring.scores(t, o) }}
+    // online softmax: the largest score so far, and what was summed is scaled to it
 //% for h in range(t.rows // 4)
     var peak{{ h }} = s{{ h }}_0;
     peak{{ h }} = max(peak{{ h }}, s{{ h }}_{{ j }}); //% for j in range(1, t.cols)
@@ -50,8 +54,10 @@
 //% endfor
 //% endfor
     o{{ r }}_{{ i }} *= fade{{ r // 4 }}.{{ "xyzw"[r % 4] }}; //% for r, i in product(range(t.rows), range(t.wide))
+    // add weights times values
 {{ tiles.sums("o", "s", v, t, t.ahead == 2) }}
   }
+  // divide by the sum of the weights, and write
 {{ tiles.share("total", t) }}
 //% for h in range(t.rows // 4)
   var whole{{ h }} = left[0][ty + {{ h * t.ty }}u];

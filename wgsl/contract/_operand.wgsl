@@ -11,7 +11,7 @@
 {% macro starts(s, j) -%}
 //% for place in s.places
 //% set before = "p." ~ place.offset ~ " + " if place.offset else ""
-  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ before }}{{ ix.place(place.batch) }} + {{ ix.place(place.own, "_%d" % j) }};
+  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ before }}{{ index_of(place.batch) }} + {{ index_of(place.own, "_%d" % j) }};
 //% endfor
 {%- endmacro %}
 
@@ -79,6 +79,6 @@
 {% macro along(s, c, ragged) -%}
     let {{ k }}_0 = {{ k }}; //% for k in s.summed.coords if c == 0
 {{ ix.next(s.summed.coords, s.summed.sizes, c) }} //% if c
-    let k{{ loop.index0 }}_{{ c }} = {{ ix.place(place.summed, "_%d" % c) }}; //% for place in s.places
+    let k{{ loop.index0 }}_{{ c }} = {{ index_of(place.summed, "_%d" % c) }}; //% for place in s.places
     let ok{{ c }} = {{ s.name }}_k + {{ c }}u < end; //% if ragged
 {%- endmacro %}

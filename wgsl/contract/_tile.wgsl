@@ -24,12 +24,12 @@
 {%- endmacro %}
 
 {% macro sum(place, j) -%}
-  {{ "p." ~ place.offset ~ " + " if place.offset }}{{ ix.place(place.batch) }} + {{ ix.place(place.own, "_%d" % j) }}
+  {{ sum_of("p." ~ place.offset if place.offset else "", index_of(place.batch), index_of(place.own, "_%d" % j)) }}
 {%- endmacro %}
 
 //# everything one round of the summed loop reads of one side
 {% macro read(side, o, n, step, wgsl, summed) -%}
-  let {{ side }}k = {{ ix.place(o.index.summed) }};
+  let {{ side }}k = {{ index_of(o.index.summed) }};
 //% if o.mode == "k"
 //% for j in range(n)
     let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.binding, side ~ j ~ " + " ~ side ~ "k", 4) }};
@@ -42,7 +42,7 @@
 //# what it reads of one side at its s-th step
 {% macro read_step(side, o, n, s, wgsl, summed) -%}
 //% for place, size in o.tests
-    let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ ix.place(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
+    let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ index_of(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
 //% endfor
 //% for j in range(0, n, 4 if o.mode == "free" else 1)
 {{ cell(side, o, j, s, step_ahead(o.index.summed, summed, s), wgsl) }}
@@ -67,7 +67,7 @@
 //# how far s steps along the innermost summed dim go, as text to add
 {% macro step_ahead(index, summed, s) -%}
 //% for c, stride in index.terms
-{%- if s and c == summed.coords[-1] %} + {{ s }}u{{ " * p." + stride if stride != "1" }}{% endif %}
+{%- if s and c == summed.coords[-1] %} + {{ times("p." ~ stride, s) if stride != "1" else "%du" % s }}{% endif %}
 //% endfor
 {%- endmacro %}
 
@@ -92,9 +92,9 @@
 
 //# four columns' elements at step s
 {% macro four(v, j, s, V) -%}
-  {% if v.mode == "free" %}vx{{ j * 4 }}_{{ s }}
-  {%- else %}{{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
+  {{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %})
 {%- endmacro %}
+{% macro four_name(v, j, s) -%}{{ "vx%d_%d" % (j * 4, s) if v.mode == "free" else "w%d_%d" % (s, j) }}{%- endmacro %}
 
 //# a vec4, or the j-th of its neighbours where they are stored one by one
 {% macro part(vector, j, width) -%}
@@ -103,11 +103,11 @@
 
 //# where a row's results begin, behind those of the pieces before
 {% macro row_start(parts, batch, out_places, i) -%}
-  {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }}
+  {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ sum_of(index_of(out_places[0]), index_of(out_places[1], "_%d" % i)) }}
 {%- endmacro %}
 
 {% macro store(T, at, value) -%}
-  out[{{ "(%s) / 4u" % at if T.width == 4 else at }}] = {{ T.store(value) }};
+  out[{{ over(at, T.width) }}] = {{ T.store(value) }};
 {%- endmacro %}
 
 {% macro multiply_add(V, u, v, acc) -%}

@@ -3,7 +3,7 @@
 //% extends "kernel.wgsl"
 //% block declarations
 var<workgroup> largest: array<u32, {{ workgroup[0] }}>;
-//# magnitudes order as their bits do; infinities and NaNs do not count
+// magnitudes order as their bits do; infinities and NaNs do not count
 fn magnitude(x: f32) -> u32 {
   let bits = bitcast<u32>(x) & 0x7fffffffu;
   return select(0u, bits, bits < 0x7f800000u);
@@ -18,7 +18,7 @@ fn magnitude(x: f32) -> u32 {
   }
 //% else
   let cells = p.{{ size }} / 4u;
-//# four reads under way at once; past the end the last cell again
+// four reads under way at once; past the end the last cell again
   for (var i = wid.x * {{ workgroup[0] }}u + t; i < cells; i += p.{{ span }} * 4u) {
     let x{{ j }} = in0[min(i + p.{{ span }} * {{ j }}u, cells - 1u)]; //% for j in range(4)
 //% for j in range(4)

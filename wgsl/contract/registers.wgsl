@@ -8,6 +8,7 @@
 //% block body
 //% set T = wgsl(acc, 1)
 //% set V = wgsl(acc, 4)
+  // the tile of this thread: its first row and column, and the matrix of the batch
   let group = wid.x + wid.y * p.{{ groups }};
   let column0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tile_columns }}u;
   let line = group / p.{{ tiles[0] }};
@@ -19,10 +20,12 @@
 {{ ix.unravel("b", batch.coords, batch.sizes[1:]) }}
 {{ tile.coordinates("row0", rows, j) }} //% for j in range(tile_rows)
 {{ tile.coordinates("column0", columns, j) }} //% for j in range(tile_columns)
+  // where its rows (u) and columns (v) begin
 {{ tile.origin("u", a, j) if j % 4 == 0 or a.mode != "free" }} //% for j in range(tile_rows)
 {{ tile.origin("v", b, j) if j % 4 == 0 or b.mode != "free" }} //% for j in range(tile_columns)
   var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(tile_rows), range(tile_columns // 4))
 //# several summed dims are one loop on software adapters: their compilers pass every sum from one loop to the next
+  // sum over k
 //% if flat
   var {{ c }} = 0u; //% for c in summed.coords
   for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ step }}u) {
@@ -35,9 +38,9 @@
 {{ tile.read("u", a, tile_rows, step, wgsl, summed) }}
 {{ tile.read("v", b, tile_columns, step, wgsl, summed) }}
 //% for s in range(step)
-    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }}; //% for j in range(tile_columns // 4)
+    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }}; //% for j in range(0 if b.mode == "free" else tile_columns // 4)
 //% for i, j in product(range(tile_rows), range(tile_columns // 4))
-    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), "w%d_%d" % (s, j), "acc%d_%d" % (i, j)) }};
+    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), tile.four_name(b, j, s), "acc%d_%d" % (i, j)) }};
 //% endfor
 //% endfor
 //% if flat
@@ -47,12 +50,13 @@
   } //% for c in summed.coords
 //% endif
 //% set finish = functions.get("finish")
+  // write the tile, row by row{{ ": finish is the epilogue" if finish }}
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
 //# works through. (An array of rows is no way: drivers unroll the loops over it.)
   let last = min(row0 + {{ tile_rows }}u, p.{{ rows.total }});
   for (var row = row0; row < last; row += 1u) {
 {{ ix.unravel("row", rows.coords | map("suffix", "_r") | list, rows.sizes[1:]) }}
-    let start = {{ ix.place(out[0]) }} + {{ ix.place(out[1], "_r") }};
+    let start = {{ sum_of(index_of(out[0]), index_of(out[1], "_r")) }};
     var y{{ j }} = acc0_{{ j }}; //% for j in range(tile_columns // 4)
 //% for i in range(1, tile_rows)
     let is{{ i }} = row == row0 + {{ i }}u;
@@ -60,16 +64,16 @@
 //% endfor
 //% if out_width == 4
 //% for j in range(0, tile_columns, 4)
-    if (column0 + {{ j }}u < p.{{ columns.total }}) {
+    if ({{ plus("column0", j) }} < p.{{ columns.total }}) {
 //% set y = tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4))
-      {{ tile.store(wgsl(out_dtype, 4), "start + " ~ ix.place(out[2], "_%d" % j), y) }}
+      {{ tile.store(wgsl(out_dtype, 4), "start + " ~ index_of(out[2], "_%d" % j), y) }}
     }
 //% endfor
 //% else
 //% for j in range(tile_columns)
-    if (column0 + {{ j }}u < p.{{ columns.total }}) {
+    if ({{ plus("column0", j) }} < p.{{ columns.total }}) {
 //% set y = tile.result(finish, tile.part("y%d" % (j // 4), j, 1), rows, columns, "r", j)
-      {{ tile.store(wgsl(out_dtype, 1), "start + " ~ ix.place(out[2], "_%d" % j), y) }}
+      {{ tile.store(wgsl(out_dtype, 1), "start + " ~ index_of(out[2], "_%d" % j), y) }}
     }
 //% endfor
 //% endif

@@ -11,6 +11,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% set V = wgsl(acc, 4)
 //% set a, ga = sides[0]
 //% set b, gb = sides[1]
+  // the columns of this thread, and its part of k
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};
   let depth = group / p.{{ tiles }};
@@ -40,6 +41,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 {{ side.sum_from(s, "first") }}
 //% endfor
 //% set sums = 1 if b.along == "free" else 4
+  // sum over k
   var acc{{ i }}_{{ c }} = {{ V }}(0); //% for i, c in product(range(high), range(sums))
   for (var k = begin; k < end; k += {{ reads * ga.stride }}u) {
 //% for u in range(reads)
@@ -50,6 +52,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
     acc{{ i }}_{{ c }} = {{ tile.multiply_add(V, "ax%d_%d" % (u, i), "bx%d_%d" % (u, c), "acc%d_%d" % (i, c)) }};
 //% endfor
   }
+  // join the threads of the same columns, and write
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
@@ -76,7 +79,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% for j in range(0, 4, out_width)
     if (column_0 + {{ j }}u < p.{{ columns.total }}) {
 //% set sum = tile.part("sum%d" % i, j, out_width)
-      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

@@ -50,11 +50,11 @@
 //% endif
 //% for i in range(high)
   if ({{ i }}u < p.{{ rows.total }}) {
-    let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+    let start = {{ index_of(out_places[0]) }} + {{ index_of(out_places[1], "_%d" % i) }};
 //% for j in range(0, 4, out_width)
     if ({{ "column_0 + %du" % j if b.wide else "column_%d" % j }} < p.{{ columns.total }}) {
 //% set sum = tile.part("acc%d_0" % i, j, out_width) if b.wide else "acc%d_%d" % (i, j)
-      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

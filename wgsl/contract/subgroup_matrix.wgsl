@@ -66,7 +66,7 @@
   if (depth >= p.{{ depth }}) {
     return;
   }
-//# workgroups next to each other share columns of {{ band }} tile rows, so that both sides stay in the cache
+// workgroups next to each other share columns of {{ band }} tile rows, so that both sides stay in the cache
   let place = group % (p.{{ tiles[0] }} * p.{{ tiles[1] }});
   let band = place / (p.{{ tiles[0] }} * {{ band }}u) * {{ band }}u;
   let inside = place % (p.{{ tiles[0] }} * {{ band }}u);
@@ -109,7 +109,7 @@
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     workgroupBarrier();
 {{ staged() }}
-//# while these are multiplied the next tile is on its way
+// while these are multiplied the next tile is on its way
     if (k0 + {{ step }}u < end) {
 {{ fetched() }}
     }
@@ -141,7 +141,7 @@
     if ((row_0 < p.{{ rows.total }}) & (column_0 < p.{{ columns.total }})) {
       let at = subgroup * {{ unit.m * strip }}u + e;
       let sum = {{ units.sums(unit, "at", out_width) }}{{ " * unscale_left * unscale_right" if scales }};
-      let start = {{ tile.row_start(parts, batch, out_places, 0) }} + {{ ix.place(out_places[2], "_0") }};
+      let start = {{ tile.row_start(parts, batch, out_places, 0) }} + {{ index_of(out_places[2], "_0") }};
 //% set finish = functions.get("finish")
 //% set y = wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0))
       out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ y }};

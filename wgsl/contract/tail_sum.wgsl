@@ -26,7 +26,7 @@
 //% for j in range(0, 4, out_width)
     if (column_0 + {{ j }}u < p.{{ columns.total }}) {
 //% set sum = tile.part("total", j, out_width)
-      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, 0, j)) }}
+      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, 0, j)) }}
     }
 //% endfor
   }

@@ -9,10 +9,11 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
 //% endblock
 //% block body
 //% set V = wgsl(acc, 4)
+  // the tile of this workgroup, and its part of k
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};
 //% if tail
-//# the first tiles whole, one after another; then pieces of the others, the first piece of each first
+// the first tiles whole, one after another; then pieces of the others, the first piece of each first
   if (group >= p.{{ tail[3] }}) {
     return;
   }
@@ -44,16 +45,19 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
   let begin = 0u;
   let end = p.{{ summed }};
 //% endif
+  // load the first tile of both sides
 //% for s, g in sides
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
   var {{ s.name }}r{{ i }} = {{ V }}(0); //% for i in range(g.loads * (4 if s.along == "k" and not g.singly else 1))
 //% endfor
 {{ staging.fetch(s, g, wgsl, ragged) }} //% for s, g in sides
 {{ staging.stage(s, g, V) }} //% for s, g in sides
+  // the results of this thread in the tile
   let tx = t % {{ across // 4 }}u;
   let ty = t / {{ across // 4 }}u;
   var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(high), range(wide // 4))
   workgroupBarrier();
+  // multiply tile by tile: the next is on its way in registers
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     let more = k0 + {{ step }}u < end;
     if (more) {
@@ -83,6 +87,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
     return;
   }
 //% endif
+  // write the results{{ ": finish is the epilogue" if functions.get("finish") }}
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for j in range(wide // 4)
 {{ tile.own_four("column", "column0 + (tx + %du) * 4u" % (j * across // 4), columns, j * 4, 1 if out_width == 4 else 4) }}
@@ -96,7 +101,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
 //% for j in range(0, wide, out_width)
     if (column_{{ j // 4 * 4 }} + {{ j % 4 }}u < p.{{ columns.total }}) {
 //% set sum = tile.part("acc%d_%d" % (i, j // 4), j, out_width)
-      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

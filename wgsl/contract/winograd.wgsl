@@ -24,13 +24,13 @@
     let row_0 = block * {{ w.filters }}u + {{ filter }};
     if ((own < p.{{ count }}) & (row_0 < p.{{ rows.total }})) {
 {{ tile.own_four("row", "", rows, 0, 1, false) }}
-      let line = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
+      let line = {{ index_of(out_places[0]) }} + {{ index_of(out_places[1], "_0") }};
 //% for j in range(4)
 //% set down = ["top + 1u < p." ~ size[0]] if odd[0] and j // 2 else []
 //% set ends = down + (["left + 1u < p." ~ size[1]] if odd[1] and j % 2 else [])
       {{ "if ((%s)) " % (ends | join(") & (")) if ends }}{
 //% set y = tile.result(finish, "y%d" % j, rows, columns, 0, j)
-        {{ tile.store(wgsl(out_dtype, 1), "line + " ~ ix.place(out_places[2], "_%d" % j), y) }}
+        {{ tile.store(wgsl(out_dtype, 1), "line + " ~ index_of(out_places[2], "_%d" % j), y) }}
       }
 //% endfor
     }
@@ -49,7 +49,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
     return;
   }
   let block = group % p.{{ blocks }};
-//# this thread's tile, both of the patches that it transforms and of the results that it stores
+// this thread's tile, both of the patches that it transforms and of the results that it stores
   let spot = t % {{ w.tiles }}u;
   let own = (group / p.{{ blocks }}) * {{ w.tiles }}u + spot;
   let held = min(own, p.{{ count }} - 1u);
@@ -67,7 +67,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 {{ steps.fetch(place, w, filters, image, channels) }}
   }
 {{ steps.stage(w, edges) }}
-//# the frequency of the products that this thread adds up, and which filters and tiles
+// the frequency of the products that this thread adds up, and which filters and tiles
   let frequency = t / {{ w.lanes }}u;
   let fx = t % {{ w.down }}u;
   let tx = (t % {{ w.lanes }}u) / {{ w.down }}u;
@@ -100,7 +100,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for j in range(4)
 {{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }}
 //% endfor
-//# some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
+// some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
 //% for pass in range(0, w.high, w.at_once)
 //% for i, j in product(range(w.at_once), range(w.wide // 4))
 //% set line = "((frequency * %du + fx) * %du + %du) * %du" % (w.down, w.at_once, i, quads)

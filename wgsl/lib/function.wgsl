@@ -14,22 +14,17 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 }
 {%- endmacro %}
 
+//# one element (or four neighbours) of a buffer, splatted where the others of the vector share it
 {% macro load(s, f, wgsl) -%}
 //% set T = wgsl(s.dtype, f.width)
-//% set width = s.extra[0]
-//% set at = ix.place(s.index)
+//% set at = index_of(s.index)
 //% if s.tests
-  let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
+  let {{ s.var }}_ok = {{ within(s.tests) }};
   let {{ s.var }}_at = select(0u, {{ at }}, {{ s.var }}_ok);
-  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ cell(s, s.var + "_at", T, width) }}, {{ s.var }}_ok);
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ T.load(s.name, s.var + "_at", s.extra[0]) }}, {{ s.var }}_ok);
 //% else
-  let {{ s.var }} = {{ cell(s, at, T, width) }};
+  let {{ s.var }} = {{ T.load(s.name, at, s.extra[0]) }};
 //% endif
-{%- endmacro %}
-
-//# one element (or four neighbours) of a buffer, splatted where the others of the vector share it
-{% macro cell(s, at, T, width) -%}
-  {{ T.load(s.name, at, width) }}
 {%- endmacro %}
 
 //# the sum of pieces that lie one behind the other, each as large as the whole result
@@ -38,7 +33,7 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //% set width, size, all = s.extra
   let {{ s.var }}_n = p.{{ size }};
   var {{ s.var }} = {{ T }}({{ T.zero }});
-  var {{ s.var }}_at = {{ ix.place(s.index) }};
+  var {{ s.var }}_at = {{ index_of(s.index) }};
   for (; {{ s.var }}_at + 3u * {{ s.var }}_n < p.{{ all }}; {{ s.var }}_at += 4u * {{ s.var }}_n) {
 //% for j in range(4)
     let {{ s.var }}_{{ j }} = {{ T.load(s.name, "%s_at + %du * %s_n" % (s.var, j, s.var), width) }};
@@ -59,9 +54,9 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //% set place = s.args[0] ~ (".x" if f.width == 4 and not each else "")
 //% set last = "p." ~ n ~ " - 1u"
   let {{ s.var }}_w = min({{ U }}({{ place }}), {{ U.of(last) if each else last }});
-  let {{ s.var }}_a = {{ ix.place(s.index) }} + {{ s.var }}_w * p.{{ stride }}{{ neighbours(s, f) if each }};
+  let {{ s.var }}_a = {{ index_of(s.index) }} + {{ s.var }}_w * p.{{ stride }}{{ neighbours(s, f) if each }};
 //% if s.tests
-  let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
+  let {{ s.var }}_ok = {{ within(s.tests) }};
 //% set at = "select(%s, %s_a, %s_ok)" % (U ~ "()" if each else "0u", s.var, s.var)
   let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ gathered(s, T, read, at) }}, {{ s.var }}_ok);
 //% else
@@ -89,11 +84,12 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 {% macro iota(s, f, wgsl) -%}
 //% set T = wgsl(s.dtype, f.width)
 //% set last = s.index.terms[-1] if s.index.terms else ("", "")
+//% set first = index_of(s.index) if T.dtype.kind == "u" else "i32(%s)" % index_of(s.index)
 //% if f.width == 4 and last[0] == f.coords[-1]
 //% set by = " * " ~ T ~ "(i32(p." ~ last[1] ~ "))" if last[1] != "1" else ""
-  let {{ s.var }} = {{ T }}({{ T }}(i32({{ ix.place(s.index) }})) + {{ T }}(0, 1, 2, 3){{ by }});
+  let {{ s.var }} = {{ T }}({{ T }}({{ first }}) + {{ T }}(0, 1, 2, 3){{ by }});
 //% else
-  let {{ s.var }} = {{ T }}(i32({{ ix.place(s.index) }}));
+  let {{ s.var }} = {{ first if T == "i32" else "%s(%s)" % (T, first) }};
 //% endif
 {%- endmacro %}
 
@@ -102,9 +98,9 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //% set last = s.index.terms[-1] if s.index.terms else ("", "")
 //% set key = "vec4<u32>(p." ~ s.extra | join(", p.") ~ ")"
 //% if f.width == 4 and last[0] == f.coords[-1]
-  let {{ s.var }} = {{ T.scalar.call("philox") }}({{ key }}, ({{ ix.place(s.index) }}) / 4u);
+  let {{ s.var }} = {{ T.scalar.call("philox") }}({{ key }}, {{ over(index_of(s.index), 4) }});
 //% else
-  let {{ s.var }} = {{ T }}({{ T.scalar.call("philox_word") }}({{ key }}, {{ ix.place(s.index) }}));
+  let {{ s.var }} = {{ T }}({{ T.scalar.call("philox_word") }}({{ key }}, {{ index_of(s.index) }}));
 //% endif
 {%- endmacro %}
 
@@ -124,18 +120,14 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 
 {% macro guard(s, f, wgsl) -%}
 //% set T = wgsl(s.dtype, f.width)
-  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ s.args[0] }}, {{ ix.inside(s.tests) }});
-{%- endmacro %}
-
-{% macro acc(s, f, wgsl) -%}
-  let {{ s.var }} = acc;
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ s.args[0] }}, {{ within(s.tests) }});
 {%- endmacro %}
 
 //# what a reduction of the same row came to, for every element
 {% macro stat(s, f, wgsl) -%}
-  let {{ s.var }} = {{ wgsl(s.dtype, f.width) }}({{ s.name }});
+  let {{ s.var }} = {{ "%s(%s)" % (wgsl(s.dtype, 4), s.name) if f.width == 4 else s.name }};
 {%- endmacro %}
 
 //% set reads = {"load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random}
-//% set computes = {"op": op, "inside": inside, "settle": settle, "guard": guard, "acc": acc, "stat": stat}
+//% set computes = {"op": op, "inside": inside, "settle": settle, "guard": guard, "stat": stat}
 //% set step = dict(reads, **computes)

@@ -1,21 +1,14 @@
-//# Index arithmetic as text: sums of coordinates times strides, and linear ids taken apart.
-{% macro place(index, suffix="") -%}
-  {{ "p." + index.offset if index.offset else "0u" }}
-  {%- for c, s in index.terms %} + {{ c }}{{ suffix }}{{ " * p." + s if s != "1" }}{% endfor %}
-{%- endmacro %}
-
-{% macro inside(tests) -%}
-  {% for t in tests %}{{ " & " if not loop.first }}(({{ place(t.position) }}) < p.{{ t.size }}){% endfor %}
-{%- endmacro %}
-
-//# let a, b, c = the coordinates of `id`; sizes are of all coordinates but the first, whose size is not needed
-{% macro unravel(id, coords, sizes) -%}
-  var {{ id }}_rest = {{ id }}; //% if coords | length > 1
+//# Linear ids taken apart into coordinates, and coordinates counted on.
+//# let a, b, c = the coordinates of `id`; sizes are of all coordinates but the first, whose size is not needed.
+//# name: what `id`, where it is no name, is called while it is taken apart
+{% macro unravel(id, coords, sizes, name="") -%}
+//% set rest = (name or id) ~ "_rest"
+  var {{ rest }} = {{ id }}; //% if coords | length > 1
 //% for c in coords[1:] | reverse
-  let {{ c }} = {{ id }}_rest % p.{{ sizes[loop.revindex0] }};
-  {{ id }}_rest /= p.{{ sizes[loop.revindex0] }};
+  let {{ c }} = {{ rest }} % p.{{ sizes[loop.revindex0] }};
+  {{ rest }} /= p.{{ sizes[loop.revindex0] }};
 //% endfor
-  let {{ coords[0] }} = {{ id }}{{ "_rest" if coords | length > 1 }}; //% if coords
+  let {{ coords[0] }} = {{ rest if coords | length > 1 else id }}; //% if coords and coords[0] != id
 {%- endmacro %}
 
 //# the coordinates after the (j-1)-th, counted on with a carry; past the end the outermost stays at its last

@@ -82,7 +82,7 @@ fn {{ T.fn("what_is_left") }}(x: {{ T }}, q: {{ T }}, y: {{ T }}) -> {{ T }} {
 fn {{ T.fn("float_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let q = floor(x / y);
   let r = select({{ T.call("what_is_left") }}(x, q, y), x, q == {{ T }}(0));
-  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let nan = {{ T.nan }};
   let whole = select(q, q - {{ T }}(1), (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
   return select(whole, nan, (abs(x) > {{ T }}(3.4028234e38)) & (y != {{ T }}(0)));
 }

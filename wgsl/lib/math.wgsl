@@ -1,4 +1,15 @@
 //# WGSL functions that the language lacks or drivers get wrong; each is added to a kernel only when it is called.
+//# WGSL has no constants for these, and naga and Tint reject an expression that folds to one.
+{% macro constant(T, name, bits, meaning) %}
+// {{ meaning }}: its bits go through a variable, since WGSL rejects a constant expression that is not finite
+fn {{ T.fn(name) }}() -> f32 {
+  var bits = {{ bits }}u;
+  return bitcast<f32>(bits);
+}
+{% endmacro %}
+{% macro infinity(T) %}{{ constant(T, "infinity", "0x7f800000", "infinity") }}{% endmacro %}
+{% macro minus_infinity(T) %}{{ constant(T, "minus_infinity", "0xff800000", "minus infinity") }}{% endmacro %}
+{% macro not_a_number(T) %}{{ constant(T, "not_a_number", "0x7fc00000", "NaN") }}{% endmacro %}
 {% macro nanmax(T) %}
 fn {{ T.fn("nanmax") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   let kept = select(max(a, b), a, (bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
@@ -31,8 +42,8 @@ fn {{ T.fn("safe_tanh") }}(x: {{ T }}) -> {{ T }} {
 {% macro safe_log(T) %}
 fn {{ T.fn("safe_log") }}(x: {{ T }}) -> {{ T }} {
   let zero = bitcast<{{ T }}>(bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) == {{ T }}(0);
-  let minus_infinity = bitcast<{{ T }}>({{ T.u }}(0xff800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
-  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let minus_infinity = {{ T.minus_infinity }};
+  let nan = {{ T.nan }};
   return select(select(log(x), nan, bitcast<{{ T.u }}>(x) > {{ T.u }}(0x7f800000u)), minus_infinity, zero);
 }
 {% endmacro %}
@@ -94,8 +105,8 @@ fn {{ T.fn("error_function") }}(x: {{ T }}) -> {{ T }} {
 {% macro power(T) %}
 fn {{ T.fn("power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let a = abs(x);
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
-  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let infinity = {{ T.infinity }};
+  let nan = {{ T.nan }};
   let whole = floor(y) == y;
   var squared = a;
   var product = {{ T }}(1);

@@ -18,7 +18,7 @@ fn {{ T.fn("next_float") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 fn {{ T.fn("hypotenuse") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let a = max(abs(x), abs(y));
   let ratio = min(abs(x), abs(y)) / select(a, {{ T }}(1), a == {{ T }}(0));
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let infinity = {{ T.infinity }};
   let length = a * sqrt({{ T }}(1) + ratio * ratio);
   let finite = select(length, x + y, {{ T.call("either_nan") }}(x, y));
   return select(finite, infinity, (abs(x) == infinity) | (abs(y) == infinity));

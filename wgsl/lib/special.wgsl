@@ -41,7 +41,7 @@ fn {{ T.fn("inverse_error") }}(x: {{ T }}, w: {{ T }}) -> {{ T }} {
       3.43273939e-07, 2.81022636e-08]) }};
   let far = {{ horner(T, "s", [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322,
       0.000100950558, -0.000200214257]) }};
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let infinity = {{ T.infinity }};
   let l = s - {{ T }}(3.5);
   let tail = s + {{ T }}(3) + {{ horner(T, "l", [-0.135406721, 0.00910981254, -0.000510432577, -1.1538707e-05, 1.14474555e-05,
       -2.56411732e-06, 5.8428218e-07, -1.6452899e-07, 2.24451227e-08]) }};
@@ -74,7 +74,7 @@ fn {{ T.fn("log_gamma") }}(x: {{ T }}) -> {{ T }} {
   let y = select(near, (a - {{ T }}(0.5)) * (far - {{ T }}(1)) + series, a > {{ T }}(8));
   let wave = abs({{ T.call("sine") }}({{ T }}(3.1415927) * (a - round(a))));
   let mirrored = {{ T.call("safe_log") }}({{ T }}(3.1415927) / wave) - {{ T.call("safe_log") }}(a) - y;
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let infinity = {{ T.infinity }};
   let below = select(mirrored, infinity, floor(a) == a);
   return select(select(y, below, x <= {{ T }}(0)), x * x, a >= infinity);
 }
@@ -94,9 +94,8 @@ fn {{ T.fn("digamma_function") }}(x: {{ T }}) -> {{ T }} {
       * {{ T }}(0.003968254))) - sum;
   let turn = {{ T }}(3.1415927) * (x - round(x));
   let below = y - {{ T }}(3.1415927) * {{ T.call("cosine") }}(turn) / {{ T.call("sine") }}(turn);
-  let zero = bitcast<{{ T.u }}>({{ T }}(1) - x) & {{ T.u }}(0u);
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | zero);
-  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
+  let infinity = {{ T.infinity }};
+  let nan = {{ T.nan }};
   let pole = select(-infinity, infinity, (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
   let sided = select(y, select(below, nan, floor(x) == x), mirrored);
   return select(sided, pole, x == {{ T }}(0));
@@ -167,9 +166,8 @@ fn {{ T.fn("gamma_share") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} 
   let fraction = scale * {{ T.call("gamma_fraction") }}(select(a, {{ T }}(1), near), select(x, {{ T }}(4), near));
   let under = select({{ T }}(1) - fraction, series, near);
   let over = select(fraction, {{ T }}(1) - series, near);
-  let zero = bitcast<{{ T.u }}>(x) & {{ T.u }}(0u);
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | zero);
-  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
+  let infinity = {{ T.infinity }};
+  let nan = {{ T.nan }};
   let none = (x == {{ T }}(0)) | (a >= infinity);
   let whole = (a == {{ T }}(0)) | (x >= infinity);
   let found = select(select(over, under, lower > {{ T }}(0)), {{ T.call("gamma_wide") }}(a, x, lower), is_wide);
@@ -202,9 +200,8 @@ fn {{ T.fn("hurwitz_zeta") }}(s: {{ T }}, q: {{ T }}) -> {{ T }} {
   let w = (s + {{ T }}(3)) * (s + {{ T }}(4)) / (a * a);
   let rest = last * ({{ T }}(0.5) + u * ({{ T }}(0.083333336) - v * ({{ T }}(0.0013888889) - w * {{ T }}(3.3068783e-5))));
   let tail = pow(a, {{ T }}(1) - s) / (s - {{ T }}(1)) + select(rest, {{ T }}(0), last == {{ T }}(0));
-  let zero = bitcast<{{ T.u }}>(q) & {{ T.u }}(0u);
-  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | zero);
-  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
+  let infinity = {{ T.infinity }};
+  let nan = {{ T.nan }};
   let pole = (s == {{ T }}(1)) | ((q <= {{ T }}(0)) & (floor(q) == q));
   let outside = (s < {{ T }}(1)) | (q < {{ T }}(0)) | {{ T.call("either_nan") }}(s, q);
   return select(select(select(sum + tail, {{ T }}(0), q >= infinity), nan, outside), infinity, pole & (s >= {{ T }}(1))

@@ -5,7 +5,7 @@
     return;
   }
   let n = p.size;
-  let nan = bitcast<f32>(0x7fc00000u | min(lid.x, 0u));  // WGSL has no such constant
+  let nan = {{ wgsl("f32", 1).nan }};
   let base = group * n * n;
   for (var i = lid.x; i < n * n; i += {{ workgroup[0] }}u) {
     var x = 0.0;

@@ -24,7 +24,7 @@
       continue;
     }
 //% else
-//# from the first window that reaches so far to the last that begins before
+// from the first window that reaches so far to the last that begins before
   let low{{ a }} = select(0u, (at{{ a }} - p.{{ kernel }}) / p.{{ stride }} + 1u, at{{ a }} >= p.{{ kernel }});
   let high{{ a }} = min(at{{ a }} / p.{{ stride }} + 1u, p.{{ positions }});
   for (var w{{ a }} = low{{ a }}; w{{ a }} < high{{ a }}; w{{ a }}++) {
@@ -34,8 +34,7 @@
     total += value({{ f.coords | join(", ") }});
   } //% for axis in axes
 //% if finish
-  let e = i;
-{{ ix.unravel("e", finish.coords, e_dims) }}
+{{ ix.unravel("i", finish.coords, e_dims, "e") }}
   out[i] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["total"] + finish.coords | list) | join(", ") ~ ")") }};
 //% else
   out[i] = {{ wgsl(out_dtype, 1).store("total") }};

@@ -8,8 +8,8 @@
 //% if several > 1
   let first = group * {{ workgroup[0] * several }}u + lid.x;
 //% for j in range(several)
-  let i{{ j }} = min((first + {{ j * workgroup[0] }}u) * 4u, (p.{{ size }} - 1u) / 4u * 4u);
-{{ ix.unravel("i%d" % j, f.coords | map("suffix", "_%d" % j) | list, dims[1:]) }}
+  let i_{{ j }} = min((first + {{ j * workgroup[0] }}u) * 4u, (p.{{ size }} - 1u) / 4u * 4u);
+{{ ix.unravel("i_%d" % j, f.coords | map("suffix", "_%d" % j) | list, dims[1:]) }}
   let y{{ j }} = value({{ f.coords | map("suffix", "_%d" % j) | join(", ") }});
 //% endfor
 //% for j in range(several)

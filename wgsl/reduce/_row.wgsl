@@ -1,19 +1,25 @@
-//# What is done with a part of a row: its places, its values, and how lanes join what they have.
+//# What is done with a part of a row: its places, its values, and how lanes join what they have. A place is a mark,
+//# which ends its names, and how far behind the lane's first element it lies.
 //% import "lib/index.wgsl" as ix
 //% import "lib/monoids.wgsl" as combine
 
-//# the places of the j-th read of a lane: `first` is what all lanes have behind them
-{% macro places(first, j, lanes, width, length, along, sizes) -%}
-    let k_{{ j }} = {{ first }}(lane + {{ j * lanes }}u) * {{ width }}u;
-    let is_{{ j }} = k_{{ j }} < p.{{ length }};
-    let a_{{ j }} = select(0u, k_{{ j }}, is_{{ j }});
-{{ ix.unravel("a_%d" % j, along | map("suffix", "_%d" % j) | list, sizes) }}
+//# k, the first element of a lane's read, and its coordinates; those of one past the end are of the first element
+{% macro places(first, mark, ahead, lanes, width, length, along, sizes) -%}
+//% set at = "k%s" % mark
+//% if mark
+    let {{ at }} = {{ sum_of(first, times(plus("lane", ahead), width) if lanes > 1 else "%du" % (ahead * width)) }};
+    let is{{ mark }} = {{ at }} < p.{{ length }};
+{{ ix.unravel("select(0u, %s, is%s)" % (at, mark), along | map("suffix", mark) | list, sizes, "from%s" % mark) }}
+//% else
+    let k = 0u; //% if not first
+{{ ix.unravel(at, along, sizes) }}
+//% endif
 {%- endmacro %}
 
-//# a function's value at the j-th place; at the row's first for j = none
-{% macro call(name, f, along, j) -%}
-  {{ name }}({% for v, d, w in f.given %}{{ v }}{{ "_%d" % j if v in f.each }}, {% endfor %}
-  {%- for c in f.coords %}{{ "0u" if j is none and c in along else c ~ "_%d" % j if c in along else c }}, {% endfor %})
+//# a function's value at a place; at the row's first for none
+{% macro call(name, f, along, mark) -%}
+  {{ name }}({% for v, d, w in f.given %}{{ v }}{{ mark if v in f.each }}, {% endfor %}
+  {%- for c in f.coords %}{{ "0u" if mark is none and c in along else c ~ mark if c in along else c }}, {% endfor %})
 {%- endmacro %}
 
 {% macro empty(op, T) -%}{{ T }}({{ combine.start[op](T) }}){%- endmacro %}
@@ -22,21 +28,22 @@
 {% macro in_blocks(s, lanes, wgsl) -%}{{ "yes" if lanes == 1 and s.op == "sum" and not s.top and wgsl(s.dtype, 1).kind == "f" }}{%- endmacro %}
 
 //# one more value joined to what a lane has
-{% macro add(s, f, along, j, wgsl, width, all="_all") -%}
+{% macro add(s, f, along, mark, wgsl, width, all="_all") -%}
 //% set T = wgsl(s.dtype, width)
-    let {{ s.name }}_x{{ j }} = select({{ empty(s.op, T) }}, {{ call(s.function, f, along, j) }}, is_{{ j }});
-    {{ s.name }}{{ all }} = {{ combine.join[s.op](T, s.name ~ all, "%s_x%d" % (s.name, j)) }};
+//% set x, value = s.name ~ "_x" ~ mark, call(s.function, f, along, mark)
+    let {{ x }} = {{ "select(%s, %s, is%s)" % (empty(s.op, T), value, mark) if mark else value }};
+    {{ s.name }}{{ all }} = {{ combine.join[s.op](T, s.name ~ all, x) }};
 {%- endmacro %}
 
 //# the largest of what a lane has that is finite, so that no difference of it is NaN; of NaN it is NaN
 {% macro finite(T, x) -%}{{ combine.larger(T, x, T ~ "(-3.4028234e38)") }}{%- endmacro %}
 
 //# a sum of exponentials of what is below a maximum, after a turn: what it had is scaled where that grew
-{% macro follow(s, reads, wgsl, width) -%}
+{% macro follow(s, places, wgsl, width) -%}
 //% set T = wgsl(s.dtype, width)
     let {{ s.name }}_to = {{ finite(T, s.top ~ "_all") }};
     {{ s.name }}_all *= {{ T.call("safe_exp") }}({{ s.name }}_from - {{ s.name }}_to);
-    {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ j }} - {{ s.name }}_to); //% for j in range(reads)
+    {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ mark }} - {{ s.name }}_to); //% for mark, _ in places
     {{ s.name }}_from = {{ s.name }}_to;
 {%- endmacro %}
 
@@ -52,10 +59,8 @@
 //% if width == 4
   let {{ s.name }}_low = {{ combine.join[s.op](S, all ~ ".x", all ~ ".y") }};
   let {{ s.name }}_high = {{ combine.join[s.op](S, all ~ ".z", all ~ ".w") }};
-  var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") }};
-//% else
-  var {{ s.name }} = {{ all }};
 //% endif
+  var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") if width == 4 else all }};
 {%- endmacro %}
 
 //# what a lane has, joined to what lies `lanes` further, and as often as `count` says

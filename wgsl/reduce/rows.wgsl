@@ -7,7 +7,7 @@
 {% macro begun(s) -%}
   var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
 {{ combine.begin_blocks(wgsl(s.dtype, width), s.name ~ "_all") if blocks(s) }}
-  {{ "var %s_from = %s;" % (s.name, r.finite(wgsl(s.dtype, width), s.top ~ "_all")) if s.top }}
+  var {{ s.name }}_from = {{ r.finite(wgsl(s.dtype, width), s.top ~ "_all") }}; //% if s.top
 {%- endmacro %}
 
 //# whether it is added up in blocks
@@ -15,15 +15,14 @@
 
 //# what a turn along the row adds to it
 {% macro added(reductions) -%}
-//% set reads = reads_held or prefetch
-//% for j in range(reads)
+//% for mark, _ in places
 //% for s in reductions | rejectattr("top")
-{{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_of_8" if blocks(s) else "_all") }}
+{{ r.add(s, functions[s.function], along, mark, wgsl, width, "_all_of_8" if blocks(s) else "_all") }}
 //% endfor
 //% endfor
-{{ r.follow(s, reads, wgsl, width) }} //% for s in reductions | selectattr("top")
+{{ r.follow(s, places, wgsl, width) }} //% for s in reductions | selectattr("top")
 //% for s in reductions if blocks(s)
-{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(k / %du + 1u)" % (reads * lanes * width)) }}
+{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(%s + 1u)" % over("k", turn)) }}
 //% endfor
 {%- endmacro %}
 
@@ -32,12 +31,13 @@
 {{ combine.end_blocks(s.name ~ "_all") if blocks(s) }}
 {{ r.scale(s, s.name ~ "_all", s.name ~ "_from", s.top, wgsl(s.dtype, width)) if s.top }}
 {{ r.narrow(s, wgsl, width) }}
-  {{ "let %s_lane = %s;" % (s.name, r.finite(wgsl(s.dtype, 1), s.top)) if s.top }}
+  let {{ s.name }}_lane = {{ r.finite(wgsl(s.dtype, 1), s.top) }}; //% if s.top
 {%- endmacro %}
 
 //# what all lanes of a row have of it
 {% macro joined(reductions, is_first) -%}
-  {{ "workgroupBarrier();" if not is_first }}
+  // join what the threads of the row have
+  workgroupBarrier(); //% if not is_first
 {{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
 //% for s in reductions | selectattr("top")
 {{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }}
@@ -47,52 +47,55 @@
 
 //# the reductions of a phase
 {% macro reduced(reductions, is_first) -%}
+  // {{ reductions | map(attribute="op") | join(" and ") }} of the row
 {{ begun(s) }} //% for s in reductions
-{{ begin_turns() }} //% if not reads_held
+{{ begin_turns() if not reads_held }}
 {{ added(reductions) }}
-  {{ "}" if not reads_held }}
+  } //% if not reads_held
 {{ ended(s) }} //% for s in reductions
 {{ joined(reductions, is_first) if lanes > 1 }}
 {%- endmacro %}
 
 //# a loop along the row, and the places that a turn reads
 {% macro begin_turns() -%}
-//% set reads = reads_held or prefetch
-  for (var k = 0u; k < p.{{ length }}; k += {{ reads * lanes * width }}u) {
-{{ r.places("k + ", j, lanes, width, length, along, dims) }} //% for j in range(reads)
+  for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
+{{ r.places("k", mark, ahead, lanes, width, length, along, dims) }} //% for mark, ahead in places
 {%- endmacro %}
 //% block declarations
 var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>; //% for name, dtype in partials
 //% endblock
 //% block body
-//% set reads = reads_held or prefetch
-  let lane = lid.x % {{ lanes }}u;
-  let place = (wid.x + wid.y * p.{{ line }}) * {{ across }}u + lid.x / {{ lanes }}u;
+  // the row of this thread{{ ", of which it is one of %d" % lanes if lanes > 1 }}
+  let lane = lid.x % {{ lanes }}u; //% if lanes > 1
+  let place = {{ sum_of(times("wid.x + wid.y * p." ~ line, across), over("lid.x", lanes) if across > 1 else "0u") }};
   let is_row = place < p.{{ rows }};
   let row = min(place, p.{{ rows }} - 1u);
 {{ ix.unravel("row", own, row_dims) }}
 //% if reads_held
-{{ r.places("", j, lanes, width, length, along, dims) }} //% for j in range(reads)
+{{ r.places("", mark, ahead, lanes, width, length, along, dims) }} //% for mark, ahead in places
 //% endif
 //% for values, reductions in phases
-//% for (name, function), j in product(values, range(reads))
-  let {{ name }}_{{ j }} = {{ r.call(function, functions[function], along, j) }};
+  // hold elements of the row //% if values
+//% for (name, function), (mark, _) in product(values, places)
+  let {{ name }}{{ mark }} = {{ r.call(function, functions[function], along, mark) }};
 //% endfor
 {{ reduced(reductions, loop.first) if reductions }}
 //% endfor
+  // write the row //% if full
 {{ begin_turns() if full and not reads_held }}
-//% for j in range(reads if full else 0)
-  if (is_row & is_{{ j }}) {
-    let at_{{ j }} = row * p.{{ length }} + k_{{ j }};
+//% for mark, _ in (places if full else ())
+  if ({{ "is_row & is%s" % mark if mark else "is_row" }}) {
+    let at{{ mark }} = row * p.{{ length }} + k{{ mark }};
 //% for out, function in full
 //% set f = functions[function]
-    {{ out }}[at_{{ j }}{{ " / 4u" if width == 4 }}] = {{ wgsl(f.dtype, width).store(r.call(function, f, along, j)) }};
+    {{ out }}[{{ over("at%s" % mark, width) }}] = {{ wgsl(f.dtype, width).store(r.call(function, f, along, mark)) }};
 //% endfor
   }
 //% endfor
   } //% if full and not reads_held
 //% if single
-  if (is_row & (lane == 0u)) {
+  // write one value for the row
+  if ({{ "is_row & (lane == 0u)" if lanes > 1 else "is_row" }}) {
 //% for out, function in single
 //% set f = functions[function]
     {{ out }}[row] = {{ wgsl(f.dtype, 1).store(r.call(function, f, along, none)) }};

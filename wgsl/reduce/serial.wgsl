@@ -9,13 +9,18 @@
 //% set T = wgsl(end.dtype, f.width)
 //% set inner = loops | length - 1
 //% set in_blocks = op == "sum" and T.kind == "f"
-  let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
-  if (i >= p.{{ size }}) {
+  // the row of this thread
+//% set i = "i" if parts else "row"
+  let {{ i }} = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
+  if ({{ i }} >= p.{{ size }}) {
     return;
   }
-  let row = i{{ " / p." + parts if parts }};
-  let part = {{ "i % p." + parts if parts else "0u" }};
+//% if parts
+  let row = i / p.{{ parts }};
+  let part = i % p.{{ parts }};
+//% endif
 {{ ix.unravel("row", coords, row_dims) }}
+  // {{ op }} of the row
   var total = {{ T }}({{ combine.start[op](T) }});
 //% if in_blocks
 {{ combine.begin_blocks(T, "total") }}
@@ -24,8 +29,8 @@
 //% for n in loops
 //% set step = 4 if loop.last and f.width == 4 else 1
 //% set shared = parts and loop.index0 == cut
-//% set r, first = "r%d" % loop.index0, "part * %du" % step if shared else "0u"
-  for (var {{ r }} = {{ first }}; {{ r }} < p.{{ n }}; {{ r }} += {{ "p." ~ parts ~ " * " if shared }}{{ step }}u) {
+//% set r, first = "r%d" % loop.index0, times("part", step) if shared else "0u"
+  for (var {{ r }} = {{ first }}; {{ r }} < p.{{ n }}; {{ r }} += {{ times("p." ~ parts, step) if shared else "%du" % step }}) {
 //% endfor
 //% if f.width == 4
     let lanes = vec4<u32>(r{{ inner }}) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.{{ loops[-1] }});
@@ -41,6 +46,7 @@
     total = {{ combine.join[op](T, "total", "x") }};
 //% endif
   } //% for n in loops
+  // join what was added up, and write
 {{ combine.end_blocks("total") }} //% if in_blocks
 //% if f.width == 4
 //% set S = wgsl(end.dtype, 1)
@@ -52,10 +58,9 @@
 //% endif
 //% if end.finish
 //% set finish = functions[end.finish]
-  let e = row;
-{{ ix.unravel("e", finish.coords, end.dims) }}
-  out[i] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
+{{ ix.unravel("row", finish.coords, end.dims, "e") }}
+  out[{{ i }}] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
 //% else
-  out[i] = {{ wgsl(end.stored, 1).store("result") }};
+  out[{{ i }}] = {{ wgsl(end.stored, 1).store("result") }};
 //% endif
 //% endblock

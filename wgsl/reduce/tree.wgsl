@@ -15,14 +15,16 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% set f = functions["value"]
 //% set own = (coords | join(", ") ~ ", ") if coords else ""
 //% set step = lanes * f.width
-  let lane = lid.x {{ "/ %du" % across if columns else "%% %du" % lanes }};
+  // the row of this thread, and its part of it
+  let lane = {{ over("lid.x", across) if columns else modulo("lid.x", lanes) }};
   let group = wid.x + wid.y * p.{{ line }};
-  let row = (group % p.{{ blocks }}) * {{ across }}u + lid.x {{ "%% %du" % across if columns else "/ %du" % lanes }};
+  let row = {{ sum_of(times("group % p." ~ blocks, across), modulo("lid.x", across) if columns else over("lid.x", lanes) if across > 1 else "0u") }};
   let part = group / p.{{ blocks }};
   let is_row = (row < p.{{ rows }}) & (part < {{ "p." ~ parts if parts else "1u" }});
 {{ ix.unravel("row", coords, row_dims) }}
   let first = part * p.{{ chunk }};
   let last = select(0u, min(first + p.{{ chunk }}, p.{{ length }}), is_row);
+  // {{ ends | map(attribute="op") | unique | join(" and ") }} of its part, four at a time
 //% for end in ends
 //% set T = wgsl(end.dtype, f.width)
   var t{{ j }}{{ end.tag }} = {{ T }}({{ combine.start[end.op](T) }}); //% for j in range(4)
@@ -64,6 +66,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
   var joined{{ tag }} = t{{ tag }};
 //% endif
 //% endfor
+  // join the threads of the row
 //% set apart = across if columns else 1
 //% for s in (128, 64, 32, 16, 8, 4, 2, 1) if s < lanes
   partials{{ end.tag }}[lid.x] = joined{{ end.tag }}; //% for end in ends
@@ -77,14 +80,14 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
   }
   workgroupBarrier();
 //% endfor
+  // write one value a row
   if (is_row & (lane == 0u)) {
 //% for end in ends
     {{ "{" if ends | length > 1 }}
     let result = joined{{ end.tag }};
 //% if end.finish
 //% set finish = functions[end.finish]
-    let e = row;
-{{ ix.unravel("e", finish.coords, end.dims) }}
+{{ ix.unravel("row", finish.coords, end.dims, "e") }}
 //% set y = "%s(%s)" % (end.finish, (["result"] + finish.coords | list) | join(", "))
     {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(y) }};
 //% else

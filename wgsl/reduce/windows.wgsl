@@ -4,6 +4,7 @@
 //% block body
 //% set T = wgsl(acc, 1)
 //% set f, finish = functions["cells"], functions.get("finish")
+  // the four windows of this thread
   let strip = (wid.x + wid.y * p.{{ span }}) * {{ workgroup[0] }}u + lid.x;
   if (strip >= p.{{ size }}) {
     return;
@@ -17,6 +18,7 @@
   let column{{ j }} = {{ "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j }};
   var acc{{ j }} = {{ T }}({{ combine.start[op](T) }});
 //% endfor
+  // {{ op }} of each window
   for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) { //% for r, n in loops
 //% set around = lead | list + loops | map("first") | list
 //% if f.width == 4
@@ -39,6 +41,7 @@
     acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, x) }};
 //% endfor
   } //% for loop_ in loops
+  // write four neighbours
   let row = line * p.{{ line }} + place;
 //% for j in range(4)
 //% if finish

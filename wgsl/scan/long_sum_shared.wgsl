@@ -3,7 +3,7 @@
 //% extends "launch.wgsl"
 //% import "lib/long.wgsl" as long
 //% block shared
-//# two halves that take turns, so that each round of the tree needs one barrier
+// two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<vec2<u32>, 512>;
 //% endblock
 //% block work

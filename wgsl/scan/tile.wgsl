@@ -4,7 +4,7 @@
 //% block shared
 //% set T = wgsl(of, 1)
 var<workgroup> tile: array<{{ scan.kept(op, T) }}, 2112>;
-//# two halves that take turns, so that each round of the tree needs one barrier
+// two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<{{ scan.state(op, T) }}, 512>;
 var<workgroup> heads: array<u32, 512>; //% if segmented
 //% endblock
@@ -15,7 +15,7 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
 //% set totals_in = "in1" if not functions else "in0"
   let t = lid.x;
   let row = group / p.pieces;
-//# the pieces read last by the launch before, which may still be in a cache, come first
+// the pieces read last by the launch before, which may still be in a cache, come first
   let piece = p.pieces - 1u - group % p.pieces;
   let first = row * p.stretch;
   let begin = min(first + piece * p.piece, p.size);

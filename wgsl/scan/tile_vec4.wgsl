@@ -4,7 +4,7 @@
 //% import "scan/_monoids.wgsl" as scan
 //% block shared
 //% set W = wgsl(of, 2)
-//# two halves that take turns, so that each round of the tree needs one barrier
+// two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<{{ W }}, 512>;
 var<workgroup> heads: array<vec2<u32>, 512>; //% if segmented
 var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
@@ -16,7 +16,7 @@ var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
 //% set empty = T ~ "(" ~ scan.start[op](T) ~ ")"
   let t = lid.x;
   let row = group / p.pieces;
-//# the pieces read last by the launch before, which may still be in a cache, come first
+// the pieces read last by the launch before, which may still be in a cache, come first
   let piece = p.pieces - 1u - group % p.pieces;
   let first = row * p.stretch;
   let begin = min(first + piece * p.piece, p.size);

@@ -24,7 +24,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
     bases[t] = row * p.n + {{ sorting.begin_of("t", "row", "piece", table) }};
   }
   for (var base = begin; base < end; base += 2048u) {
-//# count the digits of eight neighbours; those past the end count as the last digit, after all others
+// count the digits of eight neighbours; those past the end count as the last digit, after all others
     var low = vec4<u32>(0u);
     var high = vec4<u32>(0u);
 //% for j in range(8)
@@ -41,7 +41,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
     low += select(vec4<u32>(0u), one{{ j }}, d{{ j }} < 8u);
     high += select(one{{ j }}, vec4<u32>(0u), d{{ j }} < 8u);
 //% endfor
-//# what all threads before this one counted: eight words a thread, then the 32 threads of a word
+// what all threads before this one counted: eight words a thread, then the 32 threads of a word
 //% for f in range(8)
     cells[t + (t >> 5u) + {{ f * 264 }}u] = {{ "low" if f < 4 else "high" }}.{{ "xyzw"[f % 4] }};
 //% endfor
@@ -77,7 +77,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
     let to{{ j }} = starts[d{{ j }}] + half_of(cells[(d{{ j }} >> 1u) * 264u + t + (t >> 5u)], d{{ j }}) + rank{{ j }};
 //% endfor
     workgroupBarrier();
-//# sorted here first, so that neighbours are written side by side
+// sorted here first, so that neighbours are written side by side
     cells[to{{ j }}] = it{{ j }}.x; //% for j in range(8)
     workgroupBarrier();
 //% for j in range(8)

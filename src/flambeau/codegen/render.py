@@ -29,9 +29,11 @@ from ..core.dtype import SHORT
 from ..core.files import HERE, cache_folder, read_checked, template_folder, write_checked
 from ..errors import KernelError
 from ..kernels.ir import out_name
+from .expressions import EXPRESSIONS, over
 
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
-CONTROLLED = re.compile(r"^(?!\s*//)(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
+CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
+NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 EDITED = "edited/"  # before the name of a template that is somebody's, where it is named as a file
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
@@ -47,10 +49,8 @@ LIBRARY = (
     "lib/special.wgsl",
     "lib/words.wgsl",
 )
-# WGSL has no such constant, and none may be made at compile time
-INFINITY = "bitcast<f32>({}u | min(lid.x, 0u))"
-LARGEST = {"f32": INFINITY.format("0x7f800000"), "i32": "2147483647", "u32": "4294967295u", "bool": "true"}
-SMALLEST = {"f32": INFINITY.format("0xff800000"), "i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
+LARGEST = {"i32": "2147483647", "u32": "4294967295u", "bool": "true"}
+SMALLEST = {"i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 ADDED: dict[str, str] = {}  # templates of custom ops
 # Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
 # (what a gather reads), and whose loops end for every size. tests/codegen/test_bounds.py watches each access.
@@ -172,11 +172,32 @@ class Wgsl(str):
 
     @property
     def highest(self) -> str:
-        return LARGEST[self.dtype.wide.short]
+        """The largest scalar: what the least of no elements is."""
+        return LARGEST.get(self.dtype.wide.short) or self._constant("infinity")
 
     @property
     def lowest(self) -> str:
-        return SMALLEST[self.dtype.wide.short]
+        """The smallest scalar: what the largest of no elements is."""
+        return SMALLEST.get(self.dtype.wide.short) or self._constant("minus_infinity")
+
+    @property
+    def infinity(self) -> str:
+        return self._splat(self._constant("infinity"))
+
+    @property
+    def minus_infinity(self) -> str:
+        return self._splat(self._constant("minus_infinity"))
+
+    @property
+    def nan(self) -> str:
+        return self._splat(self._constant("not_a_number"))
+
+    def _constant(self, name: str) -> str:
+        """A call of a library function of no arguments: see wgsl/lib/math.wgsl."""
+        return f"{self.scalar.call(name)}()"
+
+    def _splat(self, scalar: str) -> str:
+        return f"{self}({scalar})" if self.width > 1 else scalar
 
     @property
     def u(self) -> str:
@@ -214,7 +235,7 @@ class Wgsl(str):
         if self.dtype.is_packed:
             cell = self._unpack(buffer, at, width)
         else:
-            cell = f"{buffer}[{f'({at}) / 4u' if width == 4 else at}]"
+            cell = f"{buffer}[{over(at, 4) if width == 4 else at}]"
         if self.kind == "b":
             cell = f"({cell} != {vec('u32', width)}(0u))"
         return f"{self}({cell})" if width < self.width else cell
@@ -222,8 +243,8 @@ class Wgsl(str):
     def _unpack(self, buffer: str, at: str, width: int) -> str:
         unpack = Wgsl(self.dtype.short, width, self.called).call(f"unpack_{self.dtype.short}")
         if width == 4:
-            return f"{unpack}({buffer}[({at}) / 4u])"
-        return f"{unpack}({buffer}[({at}) / {4 // self.dtype.itemsize}u], {at})"
+            return f"{unpack}({buffer}[{over(at, 4)}])"
+        return f"{unpack}({buffer}[{over(at, 4 // self.dtype.itemsize)}], {at})"
 
     def store(self, value: str) -> str:
         """A value of this type as what its buffer holds; a packed one is four neighbours."""
@@ -285,7 +306,7 @@ def _made(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) 
         auto_reload=False,
         bytecode_cache=kept(f"marked-{folder}" if marked else folder),
     )
-    made.globals |= {"elementwise": partial(_elementwise, made), "product": product}
+    made.globals |= {"elementwise": partial(_elementwise, made), "product": product} | EXPRESSIONS
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
     made.filters["prefix"] = lambda text, begin: f"{begin}{text}"
     return made
@@ -403,11 +424,14 @@ def _helpers(env: Environment, called: dict) -> str:
 
 
 def _without_gaps(text: str) -> str:
-    return re.sub(r"(?<!\w)0u \+ ", "", text).replace(", )", ")")
+    """A text without the empty terms that generated lists begin or end with, and without sums with 0 and
+    products with 1, as an unrolled loop has in its first turn."""
+    text = re.sub(r"(?<!\w)0u \+ ", "", text).replace(", )", ")").replace(" * 1u", "").replace(" / 1u", "")
+    return NOTHING_ADDED.sub(r"\1", text) if " + 0u" in text else text
 
 
 def tidy(text: str) -> str:
-    """Indent by braces, and drop blank lines and the empty terms that generated lists begin or end with."""
+    """Indent by braces, and drop blank lines and dead arithmetic."""
     out, depth = [], 0
     for line in map(str.strip, _without_gaps(text).splitlines()):
         if line:

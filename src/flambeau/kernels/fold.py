@@ -37,7 +37,7 @@ def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
         for i, w in enumerate(spec)
     )
     after = epilogue(planner, head, tail, head.shape, trace.reads)
-    finish, e_sizes = finish_function(after, head.shape, b, q)
+    finish, e_sizes = finish_function(after, head.shape, b, q, "i")
     e_dims = [q.add("dim", s) for s in e_sizes[1:]]
     grid = spread_grid(-(-prod(head.shape) // WORKGROUP), planner.limits.groups)
     span = q.add("span", grid[0] * WORKGROUP)

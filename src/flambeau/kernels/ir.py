@@ -140,6 +140,11 @@ class Bindings:
         return f"in{len(self.values) - 1}"
 
 
+def coordinates(count: int, letter: str, alone: str) -> list[str]:
+    """The names of so many coordinates; one alone is the index itself, and is called as that is."""
+    return [alone] if count == 1 else [f"{letter}{i}" for i in range(count)]
+
+
 def name_index(a: Affine, runs, coords, q: Quantities) -> WgslIndex:
     terms = []
     for run, c in zip(runs, coords, strict=True):

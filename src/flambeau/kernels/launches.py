@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..core.dtype import DType
 from ..core.node import Node
 from ..core.op import Launch
-from .ir import Bindings, Kernel, Quantities, Shader, Stored, spread_grid
+from .ir import Bindings, Kernel, Quantities, Shader, Stored, coordinates, spread_grid
 from .lower import (
     LONGEST_TRACED,
     NeedStore,
@@ -150,5 +150,5 @@ def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Lau
     dims = "", *(q.add("dim", s) for s in sizes[1:])  # an index is taken apart without the first
     room = len(b.values) + 2 * len(trace.reads) <= trace.most  # a buffer may be bound twice
     width = 4 if launch.fours and room and trace.can_widen(runs, sizes) else 1
-    body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, width)
+    body = trace.function(runs, coordinates(len(runs), "c", "i"), b, q, root, width)
     return (("value", body),), dims

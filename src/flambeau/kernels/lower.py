@@ -13,7 +13,17 @@ from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
 from .cancel import EXACT, exact
-from .ir import Bindings, PaddingTest, Quantities, Stored, WgslFunction, WgslIndex, WgslStep, name_index
+from .ir import (
+    Bindings,
+    PaddingTest,
+    Quantities,
+    Stored,
+    WgslFunction,
+    WgslIndex,
+    WgslStep,
+    coordinates,
+    name_index,
+)
 from .vectorize import can_widen, reading
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
@@ -414,14 +424,20 @@ class Trace:
     def emit(self, steps: Iterable[int], naming: Naming, result: int) -> WgslFunction:
         """The function of some of the steps: coordinates get their names, quantities their places in
         Params."""
-        steps = list(steps)
+        steps = [i for i in steps if self.steps[i].kind != "acc"]  # the head's result is given
         lines = tuple([self.emit_step(i, naming) for i in steps])
         if any([s.name in EXACT for s in lines]):
             lines = exact(lines)
         if has_listener("emitted"):
             emit("emitted", lines, [self.steps[i].node for i in steps])
         width = 1 if naming.inner is None else 4
-        return WgslFunction(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
+        return WgslFunction(
+            naming.coords, lines, self.variable(result), self.steps[result].dtype.short, width
+        )
+
+    def variable(self, step: int) -> str:
+        """What the value of a step is called."""
+        return "acc" if self.steps[step].kind == "acc" else f"t{step}"
 
     def _number(self, node: Node) -> Any:
         """The quantity of a host number: the place of its node, or what a planner's own says."""
@@ -454,7 +470,7 @@ class Trace:
             extra = (dtype.short, *(q.add("check", value, kind) for kind, value in words))
         if s.kind == "op" and s.extra:
             extra = (s.extra[0].short,)
-        args = tuple(f"t{a}" for a in s.args)
+        args = tuple([self.variable(a) for a in s.args])
         return WgslStep(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
 
 
@@ -507,12 +523,13 @@ def before_packed(planner: Stored, head: Node) -> Node:
 
 
 def finish_function(
-    trace_root: tuple[Trace, int] | None, shape: Shape, b: Bindings, q: Quantities
+    trace_root: tuple[Trace, int] | None, shape: Shape, b: Bindings, q: Quantities, alone: str
 ) -> tuple[WgslFunction | None, list[int]]:
-    """An epilogue, and the sizes of the coordinates that a place of the head's shape is taken apart into."""
+    """An epilogue, and the sizes of the coordinates that a place of the head's shape is taken apart into.
+    alone: what one coordinate alone is called."""
     if trace_root is None:
         return None, []
     trace, root = trace_root
     runs, sizes = collapse_domain(shape, trace.affines(), (0,) * len(shape))
-    coords = [f"e{i}" for i in range(len(runs))]
+    coords = coordinates(len(runs), "e", alone)
     return trace.function(runs, coords, b, q, root, 1), sizes

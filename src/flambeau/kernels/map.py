@@ -17,6 +17,7 @@ from .ir import (
     Shader,
     Stored,
     check_bindings,
+    coordinates,
     fitting,
     spread_grid,
 )
@@ -78,7 +79,7 @@ def _pair_map(planner: Stored, head: Node, trace: Trace, steps: list[int]) -> Ke
     size = q.add("size", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
     dims = [*("" for _ in sizes[:1]), *(q.add("dim", s) for s in sizes[1:])]
-    body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, steps[0], 1)
+    body = trace.function(runs, coordinates(len(runs), "c", "i"), b, q, steps[0], 1)
     check_bindings(b, trace.most)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
     several = PAIRS if planner.limits.software and n % PAIRS == 0 else 1
@@ -169,7 +170,7 @@ def _map_in_fours(planner: Stored, trace: Trace, roots: dict[int, int], narrow: 
     # coordinates that are counted on end at the first dim's size; without others it is the size of all
     first = size if len(sizes) == 1 else q.add("dim", sizes[0]) if sizes and width < written else ""
     dims = [*(first for _ in sizes[:1]), *(q.add("dim", s) for s in sizes[1:])]
-    coords = [f"c{i}" for i in range(len(runs))]
+    coords = coordinates(len(runs), "c", "i")
     body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
     check_bindings(b, trace.most)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP

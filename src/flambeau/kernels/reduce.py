@@ -18,6 +18,7 @@ from .ir import (
     Shader,
     Stored,
     check_bindings,
+    coordinates,
     fitting,
     out_name,
     spread_grid,
@@ -159,7 +160,7 @@ def _pieces_kernel(planner: Stored, of: Reduction, after, pieces: int, narrow: b
     if tail.dtype.is_packed and width == 1:
         raise NeedStore(before_packed(planner, head), "packed elements are written in fours")
     b.add(part, head.dtype, width)
-    coords = [f"c{i}" for i in range(len(runs))]
+    coords = coordinates(len(runs), "c", "first")
     body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
     check_bindings(b, planner.max_inputs)
     grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
@@ -253,7 +254,8 @@ class ReduceBuilder:
         reduced = [self.sizes[i] for i in self.inner]
         first = [q.add("reduced", n) for n in reduced[:1]] if planner.limits.software else [""]
         loops = (*first, *(q.add("reduced", n) for n in reduced[1:]))
-        coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
+        alone = "r0" if planner.limits.software else "k"
+        coords = coordinates(len(self.outer), "c", "row") + coordinates(len(self.inner), "r", alone)
         body = trace.function(self.runs, coords, b, q, self.domain.root, width)
         if len(made) > 1:
             roots = zip(self.domain.roots, made, strict=True)
@@ -263,7 +265,7 @@ class ReduceBuilder:
         for i, m in enumerate(made):
             given = (m.head, m.tail, m.head.shape, trace.reads, trace.checks)
             after.append(epilogue(planner, *given) if m.part is None else None)
-            finish, sizes = finish_function(after[-1], m.head.shape, b, q)
+            finish, sizes = finish_function(after[-1], m.head.shape, b, q, "row")
             functions += [(f"end{i}", finish)] if finish else []
             ends.append(self.spec(i, m, bool(finish), tuple(q.add("dim", n) for n in sizes[1:])))
         checks = trace.checks or any(a[0].checks for a in after if a)

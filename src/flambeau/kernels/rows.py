@@ -20,6 +20,7 @@ from .ir import (
     WgslFunction,
     WgslStep,
     check_bindings,
+    coordinates,
     fitting,
     out_name,
     spread_grid,
@@ -303,7 +304,12 @@ class RowBuilder:
         lanes = form.lanes
         q, b = Quantities(), Bindings()
         threads = max(WORKGROUP[not planner.limits.software], lanes)
-        coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
+        # one read of a row by one thread needs no test of its place: its names end in nothing
+        reads = form.reads or form.prefetch
+        places = (("", 0),) if lanes * reads == 1 else tuple([(f"_{j}", j * lanes) for j in range(reads)])
+        own = coordinates(len(self.outer), "c", "row")
+        along = coordinates(len(self.inner), "r", "k" if lanes * reads == 1 else "column")
+        coords = own + along
         grid = spread_grid(-(-self.rows // (threads // lanes)), planner.limits.groups)
         options: dict[str, Any] = {
             "rows": q.add("rows", self.rows),
@@ -313,7 +319,8 @@ class RowBuilder:
             "across": threads // lanes,
             "reads_held": form.reads,
             "width": width,
-            "prefetch": form.prefetch,
+            "places": places,
+            "turn": reads * lanes * width,
             "steps": steps_of(lanes),
             "row_dims": tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:]),
             "dims": tuple(q.add("dim", self.sizes[i]) for i in self.inner[1:]),
@@ -366,6 +373,7 @@ class RowFunctions:
         self.single_naming = replace(naming, inner=None)  # one element, where `naming` has four neighbours
         self.followers = build.followers() if form.online else {}
         self.functions: list[tuple[str, WgslFunction]] = []
+        self.names: Counter[str] = Counter()
         self.held: set[int] = set()  # steps whose values lanes hold by now
         self.trace.variables.clear()
         self.trace.emitted.clear()
@@ -376,25 +384,30 @@ class RowFunctions:
             if build.is_long(n):
                 self.full.append((out_name(i), self.add("full", step, width)))
             else:
-                self.single.append((out_name(i), self.add("row", step, 1)))
+                self.single.append((out_name(i), self.add("one", step, 1)))
 
     def phase(self, phase: Phase) -> tuple:
         held, reductions, taken, names = [], [], Counter(), {}
         for s in phase.registers:
-            held.append((f"t{s}", self.add("read", s, self.width)))
+            held.append((f"t{s}", self.add("element", s, self.width)))
             self.held.add(s)
         for node, step in phase.reductions:
             dtype = node.dtype.short
-            partials = f"partials_{dtype}_{taken[dtype]}"
+            partials = f"partials_{dtype}{taken[dtype] or ''}"
             taken[dtype] += 1
             self.partials[partials] = dtype
             top = self.followers.get(id(node))
             function = "" if top else self.add("value", step, self.width)
-            name = names[id(node)] = f"s{len(self.trace.variables) + len(reductions)}"
+            name = names[id(node)] = self.called("row_" + node.op.monoid)
             follows = names[id(top)] if top else ""
             reductions.append(RowReduction(name, node.op.monoid, dtype, function, partials, follows))
         self.trace.variables |= names
         return tuple(held), tuple(reductions)
+
+    def called(self, name: str) -> str:
+        """A name that is not yet used, numbered from the second one on."""
+        self.names[name] += 1
+        return name if self.names[name] == 1 else f"{name}{self.names[name] - 1}"
 
     def add(self, kind: str, root: int, width: int) -> str:
         """The function of a step, which is given what lanes hold and what the row's reductions came to."""
@@ -407,7 +420,7 @@ class RowFunctions:
                 reductions[self.trace.variables[id(raw.node)]] = raw.dtype.short
         each = tuple([name for name, *_ in given])
         given += [(name, dtype, 1) for name, dtype in reductions.items()]
-        name = f"{kind}{len(self.functions)}"
+        name = self.called(kind)
         own = [s for s in steps if s not in self.held]
         naming = self.naming if width > 1 else self.single_naming
         body = self.trace.emit(own, naming, root)

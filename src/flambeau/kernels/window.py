@@ -16,6 +16,7 @@ from .ir import (
     Stored,
     WgslFunction,
     check_bindings,
+    coordinates,
     fitting,
     spread_grid,
 )
@@ -85,7 +86,7 @@ class WindowBuilder:
         self.runs, self.sizes = runs, _ = domain.collapsed
         self.outer = sum(r[0] < domain.kept for r in runs)
         self.column, self.tap = runs[self.outer - 1][-1], runs[-1][-1]
-        self.lead = [f"c{i}" for i in range(self.outer - 1)]
+        self.lead = coordinates(self.outer - 1, "c", "line")
         self.loops = [f"r{i}" for i in range(len(runs) - self.outer - 1)]
         self.by_cells = self._by_cells()
 
@@ -147,7 +148,7 @@ class WindowBuilder:
         q, b = Quantities(), Bindings()
         functions = self.functions(b, q, narrow)
         after = epilogue(planner, head, tail, head.shape, domain.trace.reads)
-        finish, e_sizes = finish_function(after, head.shape, b, q)
+        finish, e_sizes = finish_function(after, head.shape, b, q, "e0")
         check_bindings(b, planner.max_inputs)
         functions += [("finish", finish)] if finish else []
         threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
