@@ -293,8 +293,8 @@ for wrong in ([0, 4], [0.5], ["a"], [[0], [1, 2]]):
     assert said == [
         "IndexFault: __getitem__(dim 0 of size 4): index 4 is out of range: call it inside"
         " debug.check_indices() to see the line",
-        "IndexError: __getitem__(f32[4, 3], [0.5]): [0.5] is no index: use integers, slices, None, ..., or"
-        " lists, arrays or tensors of integers or bools",
+        "IndexError: __getitem__(f32[4, 3], [0.5]): [0.5] is not an index: use integers, slices, None, ...,"
+        " or lists, arrays or tensors of integers or bools",
         "TypeError: __getitem__(f32[4, 3], ['a']): tensor(...):"
         " 'a' is not a number: nest lists of numbers of equal length",
         "ValueError: __getitem__(f32[4, 3], [[0], [1, 2]]): tensor(...):"

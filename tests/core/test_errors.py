@@ -28,12 +28,12 @@ BAD_CALLS = [
      "NoElements: amax(f32[0, 3]): the maximum of no elements is not defined: check shape [0, 3]"),
     (lambda: x[2], "IndexError: __getitem__(f32[2, 3], 2): index 2 is out of range for dim 0 of size 2"),
     (lambda: x[0, 0, 0],
-     "IndexError: __getitem__(f32[2, 3], (0, 0, 0)): 3 indices for rank 2: take some out"),
+     "IndexError: __getitem__(f32[2, 3], (0, 0, 0)): 3 indices for rank 2: remove some"),
     (lambda: x[1.5],
-     "IndexError: __getitem__(f32[2, 3], 1.5): 1.5 is no index: use integers, slices, None, ..., or"
+     "IndexError: __getitem__(f32[2, 3], 1.5): 1.5 is not an index: use integers, slices, None, ..., or"
      " lists, arrays or tensors of integers or bools"),
     (lambda: x.gather(0, x),
-     "TypeError: gather(f32[2, 3], 0, f32[2, 3]): the index must be of integers, not f32: cast with .int()"),
+     "TypeError: gather(f32[2, 3], 0, f32[2, 3]): the index must have integers, not f32: cast with .int()"),
     (lambda: v.gather(0, i),
      "ValueError: gather(f32[4], 0, i32[2, 3]): tensor and index differ in rank: 1 and 2"),
     (lambda: x.narrow(1, 2, 2), "ValueError: narrow(f32[2, 3], 1, 2, 2): 2 to 4 is not inside 0 to 3"),

@@ -214,9 +214,9 @@ BAD = [
      "ValueError: grid_sample(f32[1, 2, 5, 5], f32[1, 3, 3, 2], 'cubic'): mode='cubic' is not for 2 dims: use"
      " bilinear, nearest or (2 dims) bicubic"),
     (lambda: F.embedding_bag(fb.ones(3).int(), fb.ones(4, 2)),
-     "ValueError: embedding_bag(i32[3], f32[4, 2]): input needs 2 dims, or 1 dim and offsets"),
+     "ValueError: embedding_bag(i32[3], f32[4, 2]): input must have 2 dims, or 1 dim with offsets"),
     (lambda: F.embedding(fb.ones(3).int(), fb.ones(4, 2), 4),
-     "ValueError: embedding(i32[3], f32[4, 2], 4): padding_idx=4 is no row of 4"),
+     "ValueError: embedding(i32[3], f32[4, 2], 4): padding_idx=4 is not one of 4 rows"),
     (lambda: F.ctc_loss(fb.ones(3, 1, 2), fb.ones(1, 1).int(), [4], [1]),
      "ValueError: ctc_loss(f32[3, 1, 2], i32[1, 1], [4], [1]): input_lengths [4] are not all in 0 to 3"),
     (lambda: COMPOSED["deform_conv2d"](fb.ones(1, 2, 5, 5), fb.ones(1, 18, 4, 4), fb.ones(3, 2, 3, 3)),

@@ -231,15 +231,15 @@ ERRORS = [
         lambda x: x[..., [0, -4]],
         "__getitem__(f32[2, 3], (Ellipsis, [0, -4])): index -4 is out of range for dim 1 of size 3",
     ),
-    (lambda x: x[0, 0, 0], "__getitem__(f32[2, 3], (0, 0, 0)): 3 indices for rank 2: take some out"),
-    (lambda x: x[..., ...], "__getitem__(f32[2, 3], (Ellipsis, Ellipsis)): ... stands twice: use it once"),
+    (lambda x: x[0, 0, 0], "__getitem__(f32[2, 3], (0, 0, 0)): 3 indices for rank 2: remove some"),
+    (lambda x: x[..., ...], "__getitem__(f32[2, 3], (Ellipsis, Ellipsis)): ... is given twice: use it once"),
     (
         lambda x: x[[True, False, True]],
-        "__getitem__(f32[2, 3], [True, False, True]): mask has shape [3], the dims it stands for [2]",
+        "__getitem__(f32[2, 3], [True, False, True]): mask has shape [3], the dims that it indexes [2]",
     ),
     (
         lambda x: x[1.5],
-        "__getitem__(f32[2, 3], 1.5): 1.5 is no index: use integers, slices, None, ..., or lists, arrays"
+        "__getitem__(f32[2, 3], 1.5): 1.5 is not an index: use integers, slices, None, ..., or lists, arrays"
         " or tensors of integers or bools",
     ),
     (
@@ -249,7 +249,7 @@ ERRORS = [
     ),
     (
         lambda x: x.gather(1, x[:, :0]),
-        "gather(f32[2, 3], 1, f32[2, 0]): the index must be of integers, not f32: cast with .int()",
+        "gather(f32[2, 3], 1, f32[2, 0]): the index must have integers, not f32: cast with .int()",
     ),
     (
         lambda x: x[:, :0].index_select(1, x.int()[0]),

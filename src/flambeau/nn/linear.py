@@ -9,7 +9,7 @@ from ..core.node import describe
 from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
-from ..ops.index.embedding import by_frequency, embedding, embedding_bag, shorten
+from ..ops.index.embedding import by_frequency, embedding, embedding_bag, limit_norms
 from ..tensor import Tensor
 from . import init
 from .module import Module
@@ -132,7 +132,7 @@ class _Table(Module):
     def _weight_for(self, x: Tensor) -> Tensor:
         """The table as these indices see it: shortened, and learning by their frequency."""
         if self.max_norm is not None:
-            shorten(x, self.weight, self.max_norm, self.norm_type)
+            limit_norms(x, self.weight, self.max_norm, self.norm_type)
         return by_frequency(self.weight, x) if self.scale_grad_by_freq else self.weight
 
     @classmethod

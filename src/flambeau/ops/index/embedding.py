@@ -1,4 +1,4 @@
-"""Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
+"""Tables of vectors looked up by integers: embedding, and embedding_bag, which pools the vectors."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def _check(input: Tensor, weight: Tensor) -> None:
     if weight.ndim != 2 or not input.dtype.is_int:
-        raise TypeError("needs integer indices and a weight of 2 dims")
+        raise TypeError("takes integer indices and a weight of 2 dims")
 
 
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, name: str) -> Tensor:
-    """Rows of the table; none of the gradient goes to row padding_idx."""
+    """Rows of the table; row padding_idx gets no gradient."""
     places = as_index(weight, input, 0, name)
     y = slices(weight, places.reshape(-1), dim=0).reshape(*input.shape, weight.shape[1])
     return y if padding_idx is None else (input == padding_idx).unsqueeze(-1).where(y.detach(), y)
@@ -31,7 +31,7 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, name: str) -> 
 
 def _row_of(padding_idx: int | None, weight: Tensor) -> int | None:
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise ValueError(f"padding_idx={padding_idx} is no row of {weight.shape[0]}")
+        raise ValueError(f"padding_idx={padding_idx} is not one of {weight.shape[0]} rows")
     return None if padding_idx is None else padding_idx % weight.shape[0]
 
 
@@ -42,15 +42,16 @@ def _shared_gradient(weight: Tensor, share: Tensor) -> Tensor:
 
 
 def by_frequency(weight: Tensor, input: Tensor) -> Tensor:
-    """weight, whose rows' gradients are divided by how often input names them. [n, d], [...] -> [n, d]"""
+    """weight, with each row's gradient divided by how often input has its index. [n, d], [...] -> [n, d]"""
     places = as_index(weight, input, 0, "embedding").reshape(-1)
     ones = type(weight).ones(*places.shape, device=weight.device)
     count = type(weight).zeros(weight.shape[0], device=weight.device)._add_at(0, places, ones)
     return _shared_gradient(weight, (1 / count.clamp(min=1.0)).unsqueeze(1))
 
 
-def shorten(input: Tensor, weight: Tensor, longest: float, p: float) -> None:
-    """Give the rows of weight that input names a p-norm of at most `longest`, without gradients."""
+def limit_norms(input: Tensor, weight: Tensor, longest: float, p: float) -> None:
+    """Scale the rows of weight at input down to a p-norm of at most `longest`, in place, without
+    gradients."""
     with no_grad():
         table = weight.detach()
         size = table.norm(p, 1, True)
@@ -71,19 +72,20 @@ def embedding(
 ) -> Tensor:
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]
 
-    max_norm: rows that are used and longer, by norm_type, are shortened in weight. scale_grad_by_freq: the
-    gradient of a row is divided by how often input names it. sparse: without effect, gradients are dense.
+    max_norm: used rows with a larger norm (of order norm_type) are scaled down in weight. scale_grad_by_freq:
+    the gradient of a row is divided by how often input has its index. sparse: ignored, gradients are dense.
     Raises ValueError if padding_idx is not a row of weight.
     """
     _check(input, weight)
     if max_norm is not None:
-        shorten(input, weight, max_norm, norm_type)
+        limit_norms(input, weight, max_norm, norm_type)
     weight = by_frequency(weight, input) if scale_grad_by_freq else weight
     return _rows(input, weight, _row_of(padding_idx, weight), "embedding")
 
 
-def _checked(offsets: Tensor, n: int) -> Tensor:
-    """Offsets that begin at 0, do not descend and are at most n: others are faults. [b] -> [b]"""
+def _check_offsets(offsets: Tensor, n: int) -> Tensor:
+    """The same offsets. One that descends, is above n or is a first one other than 0 is a fault. [b] ->
+    [b]"""
     offsets = offsets.int()
     first = type(offsets).arange(offsets.shape[0], dtype=dt.int32, device=offsets.device) == 0
     bad = (offsets < offsets._pad((1,), (-1,))) | (first & (offsets != 0))
@@ -91,37 +93,39 @@ def _checked(offsets: Tensor, n: int) -> Tensor:
 
 
 def _bags(offsets: Tensor, n: int) -> Tensor:
-    """The bag of each of n places: the last offset not above it, found bit by bit. [b] -> [n] int32"""
-    offsets, bags = _checked(offsets, n), offsets.shape[0]
+    """The bag of each of n places: the last offset not above it, by binary search. [b] -> [n] int32"""
+    offsets, bags = _check_offsets(offsets, n), offsets.shape[0]
     places = type(offsets).arange(n, dtype=dt.int32, device=offsets.device)
-    found, step = places * 0, 1 << max(bags - 1, 0).bit_length()
+    bag, step = places * 0, 1 << max(bags - 1, 0).bit_length()
     while step > 1:
         step //= 2
-        further = found + step
+        further = bag + step
         starts = offsets._gather(further.clamp(max=bags - 1), 0)
-        found = ((further < bags) & (starts <= places)).where(further, found)
-    return found
+        bag = ((further < bags) & (starts <= places)).where(further, bag)
+    return bag
 
 
-def _pooled(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
-    """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
+def _pool(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
+    """Rows pooled by their bag; rows that are not `used` are left out. [n, d], [n, 1], [n] -> [bags, d]"""
     if not rows.shape[0]:
-        return rows.sum(0).expand(bags, rows.shape[1])  # zeros, which the table has a gradient by
+        return rows.sum(0).expand(
+            bags, rows.shape[1]
+        )  # zeros that still depend on the table, for its gradient
     zeros = type(rows).zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
     count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":
         places = bag.unsqueeze(1).expand(*rows.shape)
-        shown = used.where(rows, float("-inf"))
-        return (count > 0).where(zeros.scatter_reduce(0, places, shown, "amax", include_self=False), 0.0)
+        visible = used.where(rows, float("-inf"))
+        return (count > 0).where(zeros.scatter_reduce(0, places, visible, "amax", include_self=False), 0.0)
     total = zeros._add_at(0, bag, used.where(rows, 0.0))
     return total if mode == "sum" else total / count.clamp(min=1.0)
 
 
-def _pooled_rows(rows: Tensor, used: Tensor, mode: str) -> Tensor:
+def _pool_rows(rows: Tensor, used: Tensor, mode: str) -> Tensor:
     """Bags of one length. [b, n, d], [b, n, 1] -> [b, d]"""
     if mode == "max":
-        shown = used.where(rows, float("-inf"))
-        top = shown.max(1)[0]
+        visible = used.where(rows, float("-inf"))
+        top = visible.max(1)[0]
         return used.any(1).where(top, 0.0)
     total = used.where(rows, 0.0).sum(1)
     return total if mode == "sum" else total / used.float().sum(1).clamp(min=1.0)
@@ -147,28 +151,28 @@ def embedding_bag(
     the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]
 
     max_norm, norm_type, scale_grad_by_freq, sparse: as embedding takes them.
-    offsets: where each bag begins
+    offsets: the start of each bag
     include_last_offset: the last offset is the end of the last bag
     Raises ValueError if mode is unknown, the input does not have 2 dims (or 1, with offsets), or weights do
         not fit.
     """
     _check(input, weight)
     if max_norm is not None:
-        shorten(input, weight, max_norm, norm_type)
+        limit_norms(input, weight, max_norm, norm_type)
     weight = by_frequency(weight, input) if scale_grad_by_freq else weight
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"mode={mode!r} is unknown: use 'sum', 'mean' or 'max'")
     if (input.ndim, offsets is None) not in ((2, True), (1, False)):
-        raise ValueError("input needs 2 dims, or 1 dim and offsets")
+        raise ValueError("input must have 2 dims, or 1 dim with offsets")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
-        raise ValueError("per_sample_weights are for mode='sum', and need the shape of input")
+        raise ValueError("per_sample_weights need mode='sum' and the shape of input")
     row = _row_of(padding_idx, weight)
     rows, dtype = in_float32(_rows(input, weight, row, "embedding_bag"))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     used = (input != (-1 if row is None else row)).unsqueeze(-1) | (row is None)
     if offsets is None:
-        return _pooled_rows(rows, used, mode).to(dtype)
+        return _pool_rows(rows, used, mode).to(dtype)
     bags = offsets.shape[0]
-    y = _pooled(rows, used, _bags(offsets, input.shape[0]), bags, mode).to(dtype)
+    y = _pool(rows, used, _bags(offsets, input.shape[0]), bags, mode).to(dtype)
     return y.narrow(0, 0, bags - 1) if include_last_offset else y

@@ -1,5 +1,7 @@
-"""Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in PyTorch: an
-integer is no index array, so that in x[0, :, [1, 2]] no dims change their order, as they do in NumPy."""
+"""Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in PyTorch.
+
+An integer is not an index array: in x[0, :, [1, 2]] the dims keep their order. NumPy moves them.
+"""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -32,7 +34,7 @@ class Flag(NamedTuple):
 
 @dataclass
 class IndexPlan:
-    """What a key does: one slice op, a reshape to `final`, then picks along dims of that."""
+    """The steps of a key: one slice op, a reshape to `final`, then picks along dims of the result."""
 
     starts: list[int] = field(default_factory=list[int])
     steps: list[int] = field(default_factory=list[int])
@@ -52,8 +54,8 @@ class IndexPlan:
 
     @property
     def place(self) -> int:
-        """Where the picked dims go: where the first stood, in front if others stand between them. Arrays of
-        no dims are integers."""
+        """The position of the picked dims in the result: that of the first index array, or 0 if other dims
+        lie between index arrays. 0-d arrays count as integers."""
         arrays = [d for d, k in self.picks if k.ndim] or [0]
         picked = {d for d, _ in self.picks}
         rest = [d for d in range(arrays[-1]) if d not in picked]
@@ -62,7 +64,7 @@ class IndexPlan:
 
     @property
     def result(self) -> Shape:
-        """The shape of what the key takes."""
+        """The shape of the result."""
         if not self.picks:
             return tuple(self.final)
         dims = {d for d, _ in self.picks}
@@ -71,14 +73,15 @@ class IndexPlan:
 
 
 def parse(x: Tensor, key: Any) -> IndexPlan:
-    """Turn what stands in brackets into a IndexPlan; IndexError for what does not fit."""
-    items = _fill([_item(x, k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
+    """The IndexPlan of a key; IndexError if the key does not fit the shape of x."""
+    entries: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    items = _expand_ellipsis([_item(x, entry) for entry in entries], x.ndim)
     plan = IndexPlan()
     for item in items:
         used = len(plan.sizes)
         if item is None:
             plan.final.append(1)
-        elif isinstance(item, slice):
+        elif type(item) is slice:
             _add_slice(plan, item, x.shape[used])
         elif isinstance(item, int):
             _add_integer(plan, item, x.shape[used])
@@ -88,8 +91,8 @@ def parse(x: Tensor, key: Any) -> IndexPlan:
 
 
 def _item(x: Tensor, k: Any) -> Any:
-    """One entry of a key: None, ..., a slice, an int, a Flag, a host array or a tensor."""
-    if k is None or k is Ellipsis or isinstance(k, slice):
+    """A normalised entry of a key: None, ..., a slice, an int, a Flag, a host array or a tensor."""
+    if k is None or k is Ellipsis or type(k) is slice:
         return k
     if isinstance(k, bool):
         return Flag(k)
@@ -100,19 +103,19 @@ def _item(x: Tensor, k: Any) -> Any:
     except TypeError:
         pass
     if isinstance(k, list | tuple | range) or hasattr(k, "__array__"):
-        found = _array(x, k)
-        if found.dtype.kind == "b":
-            return found if found.ndim else Flag(bool(found))
-        if found.dtype.kind in "iu" or 0 in found.shape:
-            return found
+        array = _array(x, k)
+        if array.dtype.kind == "b":
+            return array if array.ndim else Flag(bool(array))
+        if array.dtype.kind in "iu" or 0 in array.shape:
+            return array
     raise IndexError(
-        f"{k!r:.40} is no index: use integers, slices, None, ..., or lists, arrays or tensors of"
+        f"{k!r:.40} is not an index: use integers, slices, None, ..., or lists, arrays or tensors of"
         " integers or bools"
     )
 
 
 def _array(x: Tensor, k: Any) -> Any:
-    """Lists as an array of the host's, or where there is no NumPy, as in a page, as a tensor."""
+    """A list as a NumPy array; as a tensor if NumPy is missing, as in a web page."""
     try:
         import numpy as np
     except ImportError:
@@ -122,7 +125,7 @@ def _array(x: Tensor, k: Any) -> Any:
 
 
 def _width(item: Any) -> int:
-    """How many dims of the tensor an entry uses."""
+    """The number of the tensor's dims that an entry indexes."""
     if item is None or isinstance(item, Flag):
         return 0
     return item.ndim if _is_mask(item) else 1
@@ -132,14 +135,14 @@ def _is_mask(item: Any) -> bool:
     return getattr(getattr(item, "dtype", None), "kind", "") == "b"
 
 
-def _fill(items: list[Any], rank: int) -> list[Any]:
-    """A key with the slices that `...` stands for, which go to the end if there is none."""
+def _expand_ellipsis(items: list[Any], rank: int) -> list[Any]:
+    """A key whose `...` is replaced by full slices; without `...` they are appended."""
     dots = [i for i, k in enumerate(items) if k is Ellipsis]
     if len(dots) > 1:
-        raise IndexError("... stands twice: use it once")
+        raise IndexError("... is given twice: use it once")
     used = sum(_width(k) for k in items if k is not Ellipsis)
     if used > rank:
-        raise IndexError(f"{used} indices for rank {rank}: take some out")
+        raise IndexError(f"{used} indices for rank {rank}: remove some")
     at = dots[0] if dots else len(items)
     return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
 
@@ -150,7 +153,7 @@ def _add(plan: IndexPlan, start: int, step: int, size: int) -> None:
     plan.sizes.append(size)
 
 
-def _add_slice(plan: IndexPlan, item: slice, n: int) -> None:
+def _add_slice(plan: IndexPlan, item: Any, n: int) -> None:
     start, stop, step = item.indices(n)
     size = len(range(start, stop, step))
     _add(plan, start, step, size)
@@ -164,16 +167,16 @@ def _add_integer(plan: IndexPlan, item: int, n: int) -> None:
 
 
 def _add_array(plan: IndexPlan, x: Tensor, item: Any, used: int) -> None:
-    """Index arrays (several for a mask), each picking along a dim of its own."""
+    """Add index arrays (several for a mask), each for one dim."""
     if isinstance(item, Flag):
         plan.picks.append((len(plan.final), x.new_zeros(int(item.value), dtype=dt.int32)))
         plan.final.append(1)
         return
     arrays = [item]
     if _is_mask(item):
-        wanted = x.shape[used : used + item.ndim]
-        if tuple(item.shape) != wanted:
-            raise IndexError(f"mask has shape {list(item.shape)}, the dims it stands for {list(wanted)}")
+        sizes = x.shape[used : used + item.ndim]
+        if tuple(item.shape) != sizes:
+            raise IndexError(f"mask has shape {list(item.shape)}, the dims that it indexes {list(sizes)}")
         arrays = item.nonzero(as_tuple=True) if is_tensor(item) else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
@@ -184,14 +187,14 @@ def _add_array(plan: IndexPlan, x: Tensor, item: Any, used: int) -> None:
 
 
 def cut(x: Tensor, plan: IndexPlan) -> Tensor:
-    """The slices, integers and None of a key."""
-    whole = tuple(plan.sizes) == x.shape and all(s == 1 for s in plan.steps)
-    y = x if whole else x._slice(tuple(plan.starts), tuple(plan.steps), tuple(plan.sizes))
+    """Apply the slices, integers and None of a key."""
+    is_full = tuple(plan.sizes) == x.shape and all(s == 1 for s in plan.steps)
+    y = x if is_full else x._slice(tuple(plan.starts), tuple(plan.steps), tuple(plan.sizes))
     return y.reshape(*plan.final) if tuple(plan.final) != y.shape else y
 
 
 def uncut(x: Tensor, y: Tensor, plan: IndexPlan) -> Tensor:
-    """x with y put where `cut` takes it from. -> the shape of x"""
+    """x with y written to the elements that `cut` reads. -> the shape of x"""
     sizes, steps = tuple(plan.sizes), tuple(plan.steps)
     y = y.reshape(*sizes)
     if sizes == x.shape and all(s == 1 for s in steps):
@@ -203,7 +206,7 @@ def uncut(x: Tensor, y: Tensor, plan: IndexPlan) -> Tensor:
 
 
 def _covered(x: Tensor, plan: IndexPlan) -> Tensor:
-    """Whether an element is one that the slices take, as a tensor that broadcasts to x."""
+    """Whether the slices read an element, as a tensor that broadcasts to x."""
     hit = type(x).full((1,) * x.ndim, True, device=x.device)
     for d, (start, step, size) in enumerate(zip(plan.starts, plan.steps, plan.sizes, strict=True)):
         n, last = x.shape[d], start + step * (size - 1)
@@ -218,7 +221,7 @@ def _covered(x: Tensor, plan: IndexPlan) -> Tensor:
 
 
 def one_index(y: Tensor, plan: IndexPlan) -> tuple[list[int], Tensor]:
-    """The picks as one index of all the dims they are along, taken as one: (those dims, places). -> [*m]"""
+    """The picked dims, and one index into these dims flattened together. -> [*m]"""
     dims = [d for d, _ in plan.picks]
     shape = plan.shape
     if not any(is_tensor(k) for _, k in plan.picks):
@@ -238,7 +241,7 @@ def one_index(y: Tensor, plan: IndexPlan) -> tuple[list[int], Tensor]:
 
 
 def pick(y: Tensor, plan: IndexPlan) -> Tensor:
-    """Index by arrays: their dims, taken together, give way to the arrays' shape."""
+    """Index by arrays: the shape of the arrays replaces the picked dims."""
     dims, index = one_index(y, plan)
     at, k = dims[0], len(dims)
     if dims == list(range(at, at + k)):
@@ -253,7 +256,7 @@ def pick(y: Tensor, plan: IndexPlan) -> Tensor:
 
 
 def moved(y: Tensor, at: int, count: int, to: int) -> Tensor:
-    """`count` dims from `at` on moved to `to`, the others in order."""
+    """`count` dims from `at` moved to position `to`; the others keep their order."""
     block = list(range(at, at + count))
     rest = [d for d in range(y.ndim) if d not in block]
     return y if at == to else y.permute(*rest[:to], *block, *rest[to:])

@@ -1,7 +1,7 @@
-"""Reading by index: gather and what is made of it, and Python's brackets.
+"""Reading by index: gather, the ops composed of it, and Python's brackets.
 
-Indices on the host (integers, lists, arrays) are checked at once. Those on a device are checked by the kernel
-that uses them, and raise at the next read (see `faults`).
+Host indices (integers, lists, arrays) are checked at once. The kernel that uses device indices checks them;
+an index out of range raises at the next read (see `faults`).
 """
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
@@ -39,7 +39,7 @@ def _gather_shape(x: Shape, index: Shape, dim: int) -> Shape:
 def _gather(xp: Any, x: Any, index: Any, dim: int) -> Any:
     cut = tuple(slice(None) if d == dim else slice(m) for d, m in enumerate(index.shape))
     n = x.shape[dim]
-    index = xp.where(index < 0, n - 1, xp.clip(index, 0, max(n - 1, 0)))  # as the kernels keep inside
+    index = xp.where(index < 0, n - 1, xp.clip(index, 0, max(n - 1, 0)))  # clamped as in kernels
     return xp.take_along_axis(x[cut], index, axis=dim)
 
 
@@ -52,9 +52,11 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "gather")
-    if index.ndim != input.ndim and not index.numel():  # PyTorch takes nothing of any shape
+    if index.ndim != input.ndim and not index.numel():  # as in PyTorch, an empty index may have any shape
         return input.reshape(-1).narrow(0, 0, 0).reshape(*index.shape)
-    if input.ndim < 2 and index.ndim < 2 and 0 in (input.ndim, index.ndim):  # a number is a vector of one
+    if (
+        input.ndim < 2 and index.ndim < 2 and 0 in (input.ndim, index.ndim)
+    ):  # a 0-d tensor counts as a vector of 1
         return input.reshape(-1)._gather(index.reshape(-1), 0).reshape(*index.shape)
     return input._gather(index, d)
 
@@ -69,7 +71,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "index_select")
     if index.ndim > 1:
-        raise ValueError(f"index has {index.ndim} dims: use 1, or take or brackets")
+        raise ValueError(f"index has {index.ndim} dims: use 1 dim, or take() or brackets")
     if input.ndim == 0:
         return input.reshape(1).index_select(0, index.reshape(-1)).reshape()
     return slices(input, index.reshape(-1), dim=d)
@@ -77,7 +79,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @composed
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """Elements at places of the flattened tensor. [...], [*m] -> [*m]
+    """Elements at indices of the flattened tensor. [...], [*m] -> [*m]
 
     index: which elements, integers
     Raises IndexError if an index is out of range; TypeError if it is not of integers.
@@ -89,7 +91,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @composed
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """gather whose tensor and indices broadcast; of the flattened tensor without dim.
+    """gather whose tensor and indices broadcast; without dim it indexes the flattened tensor.
 
     [..., n, ...], [..., m, ...] -> [..., m, ...]
 
@@ -109,7 +111,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 @composed
 def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
-    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]
+    """input[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]
 
     Raises IndexError if the last dim of indices is longer than the input has dims.
     """
@@ -121,7 +123,7 @@ def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
 
 @composed
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]
+    """The elements where mask is true, in order. Reads the mask for their number. [...], [...] -> [n]
 
     Raises TypeError if the mask is not of bools.
     """
@@ -141,7 +143,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise TypeError(f"source must be of {x.dtype.short}: cast one of them")
     if not source.numel():
         return valid(x, mask, "masked_scatter")
-    # before the first of them there is none yet: held inside, for the gradient's sake
+    # clamped: before the first true element the index would be -1, which the gradient must not read
     place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
     place = placed(place, source.numel(), "inside", "source")
     return choose(mask, source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
@@ -160,16 +162,16 @@ class Indexing(Family):
         ],
     )
     def _gather(self: Any, index: Tensor, dim: int) -> Prepared:
-        """Elements at `index` along a dim: behind gather, index_select and brackets."""
+        """Elements at `index` along a dim. gather, index_select and brackets call it."""
         return (self, index), {"dim": dim}
 
     @composed
     def __getitem__(self: Any, key: Any) -> Tensor:
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 
-        A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
+        A bool tensor is read, since the shape of the result depends on it, so it can't be recorded.
 
-        key: what queries are compared with
+        key: what stands in brackets
         """
         plan = parse(self, key)
         y = cut(self, plan)
@@ -189,7 +191,7 @@ def _broadcast(x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at each index, else 0, as int64. [...] -> [..., num_classes]
 
-    Without num_classes it takes one read, of the largest index.
+    Without num_classes it reads the largest index.
     """
     if num_classes < 0:
         num_classes = int(tensor.max().item()) + 1

@@ -1,4 +1,4 @@
-"""Indices, given as integers, lists, arrays or tensors, into tensors of places that are inside."""
+"""Checks of indices: integers, lists, arrays or tensors become int32 tensors of places in 0 to n - 1."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 
 
 class Chosen(NamedTuple):
-    """What a function chose along a dim, and where it was: max, sort, topk and their kind."""
+    """Values selected along a dim, and their indices: the result of max, sort, topk and others."""
 
     values: Tensor
     indices: Tensor
 
 
 class _Thread(threading.local):
-    """What a thread does with each index; a default of the class, since looking for what is not there takes
-    longest."""
+    """A thread's hook for each index. A class attribute is the default: a failed lookup would be slower."""
 
-    check: Any = None  # called with the places, while debug.check_indices is on
+    check: Any = None  # called with each tensor of places while debug.check_indices is on
 
 
 watched = _Thread()
@@ -66,25 +65,25 @@ class Places(Family):
         xp=_inside_reference,
     )
     def _inside(self: Any, n: int, mode: str, site: int, none: int = 0) -> Prepared:
-        """Indices as places in 0..n. One that is outside is a fault, noted as of `site`, and becomes the
-        nearest place, so that nothing outside a buffer is touched.
+        """Indices as places in 0 to n - 1. An index out of range is a fault of `site` and is clamped, so that
+        no kernel reads outside a buffer.
 
-        mode: "inside"; "wrapped", negative ones count from the end; "known", an outside one becomes -1, and
-        `none` is no fault.
+        mode: "inside"; "wrapped": negative ones count from the end; "known": an index out of range becomes -1
+        instead, and `none` is not a fault.
         """
         return (self,), {"n": n, "mode": mode, "site": site} | ({"none": none} if mode == "known" else {})
 
 
 def as_places(x: Tensor) -> Tensor:
-    """Places, which are computed in int32, as the integers that users get (see `set_default_integer`)."""
+    """int32 places converted to the integer dtype of results (see `set_default_integer`)."""
     return x.to(dt.default_integer())
 
 
 def as_index(x: Tensor, index: Any, dim: int, name: str, wraps: bool = False, n: int | None = None) -> Tensor:
-    """An index of dim `dim`, as places inside: checked at once if it comes from the host, else by the kernel
-    that uses it.
+    """An index of dim `dim` as checked places. A host index is checked at once, a tensor by the kernel that
+    uses it.
 
-    wraps: negative ones count from the end. name: the op's; "" where places are known to be inside.
+    wraps: negative ones count from the end. name: the op's; "" if the index is known to be in range.
     """
     if not name:
         return index
@@ -92,7 +91,7 @@ def as_index(x: Tensor, index: Any, dim: int, name: str, wraps: bool = False, n:
     if not is_tensor(index):
         return x.new_tensor(checked(index, n, dim, wraps), dtype=dt.int32)
     if not index.dtype.is_int:
-        raise TypeError(f"the index must be of integers, not {index.dtype.short}: cast with .int()")
+        raise TypeError(f"the index must have integers, not {index.dtype.short}: cast with .int()")
     if n == 0 and prod(index.shape):
         raise IndexError(f"dim {dim} has no elements to index")
     return (
@@ -101,7 +100,7 @@ def as_index(x: Tensor, index: Any, dim: int, name: str, wraps: bool = False, n:
 
 
 def placed(index: Tensor, n: int, mode: str, name: str, dim: int = 0, none: int = 0) -> Tensor:
-    """`_inside` for an op of that name."""
+    """`_inside` for the op `name`; also calls this thread's hook."""
     places = index._inside(n, mode, site_of(name, dim), none)
     if watched.check is not None:
         watched.check(places)
@@ -109,34 +108,34 @@ def placed(index: Tensor, n: int, mode: str, name: str, dim: int = 0, none: int 
 
 
 def valid(x: Tensor, is_bad: Tensor, name: str) -> Tensor:
-    """x, with a fault of this name (of faults.VALUES) at the next read where is_bad holds: a check of values
-    that are on a device. x may have more dims than is_bad, in front."""
+    """x, unchanged. If is_bad is true anywhere, the next read raises the fault `name` (of faults.VALUES). x
+    may have more leading dims than is_bad."""
     return x + placed(is_bad.int(), 1, "inside", name).to(x.dtype)
 
 
 def _is_inside(node: Node, n: int) -> bool:
-    """Whether a node holds places that were checked, as the index of a gradient does."""
+    """Whether a node is a view of places that were checked already, such as the index of a gradient."""
     while node.op.kind == "movement" and node.inputs and node.op.name != "_pad":
         node = node.inputs[0]
     return node.op.name == "_inside" and node.attrs["n"] <= n and node.attrs["mode"] != "known"
 
 
 def checked(index: Any, n: int, dim: int, wraps: bool = True) -> Any:
-    """Host indices as an array in 0..n; IndexError for the first that is outside."""
+    """Host indices as an int32 array in 0 to n - 1; IndexError for the first one out of range."""
     import numpy as np
 
-    found = np.asarray(index)
-    found = found.astype("i4") if not found.size else found
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"{index!r:.40} are no indices: use integers")
-    bad = found[(found < (-n if wraps else 0)) | (found >= n)]
+    array = np.asarray(index)
+    array = array.astype("i4") if not array.size else array
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{index!r:.40} are not indices: use integers")
+    bad = array[(array < (-n if wraps else 0)) | (array >= n)]
     if bad.size:
         raise IndexError(f"index {bad[0]} is out of range for dim {dim} of size {n}")
-    return np.where(found < 0, found + n, found).astype("i4")
+    return np.where(array < 0, array + n, array).astype("i4")
 
 
 def picked(x: Tensor, dim: int, places: Tensor) -> Tensor:
-    """gather by places that are known to be inside. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    """gather by places that are known to be in range. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
     return x._gather(places, normal_dim(dim, x.ndim))
 
 
@@ -155,7 +154,7 @@ slices = _index_select
 
 
 def nd_places(x: Tensor, indices: Any, name: str) -> tuple[Tensor, int]:
-    """The place of each index tuple among the first k dims taken as one, and k. [..., k] -> [...]"""
+    """The place of each index tuple in the first k dims flattened together, and k. [..., k] -> [...]"""
     if not is_tensor(indices):
         indices = x.new_tensor(indices, dtype=dt.int32)
     k = indices.shape[-1] if indices.ndim else 0
@@ -168,7 +167,7 @@ def nd_places(x: Tensor, indices: Any, name: str) -> tuple[Tensor, int]:
 
 
 def along(x: Tensor, n: int, dim: int, rank: int) -> Tensor:
-    """0..n along a dim of `rank`, size 1 along the others. -> [1, ..., n, ..., 1]"""
+    """0 to n - 1 along one of `rank` dims. -> [1, ..., n, ..., 1]"""
     return (
         type(x)
         .arange(n, dtype=dt.int32, device=x.device)

@@ -1,4 +1,4 @@
-"""Writing by index: scatters, index_add and its kind, and assignment to brackets."""
+"""Writing by index: scatters, index_add and similar ops, and assignment to brackets."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor, TensorLike
     from .getitem import IndexPlan
 
-FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
+FEW = 8  # sources: so many comparisons for each element of the result are faster than a sort
 JOINS = {None: "assign", "add": "sum", "multiply": "prod"}
 NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "multiply": "prod"}
 
@@ -39,13 +39,13 @@ def scatter(
     value: float | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
-    last counts. With reduce, "add" or "multiply", it is joined to what is there; ValueError for others.
+    """src (a tensor or a number), or the number `value`, written at `index` along a dim. The last of equal
+    indices wins. reduce="add" or "multiply" combines it with the old element; ValueError for others.
 
     [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
     """
     if (src is None) == (value is None):
-        raise TypeError("takes src or value, and one of them: give a tensor, or a number")
+        raise TypeError("src and value: give exactly one of them")
     if reduce not in JOINS:
         raise ValueError(f"reduce={reduce!r} is unknown: use 'add' or 'multiply', or scatter_reduce")
     return scattered(input, dim, index, value if src is None else src, JOINS[reduce], "scatter")
@@ -53,7 +53,7 @@ def scatter(
 
 @composed
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self
+    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of input
 
     Raises ValueError if index is larger than the tensor outside the dim.
     """
@@ -64,9 +64,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
+    """Reduce src into the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
 
-    Without include_self, elements that an index names do not count themselves. -> the shape of self
+    Without include_self, the old values of indexed elements are left out. -> the shape of input
 
     Raises ValueError if reduce is unknown.
     """
@@ -87,7 +87,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: flo
 
 @composed
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self
+    """source[i] written as the slice at index[i]; the last of equal indices wins. -> the shape of input
 
     Raises ValueError if source does not have one slice for each index; TypeError if dtypes differ.
     """
@@ -96,7 +96,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @composed
 def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Tensor:
-    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]
+    """The number `value` written to every slice at index. [..., n, ...], [m] -> [..., n, ...]
 
     Raises IndexError if there is no such dim; if an index is out of range; TypeError if it is not of
         integers.
@@ -115,9 +115,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Ten
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
+    """Reduce source[i] into the slice at index[i]: reduce is sum, prod, mean, amax or amin.
 
-    include_self: what is there takes part
+    include_self: the old values take part
     Raises ValueError if source does not have one slice for each index; TypeError if dtypes differ.
     """
     return _by_slices(input, dim, index, source, reduce, "index_reduce", include_self)
@@ -125,10 +125,10 @@ def index_reduce(
 
 @composed
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
+    """source written at (or added to) indices of the flattened tensor. [...], [m], [m] -> [...]
 
     index: which elements, integers
-    accumulate: add to what is there
+    accumulate: add to the old values
     Raises IndexError if an index is out of range; TypeError if it is not of integers.
     """
     n = input.numel()
@@ -141,7 +141,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 @composed
 def slice_assign(input: Tensor, key: Any, value: TensorLike) -> Tensor:
-    """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
+    """A copy with value written to input[key], as `t[key] = value` does in place. -> the shape of input"""
     return put_at(input, key, value)
 
 
@@ -149,9 +149,9 @@ def slice_assign(input: Tensor, key: Any, value: TensorLike) -> Tensor:
 def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: TensorLike, accumulate: bool = False
 ) -> Tensor:
-    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape
+    """values written at (or added to) input[indices]; the last of equal indices wins. -> the shape of input
 
-    accumulate: add to what is there
+    accumulate: add to the old values
     """
     key = tuple(slice(None) if k is None else k for k in indices)
     return put_at(input, key, values, "sum" if accumulate else "assign")
@@ -166,7 +166,7 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
-    """A copy with src put as the slice start:end:step of a dim. -> the shape of self
+    """A copy with src written to the slice start:end:step of a dim. -> the shape of input
 
     Raises IndexError if there is no such dim.
     """
@@ -176,7 +176,7 @@ def slice_scatter(
 
 @composed
 def select_scatter(input: Tensor, src: TensorLike, dim: int, index: int) -> Tensor:
-    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]
+    """A copy with src written to the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]
 
     Raises IndexError if there is no such dim.
     """
@@ -185,7 +185,7 @@ def select_scatter(input: Tensor, src: TensorLike, dim: int, index: int) -> Tens
 
 @composed
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
+    """A copy with src written to the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
 
     offset: which diagonal: above the main one where > 0, below where < 0
     dim1: the first of the two dims
@@ -194,9 +194,9 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     """
     x = input.movedim((dim1, dim2), (-2, -1))
     (n, m), k = x.shape[-2:], src.shape[-1]
-    wanted = input.diagonal(offset, dim1, dim2).shape
-    if src.shape != wanted:
-        raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(wanted)}")
+    shape = input.diagonal(offset, dim1, dim2).shape
+    if src.shape != shape:
+        raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(shape)}")
     arange, above = type(input).arange, max(-offset, 0)
     on = (
         arange(m, dtype=dt.int32, device=input.device)
@@ -209,7 +209,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 @composed
 def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
-    """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
+    """updates[i] written at input[indices[i]], or reduced into it: reduce is none, add, mul, max or min.
 
     [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
 
@@ -227,30 +227,29 @@ def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "n
 
 class Scatter(Family):
     def _scatter_at(self: Any, dim: int, places: Tensor, src: Tensor) -> Tensor:
-        """scatter_add at places that are known to be inside: the gradient of a gather."""
+        """scatter_add at places that are known to be in range: the gradient of a gather."""
         return scattered(self, dim, places, src, "sum", "")
 
     def _add_at(self: Any, dim: int, places: Tensor, src: Tensor) -> Tensor:
-        """index_add at places that are known to be inside: the gradient of slices."""
+        """index_add at places that are known to be in range: the gradient of slices."""
         return _by_slices(self, dim, places, src, "sum", "")
 
     @composed
     def __setitem__(self: Any, key: Any, value: TensorLike) -> None:
-        """Give the tensor the value of slice_assign(key, value): computed with the next run, and the only
-        tensor that changes, for none shares its elements."""
+        """Give the tensor the value of slice_assign(key, value), computed with the next run."""
         self.replace_(put_at(self, key, value))
 
 
 def _source(x: Tensor, src: Any, shape: Shape) -> Tensor:
-    """A number as a tensor of that shape; a tensor cut to it; both in the dtype that holds x and it."""
+    """src as a tensor of `shape` in x's dtype: a number is expanded, a larger tensor cut."""
     if not is_tensor(src):
         src = type(x).full(shape, src, x.dtype, x.device)
     if src.ndim != len(shape) or any(a < b for a, b in zip(src.shape, shape, strict=True)):
         raise ValueError(f"src has shape {list(src.shape)}: it must cover index's {list(shape)}")
     if src.dtype is not x.dtype:
         raise TypeError(f"src is {src.dtype.short}, the tensor {x.dtype.short}: cast one of them")
-    none, ones = (0,) * len(shape), (1,) * len(shape)
-    return src if src.shape == shape else src._slice(none, ones, shape)
+    zeros, ones = (0,) * len(shape), (1,) * len(shape)
+    return src if src.shape == shape else src._slice(zeros, ones, shape)
 
 
 def scattered(
@@ -262,9 +261,9 @@ def scattered(
         src = src.reshape(-1) if is_tensor(src) else src
         return scattered(x, 0, index, src, reduce, name, include_self).reshape()
     place = as_index(x, index, d, name)
-    if place.ndim == 0 and x.ndim == 1:  # one place, of one number
+    if place.ndim == 0 and x.ndim == 1:  # a 0-d index into a vector
         place, src = place.reshape(1), src.reshape(1) if getattr(src, "shape", None) == () else src
-    if place.ndim != x.ndim and 0 in place.shape:  # PyTorch takes nothing of any shape
+    if place.ndim != x.ndim and 0 in place.shape:  # as in PyTorch, an empty index may have any shape
         return x
     if place.ndim != x.ndim or any(
         m > n and e != d for e, (m, n) in enumerate(zip(place.shape, x.shape, strict=True))
@@ -288,7 +287,7 @@ def scattered(
 
 @composite(grad=lambda g, y, x, place, src, dim: [g, None, g._gather(place, dim)])
 def _scatter_few(x: Tensor, place: Tensor, src: Tensor, *, dim: int) -> Tensor:
-    """scatter_add of few sources along a dim: every element compares its place with theirs."""
+    """scatter_add of few sources along a dim: every element compares its place with all indices."""
     n, m = x.shape[dim], place.shape[dim]
     if m == 1:
         added = choose(place == along(x, n, dim, x.ndim), src, 0)
@@ -306,10 +305,10 @@ def _by_slices(
     index = as_index(x, index, d, name)
     if x.ndim == 0:
         return _by_slices(x.reshape(1), 0, index, source.reshape(-1), reduce, name, include_self).reshape()
-    wanted = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
-    if index.ndim > 1 or source.shape != wanted:
+    shape = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
+    if index.ndim > 1 or source.shape != shape:
         raise ValueError(
-            f"index {list(index.shape)} and source {list(source.shape)}: source must be {list(wanted)}"
+            f"index {list(index.shape)} and source {list(source.shape)}: source must be {list(shape)}"
         )
     if source.dtype is not x.dtype:
         raise TypeError(f"source is {source.dtype.short}, the tensor {x.dtype.short}: cast one of them")
@@ -321,12 +320,12 @@ def _by_slices(
 
 
 def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
-    """x with `value` put (or added) where x[key] is. -> the shape of x"""
+    """x with `value` written (or added) to x[key]. -> the shape of x"""
     value = value if is_tensor(value) else x.new_tensor(value, dtype=x.dtype)
     value = value.to(x.dtype)
-    quick = _by_mask(x, key, value) if join == "assign" else None
-    if quick is not None:
-        return quick
+    masked = _by_mask(x, key, value) if join == "assign" else None
+    if masked is not None:
+        return masked
     plan = parse(x, key)
     result = plan.result
     while value.ndim > len(result) and value.shape[0] == 1:
@@ -343,8 +342,10 @@ def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
 
 
 def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
-    """A mask on a device and a value that is the same for all of it: where, which reads nothing."""
-    mask: Any = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    """For a mask on a device and a value that broadcasts over its dims: where, which needs no read. Else
+    None."""
+    keys: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    mask: Any = keys[0] if len(keys) == 1 else None
     if not is_tensor(mask) or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
         return None
     rest = x.shape[mask.ndim :]
@@ -355,7 +356,7 @@ def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
 
 
 def _put_picked(y: Tensor, plan: IndexPlan, value: Tensor, join: str) -> Tensor:
-    """Rows of value into the rows of y that the index arrays name, both brought to the front."""
+    """Write rows of value to the rows of y at the index arrays, whose dims are moved to the front."""
     dims, index = one_index(y, plan)
     rest = [d for d in range(y.ndim) if d not in dims]
     order = [*dims, *rest]

@@ -1,8 +1,8 @@
-"""Rows folded into rows by index, in a fixed order: what every scatter and index gradient is made of.
+"""Rows reduced into rows by index, in a fixed order: the base of all scatters and index gradients.
 
-Where indices repeat, an assignment takes the last, as NumPy does: the largest position that names a place,
-by an atomic maximum, which comes out the same in any order. Sums, products and extremes join in the order of
-the sources, without atomics: destinations are sorted, then each element of the result joins those of its own.
+If indices repeat, an assignment keeps the last source, as in NumPy: an atomic maximum of source positions,
+whose result does not depend on the order. Sums, products and extremes combine sources in order, without
+atomics: destinations are sorted, then each element of the result reduces its run of sources.
 """
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ...core.shape import Shape
     from ...tensor import Tensor
 
-CHUNK = 64  # neighbours in a run that are joined before the run is
+CHUNK = 64  # neighbours of a run that are reduced to a partial result first
 GROUP = 64
 
 
 def begun(n: int, value: str, dtype: dt.DType = dt.int32) -> Launch:
-    """The launch that fills a result of n elements, with which atomics then go on."""
+    """The launch that fills a result of n elements, which atomics then update."""
     width = 4 if n >= 4 else 1
     count = -(-n // width)
     return Launch("map/fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
@@ -128,7 +128,7 @@ class ScatterRows(Family):
         launch=_last_launches,
     )
     def _last(self: Any, n: int) -> Prepared:
-        """Which element is the last to name each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
+        """The position of the last element equal to each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
         return (self,), {"n": n}
 
     @kernel(
@@ -140,7 +140,7 @@ class ScatterRows(Family):
         launch=_scatter_launch,
     )
     def _scatter_sorted(self: Any, keys: Tensor, order: Tensor, src: Tensor, join: str) -> Prepared:
-        """Rows of src joined to rows of self; keys are the destinations sorted, by `order`.
+        """Rows of src reduced into rows of self. keys: the destinations, sorted by `order`.
 
         [v, d], [j], [j], [j, d] -> [v, d]
         """
@@ -150,36 +150,37 @@ class ScatterRows(Family):
 
 
 def join_rows(x: Tensor, place: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """Rows of src joined to the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
+    """Rows of src reduced into the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
     if 0 in x.shape or 0 in src.shape:
         return x
     if x.dtype is dt.bool_ and reduce != "assign":
         return join_rows(x.int(), place, src.int(), reduce, include_self).bool()
     if reduce == "assign":
         return put_rows(x, place, src.to(x.dtype), join="assign")
-    hit = None if include_self else named(x, place)
+    hit = None if include_self else is_indexed(x, place)
     if hit is not None:
         start = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
         x = choose(hit, _extreme(x.dtype, reduce) if start is None else start, x)
     if reduce == "mean":
         total = put_rows(x, place, src, join="sum")
-        start = few(x, 1) if hit is None else hit.where(0, 1)
-        count = put_rows(start, place, few(src, 1), join="sum")
+        start = column(x, 1) if hit is None else hit.where(0, 1)
+        count = put_rows(start, place, column(src, 1), join="sum")
         return total / count if x.dtype.has_gradients else total // count
     return put_rows(x, place, src, join={"amax": "max", "amin": "min"}.get(reduce, reduce))
 
 
-def named(x: Tensor, place: Tensor) -> Tensor:
-    """Whether each row of x is named. [v, d], [j] in 0..v -> [v, 1]"""
+def is_indexed(x: Tensor, place: Tensor) -> Tensor:
+    """Whether each row of x occurs in `place`. [v, d], [j] in 0..v -> [v, 1]"""
     return (place._last(x.shape[0]) >= 0).unsqueeze(1)
 
 
-def few(x: Tensor, value: float) -> Tensor:
+def column(x: Tensor, value: float) -> Tensor:
+    """One value for each row of x. [v, d] -> [v, 1]"""
     return type(x).full((x.shape[0], 1), value, device=x.device)
 
 
 def _extreme(dtype: dt.DType, reduce: str) -> float:
-    """What an extreme starts from."""
+    """The neutral element of amax or amin."""
     if dtype.is_float:
         return float("-inf") if reduce == "amax" else float("inf")
     info = dt.INTS[dtype]
@@ -191,37 +192,40 @@ def _put_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor, join:
 
 
 def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
-    """Only the last of equal places has a gradient, and what it replaced has none."""
+    """Only the last of equal places has a gradient; the replaced row has none."""
     last = place._last(x.shape[0])
-    won = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
-    kept = (last < 0).unsqueeze(1).where(g, 0)
-    return [kept, None, won.unsqueeze(1).where(slices(g, place, dim=0), 0)]
+    is_last = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
+    of_x = (last < 0).unsqueeze(1).where(g, 0)
+    return [of_x, None, is_last.unsqueeze(1).where(slices(g, place, dim=0), 0)]
 
 
 def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
-    """Shared equally among equals, as PyTorch's."""
-    mine, theirs = x == y, src == slices(y, place, dim=0)
-    count = put_rows(mine.to(g.dtype), place, theirs.to(g.dtype), join="sum")
+    """Shared equally among equal elements, as in PyTorch."""
+    in_x, in_src = x == y, src == slices(y, place, dim=0)
+    count = put_rows(in_x.to(g.dtype), place, in_src.to(g.dtype), join="sum")
     share = g / count
-    return [mine.where(share, 0), None, theirs.where(slices(share, place, dim=0), 0)]
+    return [in_x.where(share, 0), None, in_src.where(slices(share, place, dim=0), 0)]
 
 
 def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
-    """The product of the others: of all by itself where nothing is 0, else only a single zero has one."""
+    """The product of the other factors: the full product by the factor itself; of factors with zeros, only a
+    single zero has a gradient."""
     zero, zeros = x == 0, src == 0
     count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")
-    rest, its = zero.where(1, x), zeros.where(1, src)
-    others = put_rows(rest, place, its, join="prod")
+    x_or_1, src_or_1 = zero.where(1, x), zeros.where(1, src)
+    others = put_rows(x_or_1, place, src_or_1, join="prod")
     plain, single = (count == 0).where(g * others, 0), (count == 1).where(g * others, 0)
     if not is_grad_enabled():
-        mine = zero.where(single, plain / rest)
-        return [mine, None, zeros.where(slices(single, place, dim=0), slices(plain, place, dim=0) / its)]
-    # to be differentiated again the zeros stay factors: of one, by the others; of two, by one another
-    lost = put_rows(zero.where(x, 0), place, zeros.where(src, 0), join="sum")
-    plain, double = plain + single * lost, (count == 2).where(g * others, 0)
-    mine = zero.where(single + double * (lost - x), plain / rest)
-    single, double, plain, lost = (slices(t, place, dim=0) for t in (single, double, plain, lost))
-    return [mine, None, zeros.where(single + double * (lost - src), plain / its)]
+        of_x = zero.where(single, plain / x_or_1)
+        of_src = zeros.where(slices(single, place, dim=0), slices(plain, place, dim=0) / src_or_1)
+        return [of_x, None, of_src]
+    # For second derivatives the zeros stay factors: a single zero appears in the gradients of the others,
+    # each of two zeros in that of the other.
+    zero_sum = put_rows(zero.where(x, 0), place, zeros.where(src, 0), join="sum")
+    plain, double = plain + single * zero_sum, (count == 2).where(g * others, 0)
+    of_x = zero.where(single + double * (zero_sum - x), plain / x_or_1)
+    single, double, plain, zero_sum = (slices(t, place, dim=0) for t in (single, double, plain, zero_sum))
+    return [of_x, None, zeros.where(single + double * (zero_sum - src), plain / src_or_1)]
 
 
 def _sum_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
@@ -239,7 +243,8 @@ PUT_GRADS = {
 
 @composite(grad=_put_grad)
 def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
-    """Rows of src joined to (or put as) the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
+    """Rows of src reduced into (or written as) the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v,
+    d]"""
     j = src.shape[0]
     if j == 1:
         return _one_row(x, place, src, join)
@@ -247,7 +252,9 @@ def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
         last = place._last(x.shape[0])
         last = last.unsqueeze(1)
         return choose(last >= 0, src._gather(last.expand(*x.shape), 0), x)
-    order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
+    order = place._argsort(
+        False, max(x.shape[0] - 1, 1).bit_length()
+    )  # the bits of the largest place: fewer radix passes
     return x._scatter_sorted(place._gather(order, 0), order, src, join)
 
 

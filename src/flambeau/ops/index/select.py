@@ -1,6 +1,6 @@
-"""Selections whose size depends on values: the places of what is not zero, and what is unique.
+"""Selections whose size depends on values: nonzero and unique.
 
-Their size takes one read, unless it is given.
+They read the size of the result, unless the caller gives it.
 """
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def known(*numbers: Tensor) -> list[Any]:
-    """The values of 0-d tensors by one read; ValueError inside a recorded function, which can't read."""
+    """The values of 0-d tensors, by one read; ValueError inside a recorded function, which can't read."""
     try:
         return stack(numbers).tolist()
     except FlambeauError as e:
@@ -32,20 +32,20 @@ def known(*numbers: Tensor) -> list[Any]:
             raise
         raise ValueError(
             "the size of the result depends on values, which a recorded function can't read:"
-            " call it outside, or give the size where the op takes one"
+            " call it outside, or give the size if the op accepts one"
         ) from e
 
 
 def places_of(flags: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
-    """(places of true elements of a line in order, how many there are, as a tensor); one read without size.
+    """The places of true elements of a vector in order, and their number as a tensor. Without size it reads.
 
-    Beyond those there are, places are past the end.
+    If size is larger than the number, the remaining places are past the end.
     """
     n = flags.shape[0]
     sums = flags.int()._cumsum(0) if n else type(flags).zeros(1, dtype=flags.int().dtype, device=flags.device)
     total = sums[max(n, 1) - 1]
     if size is None:
-        sums.realize()  # or what comes after the read would sum again
+        sums.realize()  # else the ops after the read would sum again
     count = known(total)[0] if size is None else size
     return sums._search(type(flags).arange(1, count + 1, dtype=dt.int32, device=flags.device), False), total
 
@@ -62,10 +62,10 @@ def nonzero(
 def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, fill_value: int = 0) -> Any:
     """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
-    k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
-    what is missing has fill_value.
+    Reads k. With `size`, as in JAX, k is `size` and nothing is read: further elements are left out, missing
+    ones have fill_value.
 
-    as_tuple: one tensor of places for each dim, in place of a row a place
+    as_tuple: return one tensor of indices for each dim
     """
     x = input.reshape(1) if as_tuple and not input.ndim else input
     places, total = places_of((x != 0).reshape(-1), size)
@@ -81,22 +81,22 @@ def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, f
 
 @composed
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]
+    """nonzero for a known number of elements, without a read. [...] -> [size, dims]
 
-    fill_value: what elements are
+    fill_value: the coordinates of missing elements
     """
     return input.nonzero(size=size, fill_value=fill_value)
 
 
 @composed
 def argwhere(input: Tensor) -> Tensor:
-    """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+    """Coordinates (int64) of elements that are not 0; reads their number. [...] -> [k, dims]"""
     return input.nonzero()
 
 
 @composed
 def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
+    """The number of elements that are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
     return (input != 0).sum(dim)
 
 
@@ -143,15 +143,15 @@ def unique(
     return_counts: bool = False,
     dim: int | Sequence[int] | None = None,
 ) -> Any:
-    """The different elements (or slices of a dim) in order; their number takes one read.
+    """The distinct elements (or slices of a dim) in order; reads their number.
 
-    With return_inverse also where each element went, with return_counts how often each occurs, int64.
+    return_inverse adds the index of each element in the result, return_counts how often each occurs, int64.
     [...] -> [k], or [..., k, ...] with dim
 
-    sorted: in order
+    sorted: accepted and ignored: the result is always in order
     """
     lines, restore = _lines(input, dim)
-    order = _order(lines.detach()).realize()  # or what comes after the read would sort again
+    order = _order(lines.detach()).realize()  # else the ops after the read would sort again
     ordered = slices(lines, order, dim=0).realize()
     return _runs(ordered, order, restore, return_inverse, return_counts)
 
@@ -192,8 +192,8 @@ def unique_consecutive(
 ) -> Any:
     """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
 
-    return_inverse: also where each element went
-    return_counts: also how often each occurs
+    return_inverse: add the index of each element in the result
+    return_counts: add how often each occurs
     """
     lines, restore = _lines(input, dim)
     return _runs(lines, None, restore, return_inverse, return_counts)
@@ -231,7 +231,7 @@ def _lines(x: Tensor, dim: Any) -> tuple[Tensor, Restore]:
 
 
 def _order(lines: Tensor) -> Tensor:
-    """Places that sort lines by their first element, then by the next: stable, from the last one back."""
+    """The places that sort lines lexicographically: a stable sort by each column, the last one first."""
     n, m = lines.shape
     if not n or not m:
         return type(lines).arange(n, dtype=dt.int32, device=lines.device)
@@ -244,7 +244,8 @@ def _order(lines: Tensor) -> Tensor:
 def _runs(
     lines: Tensor, order: Tensor | None, restore: Restore, return_inverse: bool, return_counts: bool
 ) -> Any:
-    """What is left of lines when those equal to the one before go, and where they went, and how many."""
+    """The lines that differ from the one before; if asked for, the index of each line's run and the lengths
+    of the runs."""
     n = lines.shape[0]
     values = lines.detach()
     differs = (values[1:] != values[: max(n - 1, 0)]).any(1)
