@@ -195,10 +195,11 @@ def functions(node: ast.AST, name: str) -> Iterator[tuple[str, ast.FunctionDef |
 
 @cache
 def public_names() -> set[str]:
-    """The names in all lists `__all__`."""
+    """The names in all lists `__all__`, and in the tables `PUBLIC` of packages that import on first use."""
     statements = [n for module in MODULES for n in tree_of(module).body if isinstance(n, ast.Assign)]
-    lists = [n.value for n in statements if ast.unparse(n.targets[0]) == "__all__"]
-    return {word.value for value in lists for word in ast.walk(value) if isinstance(word, ast.Constant)}
+    lists = [n.value for n in statements if ast.unparse(n.targets[0]) in ("__all__", "PUBLIC")]
+    words = [word.value for value in lists for word in ast.walk(value) if isinstance(word, ast.Constant)]
+    return {name for word in words if isinstance(word, str) for name in word.split()}
 
 
 def parameters(f: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

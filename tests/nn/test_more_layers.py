@@ -185,9 +185,6 @@ ERRORS = {
     "LazyBatchNorm1d(f32[3]): the size is that of dim 1, which it does not have: give such a one": (
         lambda: nn.LazyBatchNorm1d()(fb.ones(3))
     ),
-    "LazyLinear: missing a required argument: 'out_features': it takes what Linear does, but in_features": (
-        lambda: nn.LazyLinear()
-    ),
     "RotaryEmbedding(5): features come in pairs: give an even number": lambda: nn.RotaryEmbedding(5),
     "RotaryEmbedding(f32[2, 6]): was made for 4 features, this has 6: make them equal": (
         lambda: nn.RotaryEmbedding(4)(fb.ones(2, 6))

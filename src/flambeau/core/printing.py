@@ -62,11 +62,22 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextmanager
-def printoptions(**settings: Any) -> Generator[None]:
-    """set_printoptions for a `with` block. settings: its arguments; ValueError for an unknown profile."""
+def printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> Generator[None]:
+    """set_printoptions for a `with` block.
+
+    precision, threshold, edgeitems, linewidth, profile, sci_mode: as in set_printoptions
+    ValueError for an unknown profile.
+    """
     before = get_printoptions()
     try:
-        set_printoptions(**settings)
+        set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode)
         yield
     finally:
         PRINTING.update(before)

@@ -16,37 +16,61 @@ def download(
     revision: str | None = None,
     sha256: str | None = None,
     progress: Progress | None = None,
-    **places: Any,
+    folder: str | Path | None = None,
+    endpoint: str | None = None,
+    token: str | None = None,
+    offline: bool = False,
 ) -> Path:
     """A file, or of a repository all that a model needs, on this disk: from the cache where it is there.
 
     source: "owner/name" of a hub's repository, or an address (https://...). file: one file of the repository.
     revision: its branch, tag or commit. sha256: what a file's bytes must hash to, in hexadecimal. progress:
-    called with a name, bytes received, and bytes in all (0 where not known). places: `folder` of the cache,
-    `endpoint` of another hub, `token`, and `offline=True`, which takes what is in the cache. What breaks off
-    goes on where it stopped. FlambeauError says why there is no file; ValueError names arguments that make no
-    sense together.
+    called with a name, bytes received, and bytes in all (0 if not known). folder: of the cache. endpoint: the
+    address of another hub. token: of an account. offline: use only the cache. An interrupted download
+    continues where it stopped. FlambeauError says why there is no file; ValueError names arguments that
+    exclude each other.
     """
-    unknown = sorted(places.keys() - {"folder", "endpoint", "token", "offline"})
-    if unknown:
-        raise TypeError(f"hub.download({source!r}): got an unexpected keyword argument {unknown[0]!r}")
     if is_address(source):
-        given = {"file": file, "revision": revision, "endpoint": places.pop("endpoint", None)}
+        given = {"file": file, "revision": revision, "endpoint": endpoint}
         wrong = next((name for name, value in given.items() if value is not None), None)
         if wrong is not None:
             raise ValueError(
                 f"hub.download({source!r}): {wrong}= is for repositories: an address is one file"
             )
-        return fetch(source, sha256, progress, **places)
-    return fetch_repository(source, file, revision=revision, sha256=sha256, progress=progress, **places)
+        return fetch(source, sha256, progress, folder=folder, token=token, offline=offline)
+    options = {"revision": revision, "cache_dir": folder, "token": token, "endpoint": endpoint}
+    return fetch_repository(source, file, options | {"local_files_only": offline}, sha256, progress)
 
 
-def load(source: str, file: str | None = None, *, device: Any = None, **options: Any) -> Any:
-    """What fb.load makes of what `download` brings: tensors by name.
+def load(
+    source: str,
+    file: str | None = None,
+    *,
+    device: Any = None,
+    revision: str | None = None,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    folder: str | Path | None = None,
+    endpoint: str | None = None,
+    token: str | None = None,
+    offline: bool = False,
+) -> Any:
+    """The tensors, by name, of the file that `download` returns, as fb.load gives them.
 
-    source, file, options: as `download` takes them. FlambeauError says why there is no file, or what is wrong
-    with it.
+    source, file, revision, sha256, progress, folder, endpoint, token, offline: as in `download`
+    FlambeauError says why there is no file, or what is wrong with it.
     """
     from ..io.checkpoint import load as load_path
 
-    return load_path(download(source, file, **options), device=device)
+    path = download(
+        source,
+        file,
+        revision=revision,
+        sha256=sha256,
+        progress=progress,
+        folder=folder,
+        endpoint=endpoint,
+        token=token,
+        offline=offline,
+    )
+    return load_path(path, device=device)

@@ -27,13 +27,14 @@ REASONS = {  # errors of huggingface_hub by their names: what to say
 def fetch_repository(
     name: str,
     file: str | None,
-    *,
-    revision: str | None = None,
+    options: dict[str, Any],
     sha256: str | None = None,
     progress: Progress | None = None,
-    **places: Any,
 ) -> Path:
-    """The path of a file, or of the folder of a model; FlambeauError says why there is none."""
+    """The path of a file, or of the folder of a model; FlambeauError says why there is none.
+
+    options: of huggingface_hub's functions.
+    """
     call = f"hub.download({name!r}{'' if file is None else f', {file!r}'})"
     if sha256 is not None and file is None:
         raise ValueError(f"{call}: sha256= is the hash of one file: give file=")
@@ -42,9 +43,8 @@ def fetch_repository(
     except ImportError:
         rule = "needs huggingface_hub: pip install 'flambeau[hub]', or give an address with https://"
         raise FlambeauError(f"{call}: {rule}") from None
-    options = {"revision": revision, "cache_dir": places.get("folder"), "token": places.get("token")}
-    options |= {"endpoint": places.get("endpoint"), "local_files_only": places.get("offline", False)}
-    options |= {"tqdm_class": _bar(progress)} if progress is not None else {}
+    if progress is not None:
+        options = options | {"tqdm_class": _bar(progress)}
     try:
         if file is not None:
             path = Path(huggingface_hub.hf_hub_download(name, file, **options))

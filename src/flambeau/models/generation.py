@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..capture.jit import jit
@@ -10,7 +10,6 @@ from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import is_sequence
-from ..errors import suggest
 from ..functions import Reading, read
 from ..ops.join import cat
 from ..ops.random import Generator
@@ -21,6 +20,7 @@ from .past import Past
 LAG = 2  # steps that run ahead of what is read: the device does not wait for the host
 ROUND = 64  # lengths of caches are multiples of it, so that another text goes into the same
 KEPT = 2  # caches of a decoder
+CONFIG = "config"  # in place of a token: that of the model's files
 
 
 @dataclass(frozen=True)
@@ -211,10 +211,18 @@ class Decoder:
         *,
         attention_mask: Any = None,
         streamer: Callable[[list[int]], Any] | None = None,
-        **sampling: Any,
+        do_sample: bool = False,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        eos_token_id: Any = CONFIG,
+        pad_token_id: Any = CONFIG,
     ) -> Tensor:
         """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
-        how = _sampling({**ends_of(self.model), **sampling})
+        ends = {"eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
+        own = {**ends_of(self.model), **{name: token for name, token in ends.items() if token != CONFIG}}
+        how = Sampling(do_sample, temperature, top_k, top_p, seed, **own)
         if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise ValueError(
                 f"generate(max_new_tokens={max_new_tokens!r}): give a number of tokens, 1 or more"
@@ -258,17 +266,52 @@ class Decoder:
         return step
 
 
-def generate(model: Any, input_ids: Any, max_new_tokens: int = 20, **how: Any) -> Tensor:
-    """Rows of tokens, and those that the model writes behind them. [b, n] -> [b, n + max_new_tokens at most]
+def generate(
+    model: Any,
+    input_ids: Any,
+    max_new_tokens: int = 20,
+    *,
+    attention_mask: Any = None,
+    streamer: Callable[[list[int]], Any] | None = None,
+    do_sample: bool = False,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
+    eos_token_id: Any = CONFIG,
+    pad_token_id: Any = CONFIG,
+) -> Tensor:
+    """Rows of tokens, continued by the model. [b, n] -> [b, n + max_new_tokens at most]
 
-    input_ids: a tensor, an array or lists of tokens; of an encoder and decoder, what is encoded, and the
-    result is the decoder's. how: attention_mask, [b, n], 0 where there is padding, which lists of several
-    lengths get by themselves; streamer, called with the new token of each row; and fields of Sampling, such
-    as do_sample=True, temperature=0.8, top_p=0.9, eos_token_id=2. Ends when all rows have: by the tokens that
-    generation_config.json or config.json names, where eos_token_id is not given. ValueError for tokens, masks
-    and numbers that can't be meant. Who writes several texts keeps a Decoder.
+    It ends when each row has an end token. Keep a Decoder to write several texts.
+
+    input_ids: a tensor, an array or lists of tokens; those that an encoder reads, if the model has one: then
+        the result is the decoder's
+    attention_mask: 0 where there is padding; lists of several lengths are padded. [b, n]
+    streamer: called with the new token of each row
+    do_sample: draw the tokens; else each is the one with the best score
+    temperature: below 1 likely tokens are drawn more often
+    top_k: draw one of the k best tokens
+    top_p: draw one of the best tokens that have this probability together
+    seed: of the draws; None: another one each time
+    eos_token_id: the token, or tokens, that end a row; None: none; "config": those of generation_config.json
+        or config.json
+    pad_token_id: the token behind the end of a row; None: the first end token; "config": as above
+    ValueError for invalid tokens, masks and numbers.
     """
-    return Decoder(model).generate(input_ids, max_new_tokens, **how)
+    return Decoder(model).generate(
+        input_ids,
+        max_new_tokens,
+        attention_mask=attention_mask,
+        streamer=streamer,
+        do_sample=do_sample,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        eos_token_id=eos_token_id,
+        pad_token_id=pad_token_id,
+    )
 
 
 def ends_of(model: Any) -> dict[str, Any]:
@@ -276,14 +319,6 @@ def ends_of(model: Any) -> dict[str, Any]:
     generation_config.json, which from_pretrained keeps as `model.generation`, before its config's."""
     own = getattr(getattr(model, "config", None), "eos_token_id", None)
     return {"eos_token_id": own, **getattr(model, "generation", {})}
-
-
-def _sampling(options: dict[str, Any]) -> Sampling:
-    names = [field.name for field in fields(Sampling)]
-    if unknown := [name for name in options if name not in names]:
-        hint = suggest(unknown[0], names) or f": it takes {', '.join(names)}"
-        raise TypeError(f"generate({unknown[0]}={options[unknown[0]]!r}): unknown{hint}")
-    return Sampling(**options)
 
 
 def _write(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..core import dtype as dt
 from ..core.node import describe
-from ..errors import TypeError, ValueError
+from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.join import cat
 from ..ops.loss import cross_entropy
@@ -90,18 +90,24 @@ def linear_cross_entropy(
     target: Tensor,
     *,
     linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
     ignore_index: int | None = None,
-    **how: Any,
+    label_smoothing: float = 0.0,
+    options: Any = None,
 ) -> Tensor:
-    """cross_entropy of linear(input, linear_weight, linear_bias); `how` are weight, reduction and
-    label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
+    """cross_entropy of linear(input, linear_weight, linear_bias). [n, in], [classes, *out, in], int [n, *out]
+    or [n, classes, *out] -> []
 
-    target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
-    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. `how` may have
-    torch's options, how to cut the work into pieces, without effect: the planner decides what is stored.
+    linear_weight, linear_bias: of the linear map. [classes, *out, in], [classes, *out]
+    target: classes, or their probabilities
+    weight: factors of the classes. [classes]
+    reduction: "mean", "sum" or "none"
+    ignore_index: a class whose targets have no loss
+    label_smoothing: the share of each target that is spread over all classes
+    options: accepted as in PyTorch, without effect: the planner decides what is stored
     ValueError where shapes do not fit.
     """
-    how.pop("options", None)
     if linear_weight.ndim < 2:
         raise ValueError(f"linear_weight has {linear_weight.ndim} dims: give [classes, *out, in]")
     if ignore_index is not None and target.dtype.is_float:
@@ -112,14 +118,19 @@ def linear_cross_entropy(
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
     scores = scores.reshape(*input.shape[:-1], classes, *out)
-    return cross_entropy(scores, target, ignore_index=-100 if ignore_index is None else ignore_index, **how)
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(scores, target, weight, ignored, reduction, label_smoothing)
 
 
 class LinearCrossEntropyLoss(Module):
     """Cross entropy of a linear map of the input, whose weights it holds. [n, in_features], int [n] -> []
 
-    num_classes: how many classes there are. out_features: further dims of targets, [n, *out_features].
-    how: weight, reduction, ignore_index and label_smoothing, as of cross_entropy. TypeError for others.
+    in_features: features of the input
+    num_classes: the number of classes
+    out_features: further dims of targets, [n, *out_features]
+    bias: the linear map adds learned offsets
+    reduction, weight, ignore_index, label_smoothing: as in cross_entropy
+    options: accepted as in PyTorch, without effect
     """
 
     weight: Tensor | None
@@ -132,22 +143,28 @@ class LinearCrossEntropyLoss(Module):
         out_features: tuple[int, ...] = (),
         bias: bool = False,
         device: Any = None,
-        **how: Any,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: Any = None,
     ):
-        known = {"weight": None, "reduction": "mean", "ignore_index": None, "label_smoothing": 0.0}
-        unknown = sorted(how.keys() - known.keys())
-        if unknown:
-            rule = f"unknown: {', '.join(unknown)}: it takes {', '.join(known)}"
-            raise TypeError(f"LinearCrossEntropyLoss({in_features}, {num_classes}): {rule}")
         self.num_classes, self.out_features = num_classes, tuple(out_features)
-        settings = known | how
-        self.register_buffer("weight", settings.pop("weight"))
-        self.how = settings
+        self.register_buffer("weight", weight)
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device=device)
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)
         weight = self.linear.weight.reshape(*shape, self.linear.in_features)
         bias = None if self.linear.bias is None else self.linear.bias.reshape(*shape)
-        how = {"weight": self.weight, **self.how}
-        return linear_cross_entropy(x, weight, target, linear_bias=bias, **how)
+        return linear_cross_entropy(
+            x,
+            weight,
+            target,
+            linear_bias=bias,
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )

@@ -39,7 +39,7 @@ class MultiheadAttention(Module):
     embed_dim: features of queries and results, which num_heads heads share. dropout: the share of weights
     that is dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one
     of zeros. kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the
-    sequence. more: those from add_bias_kv on, device and dtype. ValueError where the heads do not divide
+    sequence. ValueError where the heads do not divide
     embed_dim.
     """
 
@@ -48,23 +48,31 @@ class MultiheadAttention(Module):
     bias_k: Parameter | None
     bias_v: Parameter | None
 
-    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, **more: Any):
-        usual = {"add_bias_kv": False, "add_zero_attn": False, "kdim": None, "vdim": None}
-        usual |= {"batch_first": False, "device": None, "dtype": None}
-        call = f"MultiheadAttention({embed_dim}, {num_heads})"
-        if unknown := sorted(more.keys() - usual.keys()):
-            raise TypeError(f"{call}: unknown: {', '.join(unknown)}: it takes {', '.join(usual)}")
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         positive("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
-            raise ValueError(f"{call}: the heads share the features: give a divisor")
-        settings = usual | more
+            rule = "the heads share the features: give a divisor"
+            raise ValueError(f"MultiheadAttention({embed_dim}, {num_heads}): {rule}")
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.head_dim = embed_dim // num_heads
-        self.kdim, self.vdim = (settings[n] or embed_dim for n in ("kdim", "vdim"))
-        self.batch_first, self.add_zero_attn = settings["batch_first"], settings["add_zero_attn"]
-        self._make(bias, settings["add_bias_kv"], settings["device"])
-        if settings["dtype"] is not None:
-            self.to(settings["dtype"])
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
+        self._make(bias, add_bias_kv, device)
+        if dtype is not None:
+            self.to(dtype)
 
     def _make(self, bias: bool, add_bias_kv: bool, device: Any) -> None:
         e = self.embed_dim
@@ -193,52 +201,73 @@ def _turned(given: tuple) -> tuple:
     return tuple(made[id(x)] for x in given)
 
 
-SETTINGS = (
-    "embed_dim_to_check", "num_heads", "in_proj_weight", "in_proj_bias", "bias_k", "bias_v",
-    "add_zero_attn", "dropout_p", "out_proj_weight", "out_proj_bias",
-)  # fmt: skip
-USUAL = {"training": True, "key_padding_mask": None, "need_weights": True, "attn_mask": None}
-USUAL |= {"use_separate_proj_weight": False, "q_proj_weight": None, "k_proj_weight": None}
-USUAL |= {"v_proj_weight": None, "static_k": None, "static_v": None, "average_attn_weights": True}
-USUAL |= {"is_causal": False}
-
-
-def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, *given: Any, **how: Any) -> Any:
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """MultiheadAttention as a function of its weights. [n, b, e], [m, b, kdim], [m, b, vdim] -> ([n, b, e],
     weights)
 
-    query, key, value: what attends to what. given: embed_dim_to_check, num_heads,
-    in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
-    dropout_p, out_proj_weight, out_proj_bias. how: the arguments behind these. TypeError for others, and for
-    static_k and static_v.
+    embed_dim_to_check: accepted as in PyTorch, without effect
+    num_heads: heads that share the features
+    in_proj_weight, in_proj_bias: of the projections of query, key and value. [3 e, e], [3 e]
+    bias_k, bias_v: a key and a value behind the others. [1, 1, e]
+    add_zero_attn: add a key and a value of zeros
+    dropout_p: the share of weights dropped in training
+    out_proj_weight, out_proj_bias: of the projection of the result. [e, e], [e]
+    training: whether weights are dropped
+    key_padding_mask: True where a key is not attended to. [b, m]
+    need_weights: also return the weights; average_attn_weights: as their mean over the heads
+    attn_mask: added to the scores, or True where there is no attention. [n, m], [b * heads, n, m]
+    use_separate_proj_weight: use q_proj_weight, k_proj_weight and v_proj_weight, not in_proj_weight
+    static_k, static_v: None: TypeError for others
+    is_causal: attn_mask is the causal one
     """
-    call = "multi_head_attention_forward"
-    bound = dict(zip(SETTINGS, given, strict=False)) | {n: how.pop(n) for n in SETTINGS if n in how}
-    missing = [n for n in SETTINGS if n not in bound]
-    unknown = [n for n in how if n not in USUAL]
-    if missing or unknown or len(given) > len(SETTINGS):
-        told = f"lacks {', '.join(missing)}" if missing else f"unknown: {', '.join(unknown) or 'arguments'}"
-        raise TypeError(f"{call}: {told}: it takes {', '.join([*SETTINGS, *USUAL])}")
-    how = USUAL | how
-    if how["static_k"] is not None or how["static_v"] is not None:
-        raise TypeError(f"{call}: static_k and static_v: are not taken: use scaled_dot_product_attention")
-    separate = {f"{n}_proj_weight": how[f"{n}_proj_weight"] for n in "qkv"}
-    layer = _layer(query.shape[-1], bound, separate if how["use_separate_proj_weight"] else {})
-    layer.training = how["training"]
-    masks = {n: how[n] for n in ("key_padding_mask", "attn_mask", "is_causal", "average_attn_weights")}
-    return layer(query, key, value, need_weights=how["need_weights"], **masks)
-
-
-def _layer(embed_dim: int, bound: dict[str, Any], separate: dict[str, Tensor]) -> Any:
-    """A layer of weights that are there."""
+    if static_k is not None or static_v is not None:
+        rule = "are not taken: use scaled_dot_product_attention"
+        raise TypeError(f"multi_head_attention_forward: static_k and static_v: {rule}")
     layer: Any = Module.__new__(MultiheadAttention)
-    layer.embed_dim, layer.num_heads, layer.dropout = embed_dim, bound["num_heads"], bound["dropout_p"]
-    layer.head_dim, layer.batch_first = embed_dim // bound["num_heads"], False
-    layer.add_zero_attn = bound["add_zero_attn"]
-    for name in ("in_proj_weight", "in_proj_bias", "bias_k", "bias_v"):
-        setattr(layer, name, bound[name])
-    if separate:
-        layer.in_proj_weight = None
-        vars(layer).update(separate)
-    layer.out_proj = lambda x: linear(x, bound["out_proj_weight"], bound["out_proj_bias"])
-    return layer
+    embed_dim = query.shape[-1]
+    layer.embed_dim, layer.num_heads, layer.dropout = embed_dim, num_heads, dropout_p
+    layer.head_dim, layer.batch_first = embed_dim // num_heads, False
+    layer.add_zero_attn, layer.training = add_zero_attn, training
+    layer.in_proj_weight = None if use_separate_proj_weight else in_proj_weight
+    layer.in_proj_bias, layer.bias_k, layer.bias_v = in_proj_bias, bias_k, bias_v
+    if use_separate_proj_weight:
+        vars(layer).update(
+            q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight
+        )
+    layer.out_proj = lambda x: linear(x, out_proj_weight, out_proj_bias)
+    return layer(
+        query,
+        key,
+        value,
+        key_padding_mask,
+        need_weights,
+        attn_mask=attn_mask,
+        average_attn_weights=average_attn_weights,
+        is_causal=is_causal,
+    )

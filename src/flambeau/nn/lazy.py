@@ -1,12 +1,11 @@
 """Layers that take the sizes of their inputs from the first one: each becomes the layer it is named for."""
 
-from inspect import signature
 from typing import Any
 
 from ..core.node import describe
 from ..errors import ValueError
 from ..tensor import Tensor
-from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Size
 from .linear import Linear
 from .module import Module
 from .norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
@@ -23,29 +22,15 @@ class LazyLayer(Module):
     size = ""  # the argument that the input tells
     dim = 1  # of the input, that is the size
 
-    def __init__(self, *args: Any, **kw: Any):
-        name = type(self).__name__
-        rules = signature(self.becomes)
-        try:
-            rules.bind(1, *args, **kw)
-        except TypeError as e:
-            raise TypeError(
-                f"{name}: {e}: it takes what {self.becomes.__name__} does, but {self.size}"
-            ) from None
-        self._given = args, kw
-        device = kw.get("device")
-        example = self.becomes(*self._example(), *args, **kw)
+    def _begin(self, device: Any, **options: Any) -> None:
+        """Keep the options of the layer to become, and hold its parameters without a shape."""
+        self._given = {"device": device, **options}
+        example = self.becomes(int(options.get("groups", 1)), **self._given)  # of the smallest size
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
         for key, b in list(example._own(Tensor)):
             made = b if key == "num_batches_tracked" else UninitializedBuffer(device=device)
             self.register_buffer(key, made)
-
-    def _example(self) -> tuple[int, ...]:
-        """The least sizes that a layer with the arguments given can have."""
-        args, kw = self._given
-        bound = signature(self.becomes).bind(1, *args, **kw)
-        return (int(bound.arguments.get("groups", 1)),)
 
     def has_uninitialized_params(self) -> bool:
         """Whether no input has come yet."""
@@ -64,8 +49,8 @@ class LazyLayer(Module):
 
     def _become(self, size: int) -> None:
         """Become the layer for inputs of that size; what was loaded meanwhile stays."""
-        (args, kw), hooks, training = self._given, self._hooks, self.training
-        fresh = dict(vars(self.becomes(size, *args, **kw)))
+        hooks, training = self._hooks, self.training
+        fresh = dict(vars(self.becomes(size, **self._given)))
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
             value, first = vars(self)[key], fresh[key]
             if is_lazy(value):  # who holds the parameters already goes on with these
@@ -89,6 +74,32 @@ class LazyLayer(Module):
 class _LazyConv(LazyLayer):
     size = "in_channels"
 
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size | str = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        self._begin(
+            device,
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
+
     def initialize_parameters(self, *inputs: Any) -> None:
         x, nd = inputs[0], self.becomes.nd  # type: ignore[attr-defined]
         if x.ndim not in (nd + 1, nd + 2):
@@ -97,40 +108,228 @@ class _LazyConv(LazyLayer):
         self._become(x.shape[-nd - 1])
 
 
+class _LazyConvTranspose(_LazyConv):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        self._begin(
+            device,
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            groups=groups,
+            bias=bias,
+            dilation=dilation,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
+
+
 class _LazyNorm(LazyLayer):
     size = "num_features"
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        self._begin(
+            device,
+            eps=eps,
+            momentum=momentum,
+            affine=affine,
+            track_running_stats=track_running_stats,
+            bias=bias,
+            dtype=dtype,
+        )
 
     def reset_running_stats(self) -> None:
         """Nothing: there are no values yet."""
 
 
+class _LazyInstanceNorm(_LazyNorm):
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+
 class LazyLinear(LazyLayer):
     """Linear whose in_features is that of the first input. [..., n] -> [..., out_features]
 
-    TypeError for arguments that Linear does not take.
+    out_features: features of the output
+    bias: learn an offset
     """
 
     becomes, size, dim = Linear, "in_features", -1
 
-
-TOLD = "TypeError for arguments that the layer does not take."
-
-
-def _lazy(base: type, becomes: type[Any]) -> type[Any]:
-    """The lazy layer of a class."""
-    known = f"{becomes.__name__} whose {base.size} is that of the first input."  # type: ignore[attr-defined]
-    shapes = (becomes.__doc__ or "").partition("\n")[0].rpartition(". ")[2]
-    members = {"becomes": becomes, "__doc__": f"{known} {shapes}\n\n{TOLD}", "__module__": "flambeau.nn"}
-    return type(f"Lazy{becomes.__name__}", (base,), members)
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        self._begin(device, out_features=out_features, bias=bias, dtype=dtype)
 
 
-LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(_LazyConv, c) for c in (Conv1d, Conv2d, Conv3d))
-LazyConvTranspose1d = _lazy(_LazyConv, ConvTranspose1d)
-LazyConvTranspose2d = _lazy(_LazyConv, ConvTranspose2d)
-LazyConvTranspose3d = _lazy(_LazyConv, ConvTranspose3d)
-LazyBatchNorm1d = _lazy(_LazyNorm, BatchNorm1d)
-LazyBatchNorm2d = _lazy(_LazyNorm, BatchNorm2d)
-LazyBatchNorm3d = _lazy(_LazyNorm, BatchNorm3d)
-LazyInstanceNorm1d = _lazy(_LazyNorm, InstanceNorm1d)
-LazyInstanceNorm2d = _lazy(_LazyNorm, InstanceNorm2d)
-LazyInstanceNorm3d = _lazy(_LazyNorm, InstanceNorm3d)
+class LazyConv1d(_LazyConv):
+    """Conv1d whose in_channels is that of the first input. [n, in, l] -> [n, out, ol]
+
+    out_channels: channels of the output
+    kernel_size, stride, padding, dilation, groups, padding_mode: as in Conv1d
+    bias: learn an offset a channel
+    """
+
+    becomes = Conv1d
+
+
+class LazyConv2d(_LazyConv):
+    """Conv2d whose in_channels is that of the first input. [n, in, h, w] -> [n, out, oh, ow]
+
+    out_channels: channels of the output
+    kernel_size, stride, padding, dilation, groups, padding_mode: as in Conv2d
+    bias: learn an offset a channel
+    """
+
+    becomes = Conv2d
+
+
+class LazyConv3d(_LazyConv):
+    """Conv3d whose in_channels is that of the first input. [n, in, d, h, w] -> [n, out, od, oh, ow]
+
+    out_channels: channels of the output
+    kernel_size, stride, padding, dilation, groups, padding_mode: as in Conv3d
+    bias: learn an offset a channel
+    """
+
+    becomes = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose):
+    """ConvTranspose1d whose in_channels is that of the first input. [n, in, l] -> [n, out, ol]
+
+    out_channels: channels of the output
+    kernel_size, stride, padding, output_padding, dilation, groups, padding_mode: as in ConvTranspose1d
+    bias: learn an offset a channel
+    """
+
+    becomes = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose):
+    """ConvTranspose2d whose in_channels is that of the first input. [n, in, h, w] -> [n, out, oh, ow]
+
+    out_channels: channels of the output
+    kernel_size, stride, padding, output_padding, dilation, groups, padding_mode: as in ConvTranspose2d
+    bias: learn an offset a channel
+    """
+
+    becomes = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose):
+    """ConvTranspose3d whose in_channels is that of the first input. [n, in, d, h, w] -> [n, out, od, oh,
+    ow]
+
+    out_channels: channels of the output
+    kernel_size, stride, padding, output_padding, dilation, groups, padding_mode: as in ConvTranspose3d
+    bias: learn an offset a channel
+    """
+
+    becomes = ConvTranspose3d
+
+
+class LazyBatchNorm1d(_LazyNorm):
+    """BatchNorm1d whose num_features is that of the first input. [n, c] -> [n, c], [n, c, l] -> [n, c, l]
+
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics
+    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    track_running_stats: keep running statistics, which eval mode uses
+    """
+
+    becomes = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm):
+    """BatchNorm2d whose num_features is that of the first input. [n, c, h, w] -> [n, c, h, w]
+
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics
+    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    track_running_stats: keep running statistics, which eval mode uses
+    """
+
+    becomes = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm):
+    """BatchNorm3d whose num_features is that of the first input. [n, c, d, h, w] -> [n, c, d, h, w]
+
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics
+    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    track_running_stats: keep running statistics, which eval mode uses
+    """
+
+    becomes = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyInstanceNorm):
+    """InstanceNorm1d whose num_features is that of the first input. [n, c, l] -> [n, c, l], [c, l] -> same
+
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics
+    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    track_running_stats: keep running statistics, which eval mode uses
+    """
+
+    becomes = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyInstanceNorm):
+    """InstanceNorm2d whose num_features is that of the first input. [n, c, h, w] -> [n, c, h, w], [c, h,
+    w] -> same
+
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics
+    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    track_running_stats: keep running statistics, which eval mode uses
+    """
+
+    becomes = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyInstanceNorm):
+    """InstanceNorm3d whose num_features is that of the first input. [n, c, d, h, w] -> [n, c, d, h, w],
+    [c, d, h, w] -> same
+
+    eps: a small number that keeps divisions from 0
+    momentum: the share of the batch in the running statistics
+    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    track_running_stats: keep running statistics, which eval mode uses
+    """
+
+    becomes = InstanceNorm3d

@@ -225,8 +225,8 @@ class RandomAffine(ImageTransform):
 
     degrees: (low, high), or a number for both sides of 0; translate: the largest parts of width and height,
     in whole pixels; scale: (low, high); shear: degrees along x, or (low, high) for x, or those of x and y.
-    interpolation: nearest or bilinear. more: fill, what lies outside, a number or one a channel; center:
-    (x, y), else the middle. ValueError for a value that can't be meant, TypeError for another option.
+    interpolation: nearest or bilinear; fill: the value outside, a number or one a channel; center: (x, y),
+    None: the middle. ValueError for an invalid value.
     """
 
     def __init__(
@@ -236,7 +236,8 @@ class RandomAffine(ImageTransform):
         scale: Sequence[float] | None = None,
         shear: float | Sequence[float] | None = None,
         interpolation: str = "nearest",
-        **more: Any,
+        fill: float | Sequence[float] = 0,
+        center: Sequence[float] | None = None,
     ):
         kind = type(self)
         self.degrees = symmetric(kind, "degrees", degrees)
@@ -246,9 +247,7 @@ class RandomAffine(ImageTransform):
         self.scale = None if scale is None else range_of(kind, "scale", scale)
         self.shear = None if shear is None else symmetric(kind, "shear", shear, (2, 4))
         self.interpolation = interpolation_of(kind, interpolation)
-        self.fill, self.center = more.pop("fill", 0), more.pop("center", None)
-        if more:
-            raise TypeError(f"{kind.__name__}({', '.join(more)}=...): no such option: use fill or center")
+        self.fill, self.center = fill, center
 
     def draw(self, images: Images) -> dict[str, Any]:
         spans: dict[str, Any] = {"angle": self.degrees}

@@ -37,9 +37,6 @@ class EigenSearch(NamedTuple):
     largest: bool
 
 
-LOBPCG: dict[str, Any] = {"iK": None, "niter": None, "tol": None, "largest": True, "method": "ortho"}
-
-
 @composed
 def lobpcg(
     A: Tensor,
@@ -47,7 +44,11 @@ def lobpcg(
     B: Tensor | None = None,
     X: Tensor | None = None,
     n: int | None = None,
-    **how: Any,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
 ) -> Lobpcg:
     """The k largest (or smallest) eigenvalues of symmetric A, in this order, and their vectors as columns.
 
@@ -58,20 +59,17 @@ def lobpcg(
     the error, so a recorded call can't; there are no gradients. how: what comes behind n, by name. ValueError
     where 3 n is more than m, or for another method, TypeError for another option.
     """
-    if unknown := set(how) - set(LOBPCG):
-        raise TypeError(f"there is no option {min(unknown)}: use one of {', '.join(LOBPCG)}")
-    o = {**LOBPCG, **how}
-    if o["method"] not in ("ortho", "basic"):
-        raise ValueError(f"method={o['method']!r} is unknown: use 'ortho' or 'basic'")
+    if method not in (None, "ortho", "basic"):
+        raise ValueError(f"method={method!r} is unknown: use 'ortho' or 'basic'")
     a = matrices(A, square=True).detach()
     m, found = a.shape[-1], X.shape[-1] if X is not None else None
     k = k or found or 1
     n = found or n or k
     if 3 * n > m or k > n:
         raise ValueError(f"{k} of {n} columns for {m} rows: needs k <= n and 3 n <= m: use linalg.eigh")
-    enough = finfo(a.dtype).eps ** 0.5 if o["tol"] is None else o["tol"]
-    given = [None if x is None else matrices(x).detach() for x in (B, X, o["iK"])]
-    search = EigenSearch(k, n, o["niter"] or MOST, enough, o["largest"])
+    enough = finfo(a.dtype).eps ** 0.5 if tol is None else tol
+    given = [None if x is None else matrices(x).detach() for x in (B, X, iK)]
+    search = EigenSearch(k, n, niter or MOST, enough, largest is not False)
     with no_grad():
         if a.ndim == 2:
             return Lobpcg(*_found(a, given, search))
