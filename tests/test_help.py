@@ -352,7 +352,7 @@ CHECKS = {
     ),
     "shape.broadcast": ("ValueError if shapes do not broadcast", [lambda: fb.broadcast_tensors(X, V)]),
     "shape.new_sizes": (
-        "ValueError if a size is below 0; TypeError if one is no whole number",
+        "ValueError if a size is below 0; TypeError if one is not an integer",
         [lambda: fb.gumbel((-1,)), lambda: fb.gumbel((2.5,))],
     ),
     "shape.normal_dim": ("IndexError if there is no such dim", [lambda: fb.sort(X, 2)]),
@@ -360,7 +360,7 @@ CHECKS = {
         "IndexError if there is no such dim; ValueError if one is named twice",
         [lambda: fb.all(X, (0, 5)), lambda: fb.all(X, (0, 0))],
     ),
-    "shape.sizes_of": ("TypeError if a size is no whole number", [lambda: fb.ones(2.5)]),
+    "shape.sizes_of": ("TypeError if a size is not an integer", [lambda: fb.ones(2.5)]),
 }
 
 

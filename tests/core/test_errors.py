@@ -106,7 +106,7 @@ BAD_CALLS = [
     (lambda: fb.tensor([2**31], dtype="i32"),
      "ValueError: tensor(...): 2147483648 does not fit i32, which holds -2147483648 to 2147483647"),
     (lambda: fb.randint(3, 3),
-     "ValueError: randint(3, 3): low=3 is not below high=3: give a high that is"),
+     "ValueError: randint(3, 3): low=3 is not below high=3: give a larger high"),
 ]  # fmt: skip
 
 

@@ -116,11 +116,11 @@ RNNT = [  # (shape, lengths, options, what is told)
     ([1, 2, 2, 3], [1], {"reduction": "max"},
      f"{ONE}, [1], [1], reduction='max'): reduction='max' is unknown: use 'mean', 'sum' or 'none'"),
     ([2, 2, 3], [1], {},
-     "f32[2, 2, 3], i32[1, 1], [1], [1]): needs logits [n, t, s + 1, c], none of them 0, and integer"
-     " targets"),
+     "f32[2, 2, 3], i32[1, 1], [1], [1]): needs logits [n, t, s + 1, c] without sizes of 0, and"
+     " integer targets"),
     ([1, 2, 3, 3], [1], {}, "f32[1, 2, 3, 3], i32[1, 1], [1], [1]): targets need shape [1, 2], one label less"
      " than the third dim of logits"),
-    ([1, 2, 2, 3], [1], {"blank": 3}, f"{ONE}, [1], [1], blank=3): blank=3 is none of 3 classes"),
+    ([1, 2, 2, 3], [1], {"blank": 3}, f"{ONE}, [1], [1], blank=3): blank=3 is not one of 3 classes"),
     ([1, 2, 2, 3], [0], {}, f"{ONE}, [0], [1]): logit_lengths [0] are not all in 1 to 2"),
     ([1, 2, 2, 3], [1, 1], {},
      f"{ONE}, [1, 1], [1]): logit_lengths needs 1 numbers, one for each item"),

@@ -120,7 +120,7 @@ BAD = [
     (lambda: fb.einsum("i->j", fb.ones(2)),
      "ValueError: einsum('i->j', f32[2]): 'j' is in the output and in no term"),
     (lambda: fb.einsum("i1", fb.ones(2, 2)),
-     "ValueError: einsum('i1', f32[2, 2]): '1' is no letter: use letters, commas, one -> and ..."),
+     "ValueError: einsum('i1', f32[2, 2]): '1' is not a letter: use letters, commas, one -> and ..."),
     (lambda: fb.ones(2, 3).mm(fb.ones(3)),
      "ValueError: mm(f32[2, 3], f32[3]): operands need 2 and 2 dims: use matmul for others"),
     (lambda: fb.bmm(fb.ones(2, 3, 4), fb.ones(3, 4, 5)),

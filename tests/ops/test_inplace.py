@@ -208,7 +208,7 @@ def test_what_cannot_be_written_to_says_so():
         "add_(i64[2]): the result is f32, and a tensor keeps its dtype: use x = x.add(...), or cast x first"
     )
     assert refused(lambda: fb.tensor([1, 2]).add_(1.5)) == told
-    told = "add_(f32[3]): the result has shape [2, 3], and a tensor keeps its own: use x = x.add(...)"
+    told = "add_(f32[3]): the result has shape [2, 3], and a tensor keeps its shape: use x = x.add(...)"
     assert refused(lambda: fb.ones(3).add_(fb.ones(2, 3))) == told
     told = "fill_diagonal_(f32[3]): takes a matrix, or dims of one size"
     assert refused(lambda: fb.ones(3).fill_diagonal_(1)) == told

@@ -64,12 +64,12 @@ def test_like_keeps_and_takes_dtypes():
     (lambda: fb.rand(2, generator=7, device="cpu"),
      "rand(2, generator=7, device='cpu'): generator=7 is not a Generator: give a flambeau.Generator"),
     (lambda: fb.geometric((2,), 1.5, device="cpu"),
-     "geometric((2,), 1.5, device='cpu'): p=1.5 is not inside 0 to 1: give a probability"),
+     "geometric((2,), 1.5, device='cpu'): p=1.5 is not between 0 and 1: give a probability"),
     (lambda: fb.normal(device="cpu"), "normal(device='cpu'): numbers need a size: give size=(...)"),
     (lambda: fb.meshgrid(fb.ones(2, device="cpu"), indexing="yx"),
      "meshgrid(f32[2], indexing='yx'): indexing='yx' is unknown: use 'ij' or 'xy'"),
     (lambda: fb.ones(3, device="cpu").diagonal(), "diagonal(f32[3]): takes at least 2 dims: reshape it"),
-    (lambda: fb.arange(1, 5, 0), "arange(1, 5, 0): step is 0: give another"),
+    (lambda: fb.arange(1, 5, 0), "arange(1, 5, 0): step is 0: give another number"),
 ])  # fmt: skip
 def test_errors(call, text):
     with pytest.raises((ValueError, TypeError)) as e:
@@ -283,7 +283,7 @@ ONES, WHOLE = fb.ones(3, **CPU), fb.ones(3, dtype=fb.int64, **CPU)
 REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: what is said
     "randint(5, 5)": (
         lambda: fb.randint(5, 5, (2,), **CPU),
-        "low=5 is not below high=5: give a high that is",
+        "low=5 is not below high=5: give a larger high",
     ),
     "randint(2.5)": (
         lambda: fb.randint(0, 2.5, (2,), **CPU),
@@ -291,24 +291,24 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     ),
     "randint uint8": (
         lambda: fb.randint(0, 257, (2,), dtype=fb.uint8, **CPU),
-        "uint8 holds 0 to 255, and not 0 to 256: give another",
+        "uint8 holds 0 to 255, not 0 to 256: give another dtype",
     ),
     "randint bool": (
         lambda: fb.randint(0, 3, (2,), dtype=fb.bool, **CPU),
-        "bool holds 0 to 1, and not 0 to 2: give another",
+        "bool holds 0 to 1, not 0 to 2: give another dtype",
     ),
     "randint int32": (
         lambda: fb.randint(-1, 2**40, (2,), dtype=fb.int32, **CPU),
-        f"int32 holds -2147483648 to 2147483647, and not -1 to {2**40 - 1}: give another",
+        f"int32 holds -2147483648 to 2147483647, not -1 to {2**40 - 1}: give another dtype",
     ),
     "randint_like": (
         lambda: fb.randint_like(WHOLE.to(fb.uint8), 300),
-        "uint8 holds 0 to 255, and not 0 to 299: give another",
+        "uint8 holds 0 to 255, not 0 to 299: give another dtype",
     ),
-    "random_(0)": (lambda: ONES.clone().random_(0), "low=0 is not below high=0: give a high that is"),
+    "random_(0)": (lambda: ONES.clone().random_(0), "low=0 is not below high=0: give a larger high"),
     "random_ int8": (
         lambda: WHOLE.to(fb.int8).random_(300),
-        "int8 holds -128 to 127, and not 0 to 299: give another",
+        "int8 holds -128 to 127, not 0 to 299: give another dtype",
     ),
     "rand int64": (
         lambda: fb.rand(2, dtype=fb.int64, **CPU),
@@ -316,16 +316,16 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     ),
     "randperm uint8": (
         lambda: fb.randperm(300, dtype=fb.uint8, **CPU),
-        "uint8 holds whole numbers up to 255, and not 299: give another",
+        "uint8 holds integers up to 255, not 299: give another dtype",
     ),
     "randperm float16": (
         lambda: fb.randperm(3000, dtype=fb.float16, **CPU),
-        "float16 holds whole numbers up to 2048, and not 2999: give another",
+        "float16 holds integers up to 2048, not 2999: give another dtype",
     ),
     "normal": (lambda: fb.normal(0.0, -1.0, (2,), **CPU), "std=-1.0 is negative or NaN: give one from 0"),
     "normal size": (
         lambda: fb.normal(ONES, ONES, (3,)),
-        "tensors have sizes: leave size out, or give numbers",
+        "tensors have a size: leave size out, or give numbers",
     ),
     "normal_": (lambda: ONES.clone().normal_(0, float("nan")), "std=nan is negative or NaN: give one from 0"),
     "normal_ int": (lambda: WHOLE.clone().normal_(), "takes floats: cast with .float()"),
@@ -333,7 +333,7 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     "uniform": (lambda: fb.uniform((2,), 2.0, 1.0, **CPU), "low=2.0 is above high=1.0: exchange them"),
     "uniform_ inf": (
         lambda: ONES.clone().uniform_(0, float("inf")),
-        "low=0 or high=inf is no number of float32",
+        "low=0 or high=inf is beyond float32: give smaller numbers",
     ),
     "uniform_ wide": (
         lambda: ONES.clone().uniform_(-3e38, 3e38),
@@ -341,22 +341,22 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     ),
     "uniform_ float16": (
         lambda: ONES.half().uniform_(0, 1e6),
-        "low=0 or high=1000000.0 is no number of float16",
+        "low=0 or high=1000000.0 is beyond float16: give smaller numbers",
     ),
     "exponential_": (lambda: ONES.clone().exponential_(0), "lambd=0 is not above 0: give a rate"),
     "exponential": (lambda: fb.exponential((2,), -1.0, **CPU), "lambd=-1.0 is not above 0: give a rate"),
-    "geometric_": (lambda: ONES.clone().geometric_(1), "p=1 is not inside 0 to 1: give a probability"),
+    "geometric_": (lambda: ONES.clone().geometric_(1), "p=1 is not between 0 and 1: give a probability"),
     "cauchy_": (lambda: ONES.clone().cauchy_(0, 0), "sigma=0 is not above 0: give a width"),
-    "log_normal_": (lambda: ONES.clone().log_normal_(0, 0), "std=0 is not above 0: give one that is"),
+    "log_normal_": (lambda: ONES.clone().log_normal_(0, 0), "std=0 is not above 0: give a positive number"),
     "bernoulli": (lambda: fb.bernoulli(ONES, 1.5), "p=1.5 is not in 0 to 1: give a probability"),
     "bernoulli_": (lambda: ONES.clone().bernoulli_(-0.5), "p=-0.5 is not in 0 to 1: give a probability"),
     "multinomial": (
         lambda: ONES.multinomial(4),
-        "4 draws without replacement of 3: draw fewer, or replacement=True",
+        "4 draws without replacement from 3: draw fewer, or replacement=True",
     ),
     "multinomial of none": (
         lambda: ONES[:0].multinomial(1, True),
-        "1 draws without replacement of 0: draw fewer, or replacement=True",
+        "1 draws without replacement from 0: draw fewer, or replacement=True",
     ),
     "sizes": (lambda: fb.zeros(2, -1), "sizes [2, -1] must be at least 0"),
     "new_full": (lambda: ONES.new_full((-2,), 1), "sizes [-2] must be at least 0"),
@@ -376,25 +376,25 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1: give a probability"),
     "rrelu": (
         lambda: fb.rrelu(ONES, 3, 1, True),
-        "lower=3 and upper=1 are no bounds: give finite ones, the lower first",
+        "lower=3 and upper=1 are not bounds: give finite numbers, the lower first",
     ),
     "arange": (
         lambda: fb.arange(5, 0),
-        "step=1 leads away from end=0: give one of the other sign, or exchange them",
+        "step=1 leads away from end=0: give a step of the other sign, or exchange start and end",
     ),
     "arange(-3)": (
         lambda: fb.arange(-3),
-        "step=1 leads away from end=-3: give one of the other sign, or exchange them",
+        "step=1 leads away from end=-3: give a step of the other sign, or exchange start and end",
     ),
     "arange -1": (
         lambda: fb.arange(0.0, 5.0, -0.5),
-        "step=-0.5 leads away from end=5.0: give one of the other sign, or exchange them",
+        "step=-0.5 leads away from end=5.0: give a step of the other sign, or exchange start and end",
     ),
     "arange inf": (
         lambda: fb.arange(0.0, float("inf")),
-        "start=0.0 or end=inf is not finite: give numbers that are",
+        "start=0.0 or end=inf is not finite: give finite numbers",
     ),
-    "arange nan": (lambda: fb.arange(0, 5, float("nan")), "step is nan: give another"),
+    "arange nan": (lambda: fb.arange(0, 5, float("nan")), "step is nan: give another number"),
     "label_smoothing": (
         lambda: fb.nn.functional.cross_entropy(fb.ones(3, 2, **CPU), WHOLE, label_smoothing=1.5),
         "label_smoothing=1.5 is not in 0 to 1: give a share",

@@ -49,7 +49,7 @@ class GELU(FunctionLayer):
 class GLU(FunctionLayer):
     """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]
 
-    Raises ValueError where the dim does not halve.
+    Raises ValueError if the size of the dim is odd.
     """
 
     shows_all = True
@@ -262,7 +262,7 @@ class Softsign(FunctionLayer):
 class SwiGLU(FunctionLayer):
     """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]
 
-    Raises ValueError where the dim does not halve.
+    Raises ValueError if the size of the dim is odd.
     """
 
     def __init__(self, dim: int = -1):

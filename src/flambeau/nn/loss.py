@@ -84,7 +84,7 @@ class CTCLoss(FunctionLayer):
     target_lengths: how many labels each sequence has
     blank: the class that stands for no label
     reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
+    Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
@@ -362,7 +362,7 @@ class RNNTLoss(FunctionLayer):
     target_lengths: how many labels each sequence has
     blank: the class that stands for no label
     reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
+    Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
     """
 
     def __init__(self, blank: int = -1, reduction: str = "mean"):

@@ -364,7 +364,7 @@ class MaxPool1d(FunctionLayer):
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where dims are missing, or padding is more than half of the kernel.
+    Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
     def __init__(
@@ -405,7 +405,7 @@ class MaxPool2d(FunctionLayer):
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where dims are missing, or padding is more than half of the kernel.
+    Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
     def __init__(
@@ -446,7 +446,7 @@ class MaxPool3d(FunctionLayer):
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
     ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where dims are missing, or padding is more than half of the kernel.
+    Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
     def __init__(

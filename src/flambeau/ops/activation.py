@@ -1,4 +1,4 @@
-"""Activations: each a line or a few of other ops."""
+"""Activation functions, composed of a few other ops each."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @composed
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
+    """x times the standard normal distribution function of x; approximate="tanh" is the older formula.
     [...] -> [...]
 
-    Raises ValueError where approximate is unknown.
+    Raises ValueError if approximate is unknown.
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate={approximate!r} is unknown: use 'none' or 'tanh'")
@@ -51,7 +51,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 @composed
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), safe for large negative x. [...] -> [...]"""
-    below = input < 0  # of both terms: abs has no second slope at 0
+    below = input < 0  # instead of abs, which has no second derivative at 0
     return below.where(input, 0.0) - below.where(input, -input).exp().log1p()
 
 
@@ -62,8 +62,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def _elu_grad(g: Tensor, y: Tensor, x: Tensor, alpha: float, slope: float) -> list[Tensor | None]:
-    """1 above 0, and at it the slope from below, which does not bend there: as PyTorch's. By exp itself:
-    exp(x) - 1 + 1 is 0 from -17 on."""
+    """g above 0; from 0 down the derivative of the exponential branch, as in PyTorch. It uses exp rather than
+    y, since exp(x) - 1 + 1 rounds to 0 below -17."""
     return [(x <= 0).where(g * (((x < 0).where(x, 0.0) * slope).exp() * (alpha * slope)), g)]
 
 
@@ -80,16 +80,17 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @composed
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
+    """x limited to [min_val, max_val]; unlike clamp, the gradient is 0 at both ends. [...] -> [...]
 
-    Raises ValueError where min_val is above max_val.
+    Raises ValueError if min_val is above max_val.
     """
     if min_val > max_val:
         raise ValueError(f"min_val={min_val} is above max_val={max_val}: exchange them")
-    return _held(input, min_val, max_val)
+    return _limit(input, min_val, max_val)
 
 
-def _held(input: Tensor, min_val: float, max_val: float) -> Tensor:
+def _limit(input: Tensor, min_val: float, max_val: float) -> Tensor:
+    """clamp, with gradient 0 at both ends."""
     low, high = fitted(min_val, input.dtype), fitted(max_val, input.dtype)
     above = (input <= low).where(low, input)
     return (above >= high).where(high, above)
@@ -97,14 +98,14 @@ def _held(input: Tensor, min_val: float, max_val: float) -> Tensor:
 
 @composed
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x held inside [0, 6]."""
-    return _held(input, 0, 6)
+    """x limited to [0, 6]."""
+    return _limit(input, 0, 6)
 
 
 @composed
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """(x + 3) / 6 held inside [0, 1]."""
-    return _held(input + 3, 0, 6) * (1 / 6)
+    """(x + 3) / 6 limited to [0, 1]."""
+    return _limit(input + 3, 0, 6) * (1 / 6)
 
 
 @composed
@@ -133,7 +134,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @composed
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017). [...] -> [...]"""
+    """elu scaled so that a deep network keeps mean 0 and variance 1 (Klambauer et al., 2017).
+    [...] -> [...]"""
     return _elu(input, alpha=1.6732632423543772, slope=1.0) * 1.0507009873554805
 
 
@@ -141,12 +143,12 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
 
-    Raises ValueError where weight has not one value, or one a channel.
+    Raises ValueError if weight has neither one value nor one per channel.
     """
     if weight.numel() != 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
         raise ValueError("weight must have one value, or as many as input has at dim 1: reshape it")
     w = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() != 1 else weight.reshape(())
-    above = input > 0  # the weight's gradient would be NaN by an infinity times 0
+    above = input > 0  # an infinity times 0 would make the weight's gradient NaN
     return above.where(input, above.where(0.0, input) * w)
 
 
@@ -154,14 +156,16 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+    """leaky_relu with a random slope for each element in training, else the mean of the bounds.
     [...] -> [...]
 
-    lower, upper: the least and the greatest slope. ValueError where lower is above upper, or either is not
+    lower, upper: the smallest and the largest slope. ValueError if lower is above upper, or either is not
     finite.
     """
     if not -inf < lower <= upper < inf:
-        raise ValueError(f"lower={lower} and upper={upper} are no bounds: give finite ones, the lower first")
+        raise ValueError(
+            f"lower={lower} and upper={upper} are not bounds: give finite numbers, the lower first"
+        )
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slope = uniform_bits(input.shape, input.device) * (upper - lower) + lower
@@ -184,7 +188,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]
 
-    Raises ValueError where lambd is below 0.
+    Raises ValueError if lambd is below 0.
     """
     return shrink(input, lambd, lambd)
 
@@ -193,10 +197,10 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def shrink(input: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
     """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]
 
-    Raises ValueError where lambd is below 0.
+    Raises ValueError if lambd is below 0.
     """
     if lambd < 0:
-        raise ValueError(f"lambd={lambd} is below 0: give a number from 0")
+        raise ValueError(f"lambd={lambd} is below 0: give 0 or more")
     inner = (input < -lambd).where(input + bias, 0.0)
     return ((input > lambd) | input.isnan()).where(input - bias, inner)
 
@@ -205,7 +209,7 @@ def shrink(input: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x, or `value` where x <= threshold. [...] -> [...]
 
-    Raises ValueError where the dtype has no such value.
+    Raises ValueError if the dtype has no such value.
     """
     return (input <= threshold).where(fitted(value, input.dtype), input)
 
@@ -224,16 +228,18 @@ def softmin(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Ten
 
 @composed
 def quiet_softmax(input: Tensor, dim: int = -1) -> Tensor:
-    """exp(x) / (1 + sum(exp(x))): softmax that may choose nothing (Miller, 2023). [..., n, ...] -> same"""
+    """exp(x) / (1 + sum(exp(x))): softmax whose weights may all be near 0 (Miller, 2023).
+    [..., n, ...] -> same"""
     top = input.detach().amax(dim, keepdim=True).maximum(0)
     e = (input - top).exp()
     return e / (e.sum(dim, keepdim=True) + (-top).exp())
 
 
 def _halves(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """[..., 2n, ...] -> [..., n, ...] * 2"""
     d = normal_dim(dim, input.ndim)
     if input.shape[d] % 2:
-        raise ValueError(f"dim {dim} has {input.shape[d]} elements, which do not halve: make it even")
+        raise ValueError(f"dim {dim} has {input.shape[d]} elements: make it even")
     n = input.shape[d] // 2
     return input.narrow(d, 0, n), input.narrow(d, n, n)
 
@@ -242,7 +248,7 @@ def _halves(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]
 
-    Raises ValueError where the dim does not halve.
+    Raises ValueError if the size of the dim is odd.
     """
     a, b = _halves(input, dim)
     return a * b.sigmoid()
@@ -252,7 +258,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def swiglu(input: Tensor, dim: int = -1) -> Tensor:
     """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]
 
-    Raises ValueError where the dim does not halve.
+    Raises ValueError if the size of the dim is odd.
     """
     a, b = _halves(input, dim)
     return silu(a) * b
@@ -268,11 +274,11 @@ def gumbel_softmax(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient.
-    [...] -> [...]
+    """softmax((logits + Gumbel noise) / tau), a soft sample; with hard=True one-hot, with the gradient of the
+    soft sample. [...] -> [...]
 
-    eps: taken and without effect: the noise is finite without.
-    ValueError where tau is 0.
+    eps: accepted and ignored: the noise is finite without it.
+    ValueError if tau is 0.
     """
     if tau == 0:
         raise ValueError("tau=0 divides by 0: give another, or hard=True")
@@ -286,5 +292,5 @@ def gumbel_softmax(
         .arange(y.shape[d], dtype=dt.int32, device=y.device)
         .reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
     )
-    drawn = (places == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
-    return drawn - y.detach() + y
+    one_hot = (places == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
+    return one_hot - y.detach() + y

@@ -1,6 +1,6 @@
-"""The table of autocast: which operations take their tensors in 16 bits, which in float32, which in the
-widest dtype that they are given. All others take them as they are. The lists are PyTorch's for CUDA, and of
-what PyTorch makes of these the dtype that comes out there."""
+"""The table of autocast: which operations cast their tensors to 16 bits, which to float32, and which to the
+widest dtype among them. All others leave them as they are. The lists are PyTorch's for CUDA; an operation
+that PyTorch composes of these is listed by the dtype of its result there."""
 
 from ..core.autocast import RULES, in_float32, in_lower, in_widest
 

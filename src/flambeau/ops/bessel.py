@@ -1,16 +1,16 @@
-"""Bessel functions beyond those that have a kernel: of the first and second kind, modified ones of the
-second, and Airy's, by Chebyshev's series.
+"""Bessel functions without a kernel, by Chebyshev series: first and second kind, modified of the second kind,
+and Airy's.
 
-Near 0 a series in x^2, besides the logarithm that y and k have there; far from it what multiplies the waves,
-or exp(-x), in powers of 1 / x. Fitted to the power series in long doubles, and far away to PyTorch's float64:
-within 2e-8 in float64. In float32 within 5e-6 up to x = 50; beyond, waves lose what x itself has lost, as
-PyTorch's do.
+Near 0 the series is in x^2, plus the logarithm that y and k have there. Far from 0 it is in powers of 1 / x
+and multiplies the oscillation, or exp(-x). The coefficients are fitted to the power series in long doubles
+and, far from 0, to PyTorch's float64: they agree within 2e-8 in float64. In float32 they agree within 5e-6
+up to x = 50; beyond, the phase has the rounding error of x, as in PyTorch.
 """
 
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.declare import composed, composite
 from .reduce import in_float32
@@ -82,11 +82,11 @@ FITS: dict[str, tuple[float, ...]] = {  # coefficients of T0, T1, ... over the r
         0.06882170556, -0.0006089151841, 1.317415101e-05, -6.014071913e-07, 4.327537342e-08, -4.247731733e-09,
     ),
 }  # fmt: skip
-AIRY_LOW, AIRY_HIGH = -4.0, 2.0  # between which Airy's function is a series by itself
-NEAR, SMALL = 8.0, 2.0  # up to where the series in x^2 are used: of j and y, of k
+AIRY_LOW, AIRY_HIGH = -4.0, 2.0  # between these Airy's function is one series
+NEAR, SMALL = 8.0, 2.0  # the series in x^2 is used up to these: of j and y, of k
 
 
-def _series(name: str, u: Any) -> Any:
+def _series(name: str, u: Tensor) -> Tensor:
     """Clenshaw's sum at u in -1 to 1. [...] -> [...]"""
     first, *others = FITS[name]
     now = before = u * 0.0
@@ -95,7 +95,7 @@ def _series(name: str, u: Any) -> Any:
     return u * now - before + first
 
 
-def _waves(n: int, x: Any, kind: str) -> Any:
+def _waves(n: int, x: Tensor, kind: str) -> Tensor:
     """Far from 0: sqrt(2 / (pi x)) (p cos(w) - 8 / x q sin(w)), w = x - (2 n + 1) pi / 4; y has the sine."""
     z = NEAR / x
     u, w = z * z * 2.0 - 1.0, x - (2 * n + 1) * pi / 4
@@ -104,109 +104,110 @@ def _waves(n: int, x: Any, kind: str) -> Any:
     return wave * (2 / pi / x).sqrt()
 
 
-def _first(n: int, x: Any) -> Any:
-    """j of 0 or 1 of any number."""
+def _first(n: int, x: Tensor) -> Tensor:
+    """j of order 0 or 1, for any x."""
     size = x.abs()
     near = _series(f"j{n}_near", (x.clamp(-NEAR, NEAR) ** 2) * (2 / NEAR**2) - 1.0)
     far = _waves(n, size.clamp(min=NEAR), "j")
     return (size > NEAR).where(far * x.sign() if n else far, near * x if n else near)
 
 
-def _second(n: int, x: Any) -> Any:
-    """y of 0 or 1: -inf at 0, NaN below."""
+def _second(n: int, x: Tensor) -> Tensor:
+    """y of order 0 or 1: -inf at 0, NaN below."""
     t = x.clamp(max=NEAR)
     near = _series(f"y{n}_near", t * t * (2 / NEAR**2) - 1.0)
-    turned = t.log() * (2 / pi)
-    near = near * t + turned * _first(1, t) - (2 / pi) / t if n else near + turned * _first(0, t)
+    log = t.log() * (2 / pi)
+    near = near * t + log * _first(1, t) - (2 / pi) / t if n else near + log * _first(0, t)
     far = _waves(n, x.clamp(min=NEAR), "y")
-    found = (x > NEAR).where(far, near)
-    return (x == 0).where(float("-inf"), (x < 0).where(float("nan"), found))
+    y = (x > NEAR).where(far, near)
+    return (x == 0).where(float("-inf"), (x < 0).where(float("nan"), y))
 
 
-def _modified(n: int, x: Any) -> Any:
-    """exp(x) times k of 0 or 1: inf at 0, NaN below."""
+def _modified(n: int, x: Tensor) -> Tensor:
+    """exp(x) times k of order 0 or 1: inf at 0, NaN below."""
     t = x.clamp(0.0, SMALL)
     near = _series(f"k{n}_near", t * t * (2 / SMALL**2) - 1.0)
-    turned = (t * 0.5).log()
-    near = near * t + turned * t.i1() + 1.0 / t if n else near - turned * t.i0()
+    log = (t * 0.5).log()
+    near = near * t + log * t.i1() + 1.0 / t if n else near - log * t.i0()
     wide = x.clamp(min=SMALL)
     far = _series(f"k{n}_far", SMALL / wide * 2.0 - 1.0) * wide.rsqrt()
-    found = (x > SMALL).where(far, near * t.exp())
-    return (x == 0).where(float("inf"), (x < 0).where(float("nan"), found))
+    y = (x > SMALL).where(far, near * t.exp())
+    return (x == 0).where(float("inf"), (x < 0).where(float("nan"), y))
 
 
-def _j0_grad(g: Any, y: Any, x: Any) -> list[Any]:
+def _j0_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * -_j1(x)]
 
 
 @composite(grad=_j0_grad)
-def _j0(x: Tensor) -> Any:
+def _j0(x: Tensor) -> Tensor:
     return _first(0, x)
 
 
-def _j1_grad(g: Any, y: Any, x: Any) -> list[Any]:
+def _j1_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * (_j0(x) - (x == 0).where(0.5, y / (x == 0).where(1.0, x)))]
 
 
 @composite(grad=_j1_grad)
-def _j1(x: Tensor) -> Any:
+def _j1(x: Tensor) -> Tensor:
     return _first(1, x)
 
 
-def _y0_grad(g: Any, y: Any, x: Any) -> list[Any]:
+def _y0_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * -_y1(x)]
 
 
 @composite(grad=_y0_grad)
-def _y0(x: Tensor) -> Any:
+def _y0(x: Tensor) -> Tensor:
     return _second(0, x)
 
 
-def _y1_grad(g: Any, y: Any, x: Any) -> list[Any]:
+def _y1_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * (_y0(x) - y / x)]
 
 
 @composite(grad=_y1_grad)
-def _y1(x: Tensor) -> Any:
+def _y1(x: Tensor) -> Tensor:
     return _second(1, x)
 
 
-def _k0e_grad(g: Any, y: Any, x: Any) -> list[Any]:
+def _k0e_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * (y - _k1e(x))]
 
 
 @composite(grad=_k0e_grad)
-def _k0e(x: Tensor) -> Any:
+def _k0e(x: Tensor) -> Tensor:
     return _modified(0, x)
 
 
-def _k1e_grad(g: Any, y: Any, x: Any) -> list[Any]:
+def _k1e_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * (y - _k0e(x) - y / x)]
 
 
 @composite(grad=_k1e_grad)
-def _k1e(x: Tensor) -> Any:
+def _k1e(x: Tensor) -> Tensor:
     return _modified(1, x)
 
 
-def _turns(size: Any) -> Any:
+def _phase(size: Tensor) -> Tensor:
+    """The phase of Airy's function below 0, and minus the exponent above: 2/3 size^1.5."""
     return size * size.sqrt() * (2 / 3)
 
 
-def _airy(x: Any) -> Any:
-    """Ai: waves below, exp(-2/3 x^1.5) above."""
+def _airy(x: Tensor) -> Tensor:
+    """Ai: it oscillates below 0 and decays as exp(-2/3 x^1.5) above."""
     middle = (AIRY_LOW + AIRY_HIGH) / 2
     inner = x.clamp(AIRY_LOW, AIRY_HIGH)
     near = _series("ai_near", (inner - middle) * (2 / (AIRY_HIGH - AIRY_LOW)))
     high = x.clamp(min=AIRY_HIGH)
-    turns = _turns(high)
+    exponent = _phase(high)
     first = 2 / 3 * AIRY_HIGH**1.5
-    fade = _series("ai_far", first / turns * 2.0 - 1.0) * (-turns).exp()
+    fade = _series("ai_far", first / exponent * 2.0 - 1.0) * (-exponent).exp()
     above = fade * high.sqrt().rsqrt() * (0.5 / sqrt(pi))
     size = (-x).clamp(min=-AIRY_LOW)
-    turns, first = _turns(size), 2 / 3 * (-AIRY_LOW) ** 1.5
-    u, w = (first / turns) ** 2 * 2.0 - 1.0, turns + pi / 4
-    waves = w.sin() * _series("ai_p", u) - w.cos() * _series("ai_q", u) / turns
+    phase, first = _phase(size), 2 / 3 * (-AIRY_LOW) ** 1.5
+    u, w = (first / phase) ** 2 * 2.0 - 1.0, phase + pi / 4
+    waves = w.sin() * _series("ai_p", u) - w.cos() * _series("ai_q", u) / phase
     below = waves * size.sqrt().rsqrt() * (1 / sqrt(pi))
     return (x > AIRY_HIGH).where(above, (x < AIRY_LOW).where(below, near))
 

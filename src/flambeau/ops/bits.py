@@ -1,4 +1,4 @@
-"""The bits of elements: floats as unsigned numbers and back, and a tensor seen as of another dtype."""
+"""The bits of elements: floats as unsigned integers and back, and views of a tensor in another dtype."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 UNSIGNED = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}  # by bytes
-HALF_BIAS, HALF_SMALLEST = 112, 2.0**-24  # of exponents, beside float32's; the smallest number that is not 0
+# of float16: how much smaller its exponent bias is than float32's, and its smallest number above 0
+HALF_BIAS, HALF_SMALLEST = 112, 2.0**-24
 
 
-def _seen(xp: Namespace, x: Array, name: str) -> Array:
-    """The same bytes as elements of another type, through the host: libraries differ in how they say it."""
+def _reinterpret(xp: Namespace, x: Array, name: str) -> Array:
+    """The same bytes as elements of another type. It goes through the host, since libraries differ here."""
     import numpy as np
 
-    given = np.ascontiguousarray(xp.to_host(x))
-    held = given.astype(name.replace("float", "uint"), copy=False) if name.startswith("float") else given
-    return xp.from_host(held.view(name).reshape(given.shape))
+    values = np.ascontiguousarray(xp.to_host(x))
+    bits = values.astype(name.replace("float", "uint"), copy=False) if name.startswith("float") else values
+    return xp.from_host(bits.view(name).reshape(values.shape))
 
 
 def _bits_of(xp: Namespace, x: Array) -> Array:
     wide = "64" if xp.name_of(x) == "float64" else "32"
-    return _seen(xp, xp.astype(x, "float" + wide), "uint" + wide)
+    return _reinterpret(xp, xp.astype(x, "float" + wide), "uint" + wide)
 
 
 def _of_bits(xp: Namespace, x: Array) -> Array:
-    return _seen(xp, x, "float64" if xp.name_of(x) == "uint64" else "float32")
+    return _reinterpret(xp, x, "float64" if xp.name_of(x) == "uint64" else "float32")
 
 
 def _op(name: str, xp: Reference, kinds: str, dtype: DTypeRule, operands: DTypeRule) -> Op:
@@ -68,35 +69,35 @@ FLOAT = _op(
 
 @composed
 def view(input: Tensor, *shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
-    """The same elements in another shape, or the same bytes as elements of another dtype, of which the
-    last dim has more or fewer. [...] -> [*shape], or [..., n] -> [..., n * size / new size]
+    """The same elements in another shape, or the same bytes as elements of another dtype, which changes the
+    size of the last dim. [...] -> [*shape], or [..., n] -> [..., n * size / new size]
 
-    dtype: a dtype, in place of sizes; written through as other views. ValueError where the last dim is no
-    whole number of such elements, TypeError for float64 and complex128 on a GPU.
+    dtype: a dtype instead of sizes; writes to the view reach the tensor. ValueError if the bytes of the last
+    dim are not a multiple of the dtype's, TypeError for float64 and complex128 on a GPU.
     """
     if len(shape) == 1 and isinstance(shape[0], dt.DType):
         shape, dtype = (), shape[0]
     if dtype is None:
         return input.reshape(*shape)
-    return input if input.dtype is (wanted := dt.as_dtype(dtype)) else seen_as(input, wanted)
+    return input if input.dtype is (wanted := dt.as_dtype(dtype)) else view_as_dtype(input, wanted)
 
 
-def seen_as(x: Any, dtype: dt.DType) -> Any:
+def view_as_dtype(x: Tensor, dtype: dt.DType) -> Tensor:
     """A view of the same bytes."""
     check_held(dtype, x.device)
-    move = ComposedMove("view", partial(_seen_shape, x.dtype, dtype))
+    move = ComposedMove("view", partial(_viewed_shape, x.dtype, dtype))
     shape = move.shape(x.shape, dtype)
-    made = _ops.Tensor(_made_of(x.detach(), dtype).reshape(*shape).node)
-    link(x, made, move, {"dtype": dtype})
-    return made
+    result = _ops.Tensor(_cast_bits(x.detach(), dtype).reshape(*shape).node)
+    link(x, result, move, {"dtype": dtype})
+    return result
 
 
 def _size(dtype: dt.DType) -> int:
-    """Bytes of an element as PyTorch has it: a bool is one."""
+    """Bytes of an element in PyTorch: 1 for a bool."""
     return 1 if dtype is dt.bool_ else dtype.itemsize
 
 
-def _seen_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: Any = None) -> Shape:
+def _viewed_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: Any = None) -> Shape:
     if _size(was) == _size(now):
         return shape
     if not shape:
@@ -110,17 +111,18 @@ def _seen_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: Any = None) -
     return (*shape[:-1], n)
 
 
-def _made_of(x: Any, dtype: dt.DType) -> Any:
-    """The elements in their order, in any shape."""
+def _cast_bits(x: Tensor, dtype: dt.DType) -> Tensor:
+    """The same bytes as elements of a dtype, in order, in any shape."""
     if x.dtype.is_complex:
-        return _made_of(x.view_as_real().reshape(-1), dtype)
+        return _cast_bits(x.view_as_real().reshape(-1), dtype)
     if dtype.is_complex:
-        return _made_of(x.reshape(-1), dtype.real).reshape(-1, 2).view_as_complex()
-    return _floats_of(_regrouped(_unsigned(x).reshape(-1), _size(dtype)), dtype)
+        return _cast_bits(x.reshape(-1), dtype.real).reshape(-1, 2).view_as_complex()
+    return _floats_of(_regroup(_unsigned(x).reshape(-1), _size(dtype)), dtype)
 
 
-def _regrouped(u: Any, itemsize: int) -> Any:
-    """Unsigned numbers cut, or put together, to others of that many bytes, the low ones first. [n] -> [m]"""
+def _regroup(u: Tensor, itemsize: int) -> Tensor:
+    """Splits unsigned integers into, or joins them to, others of `itemsize` bytes, low bytes first.
+    [n] -> [m]"""
     bits, wanted = 8 * u.dtype.itemsize, UNSIGNED[itemsize]
     if bits > 8 * itemsize:
         mask = (1 << 8 * itemsize) - 1
@@ -128,14 +130,14 @@ def _regrouped(u: Any, itemsize: int) -> Any:
     if bits == 8 * itemsize:
         return u
     parts = u.reshape(-1, 8 * itemsize // bits).to(max(wanted, dt.uint32, key=lambda d: d.itemsize))
-    found = parts[:, 0]
+    joined = parts[:, 0]
     for i in range(1, parts.shape[1]):
-        found = found | (parts[:, i] << (i * bits))
-    return found.to(wanted)
+        joined = joined | (parts[:, i] << (i * bits))
+    return joined.to(wanted)
 
 
-def _unsigned(x: Any) -> Any:
-    """The bits of each element as an unsigned number of its size."""
+def _unsigned(x: Tensor) -> Tensor:
+    """The bits of each element as an unsigned integer of its size."""
     if x.dtype is dt.float16:
         return _bits_of_half(x)
     if x.dtype is dt.bfloat16:
@@ -143,8 +145,8 @@ def _unsigned(x: Any) -> Any:
     return BITS(x) if x.dtype.is_float else x.to(UNSIGNED[_size(x.dtype)])
 
 
-def _floats_of(u: Any, dtype: dt.DType) -> Any:
-    """What unsigned numbers of a dtype's size are the bits of."""
+def _floats_of(u: Tensor, dtype: dt.DType) -> Tensor:
+    """The elements of a dtype whose bits are these unsigned integers."""
     if dtype is dt.float16:
         return _half_of_bits(u.to(dt.uint32))
     if dtype is dt.bfloat16:
@@ -152,7 +154,7 @@ def _floats_of(u: Any, dtype: dt.DType) -> Any:
     return FLOAT(u) if dtype.is_float else u.to(dtype)
 
 
-def _bits_of_half(x: Any) -> Any:
+def _bits_of_half(x: Tensor) -> Tensor:
     b = BITS(x)
     e = (b >> 23) & 255
     small = (x.float().abs() * (1 / HALF_SMALLEST)).to(dt.uint32)
@@ -161,9 +163,9 @@ def _bits_of_half(x: Any) -> Any:
     return (((b >> 16) & 0x8000) | (e == 255).where(0x7C00 | ((b >> 13) & 0x3FF), finite)).to(dt.uint16)
 
 
-def _half_of_bits(u: Any) -> Any:
+def _half_of_bits(u: Tensor) -> Tensor:
     e, m = (u >> 10) & 31, u & 0x3FF
     small = BITS(m.float() * HALF_SMALLEST)
     finite = (e == 0).where(small, ((u & 0x7FFF) << 13) + (HALF_BIAS << 23))
-    whole = ((u & 0x8000) << 16) | (e == 31).where(0x7F800000 | (m << 13), finite)
-    return FLOAT(whole).to(dt.float16)
+    bits = ((u & 0x8000) << 16) | (e == 31).where(0x7F800000 | (m << 13), finite)
+    return FLOAT(bits).to(dt.float16)

@@ -1,6 +1,7 @@
-"""Complex numbers: made of two floats, taken apart, conjugated. All other ops take them as they take floats.
+"""Complex numbers: built from two floats, split into them, conjugated. Other ops treat them like floats.
 
-A gradient of one is the slope by its real part and, times i, that by its imaginary part, as in PyTorch.
+The gradient by a complex number is the derivative by its real part plus i times that by its imaginary part,
+as in PyTorch.
 """
 
 from __future__ import annotations
@@ -25,27 +26,26 @@ P = ParamSpec("P")
 NOT_REAL = "takes complex numbers: make them with complex(real, imag), or cast with .to(complex64)"
 
 
-def _joined(xp: Namespace, real: Array, imag: Array) -> Array:
-    """Not real + 1j * imag: what is infinite times 1j has no real part."""
-    made = xp.stack(xp.broadcast_arrays(real, imag), axis=-1)
-    return _as_complex(xp, made)
+def _join_parts(xp: Namespace, real: Array, imag: Array) -> Array:
+    """Not real + 1j * imag, since an infinity times 1j has a NaN real part."""
+    return _as_complex(xp, xp.stack(xp.broadcast_arrays(real, imag), axis=-1))
 
 
 def _as_complex(xp: Namespace, x: Array) -> Array:
     if xp.is_numpy:
-        made = xp.astype(x, "float64" if x.dtype == "float64" else "float32")
+        parts = xp.astype(x, "float64" if x.dtype == "float64" else "float32")
         wanted = "complex128" if x.dtype == "float64" else "complex64"
-        return xp.ascontiguousarray(made).view(wanted)[..., 0]
+        return xp.ascontiguousarray(parts).view(wanted)[..., 0]
     if xp.library == "torch":
         return xp.module.view_as_complex(x.contiguous())
     return x[..., 0] + 1j * x[..., 1]
 
 
-def _two(s: Shape) -> Shape:
+def _add_parts(s: Shape) -> Shape:
     return (*s, 2)
 
 
-def _whole(s: Shape) -> Shape:
+def _drop_parts(s: Shape) -> Shape:
     return s[:-1]
 
 
@@ -57,7 +57,7 @@ def _view(
 
 @elementwise(
     lambda g, z, x, y: [g.real, g.imag],
-    _joined,
+    _join_parts,
     dtype=lambda x, y: dt.promote(x, y).as_float.complex,
     operands=lambda x, y: dt.promote(x, y).as_float,
     holomorphic=False,
@@ -69,13 +69,13 @@ def _join(input: Tensor, other: TensorLike) -> Tensor:
 
 @elementwise(lambda g, y, x: [g.conj()], "conj", dtypes="c", refusal=NOT_REAL, holomorphic=False)
 def _conj(input: Tensor) -> Tensor:
-    """input - i y. [...] -> [...]"""
+    """The complex conjugate. [...] -> [...]"""
     ...
 
 
 @_view(
     "c",
-    _two,
+    _add_parts,
     lambda d: d.real,
     lambda xp, z: xp.stack([z.real, z.imag], axis=-1),
     lambda g, y, z: [g.view_as_complex()],
@@ -87,11 +87,11 @@ def view_as_real(input: Tensor) -> Prepared:
     return (input,), {}
 
 
-@_view("f", _whole, lambda d: d.complex, _as_complex, lambda g, y, x: [g.view_as_real()])
+@_view("f", _drop_parts, lambda d: d.complex, _as_complex, lambda g, y, x: [g.view_as_real()])
 def view_as_complex(input: Tensor) -> Prepared:
-    """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
+    """The complex numbers whose two parts are side by side in the last dim, as a view. [..., 2] -> [...]
 
-    float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,
+    float16 and bfloat16 are cast to float32 first, which copies. ValueError if the last dim is not 2,
     TypeError for integers.
     """
     if input.dtype.kind != "f":
@@ -103,7 +103,7 @@ def view_as_complex(input: Tensor) -> Prepared:
 
 @composed
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugates; of real numbers themselves. [...] -> [...]"""
+    """The complex conjugate; real numbers are returned as they are. [...] -> [...]"""
     return _conj(input) if input.dtype.is_complex else input
 
 
@@ -111,7 +111,7 @@ conj_physical = conj
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """Itself: conjugates are computed, no bit is kept for later."""
+    """Returns the tensor: conjugates are computed at once, not marked by a bit."""
     return input
 
 
@@ -119,7 +119,7 @@ resolve_neg = resolve_conj
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed, no bit is kept for later."""
+    """False: conjugates are computed at once, not marked by a bit."""
     return False
 
 
@@ -128,7 +128,7 @@ is_neg = is_conj
 
 @composed
 def angle(input: Tensor) -> Tensor:
-    """The angle of each number in radians; of real ones 0 or pi, NaN of NaN. [...] -> [...]"""
+    """The angle of each number in radians; 0 or pi for real numbers, NaN for NaN. [...] -> [...]"""
     if input.dtype.is_complex:
         return imag(input).atan2(real(input))
     x = input if input.dtype.is_float else input.float()
@@ -137,7 +137,7 @@ def angle(input: Tensor) -> Tensor:
 
 @composed
 def sgn(input: Tensor) -> Tensor:
-    """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
+    """x / |x|, 0 for 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
     if not input.dtype.is_complex:
         return input.sign()
     size = input.abs()
@@ -154,8 +154,8 @@ def isreal(input: Tensor) -> Tensor:
 
 @composed
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dims exchanged, and conjugates; of a single number its conjugate. ValueError for a
-    vector. [..., n, m] -> [..., m, n]"""
+    """The conjugate transpose; the conjugate of a 0-d tensor. ValueError for a vector.
+    [..., n, m] -> [..., m, n]"""
     if input.ndim == 1:
         raise ValueError("takes a matrix or a batch of them: use .conj()")
     return input.conj() if not input.ndim else input.conj().transpose(-2, -1)
@@ -163,13 +163,14 @@ def adjoint(input: Tensor) -> Tensor:
 
 @composed
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]
+    """Complex numbers from real and imaginary parts: complex64, or complex128 from float64.
+    [...], [...] -> [...]
 
     imag: imaginary parts
-    Raises ValueError where shapes do not broadcast.
+    Raises ValueError if shapes do not broadcast.
     """
     if any(t.dtype not in dt.FLOATS for t in (real, imag)) or real.dtype is not imag.dtype:
-        rule = "both parts are floats of one dtype: cast them with .float()"
+        rule = "both parts must be floats of one dtype: cast them with .float()"
         raise ValueError(f"complex({describe(real)}, {describe(imag)}): {rule}")
     shape = broadcast(real.shape, imag.shape)
     return _join(real.expand(*shape), imag.expand(*shape))
@@ -177,9 +178,9 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 @composed
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Complex numbers of sizes and angles in radians. [...], [...] -> [...]
+    """Complex numbers from absolute values and angles in radians. [...], [...] -> [...]
 
-    abs: sizes
+    abs: absolute values
     angle: angles in radians
     """
     return _join(abs * angle.cos(), abs * angle.sin())
@@ -187,7 +188,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 @composed
 def real(input: Tensor) -> Tensor:
-    """The real parts, as a view; of real numbers themselves. [...] -> [...]"""
+    """The real parts, as a view; real numbers are returned as they are. [...] -> [...]"""
     return view_as_real(input).select(-1, 0) if input.dtype.is_complex else input
 
 

@@ -1,4 +1,4 @@
-"""Contractions: products of two views summed over their last dims, and the matrix products that they are."""
+"""Contractions: products of two views, summed over their last dims; matrix products are contractions."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -29,12 +29,12 @@ def _shape(a: Shape, b: Shape, nk: int, **_: Any) -> Shape:
 
 
 def _common(a: DType, b: DType) -> DType:
-    found = dt.promote(a, b)
-    return found if found.kind != "b" else dt.int32
+    common = dt.promote(a, b)
+    return common if common.kind != "b" else dt.int32
 
 
 def _dtype(a: DType, b: DType, **_: Any) -> DType:
-    """What products are added up in: 4 bytes, also of operands that are read packed."""
+    """The dtype of the sum: 4 bytes wide, also for operands that are read packed."""
     return _common(a, b).wide
 
 
@@ -44,7 +44,7 @@ def _grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, nk: int, label: str, **_: 
 
 
 def _grad_operand(g: Tensor, other: Tensor, x: Tensor, label: str) -> Tensor:
-    """Sum g * other over the dims that x was broadcast along."""
+    """The sum of g * other over the dims along which x was broadcast."""
     rank = x.ndim
     summed = [d for d in range(rank) if x.shape[d] == 1 and {g.shape[d], other.shape[d]} != {1}]
     if not summed:
@@ -68,14 +68,14 @@ def _einsum(xp: Namespace, a: Array, b: Array, nk: int, **_: Any) -> Array:
 
 
 def contract(a: Tensor, b: Tensor, nk: int, label: str = "contract") -> Tensor:
-    """Sum a * b, broadcast together, over the last nk dims. [..., k], [..., k] -> [...]"""
+    """Sums a * b, broadcast together, over the last nk dims. [..., k], [..., k] -> [...]"""
     return _as(Contract._contract(a, b, nk, label), _common(a.dtype, b.dtype))
 
 
 def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Bring both to one dtype; contractions compute in one type."""
-    found = _common(a.dtype, b.dtype)
-    return _as(a, found), _as(b, found)
+    """Casts both to one dtype, which contractions compute in."""
+    dtype = _common(a.dtype, b.dtype)
+    return _as(a, dtype), _as(b, dtype)
 
 
 def _as(x: Tensor, dtype: dt.DType) -> Tensor:
@@ -86,7 +86,7 @@ def _as(x: Tensor, dtype: dt.DType) -> Tensor:
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
 
-    Raises ValueError where either is 0-d, or inner sizes differ.
+    Raises ValueError if either is 0-d, or inner sizes differ.
     """
     other = other if isinstance(other, _op.Tensor) else tensor_beside(input, other)
     if input.ndim == 0 or other.ndim == 0:
@@ -110,7 +110,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Sum of products of two vectors. [n], [n] -> []
 
-    Raises ValueError where either has not 1 dim.
+    Raises ValueError if either does not have 1 dim.
     """
     if input.ndim != 1 or tensor.ndim != 1:
         raise ValueError("both operands need 1 dim: use matmul")
@@ -119,7 +119,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 @composed
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two vectors' elements; ValueError for other ranks. [n], [m] -> [n, m]
+    """All products of the elements of two vectors; ValueError for other ranks. [n], [m] -> [n, m]
 
     vec2: the second vector
     """
@@ -133,7 +133,7 @@ ger = outer
 
 @composed
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
+    """Sum of products of two vectors; a complex first one is conjugated. [n], [n] -> []"""
     return input.conj().dot(other)
 
 
@@ -142,7 +142,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices. [n, k], [k, m] -> [n, m]
 
     mat2: the second matrix
-    Raises ValueError where operands have other numbers of dims, or inner sizes differ.
+    Raises ValueError if operands have other numbers of dims, or inner sizes differ.
     """
     return _exact(input, mat2, (2, 2))
 
@@ -152,7 +152,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix times a vector. [n, k], [k] -> [n]
 
     vec: a vector
-    Raises ValueError where operands have other numbers of dims, or inner sizes differ.
+    Raises ValueError if operands have other numbers of dims, or inner sizes differ.
     """
     return _exact(input, vec, (2, 1))
 
@@ -162,7 +162,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]
 
     mat2: the second matrix
-    Raises ValueError where the numbers of matrices or inner sizes differ.
+    Raises ValueError if the numbers of matrices or inner sizes differ.
     """
     if input.ndim == mat2.ndim == 3 and input.shape[0] != mat2.shape[0]:
         raise ValueError(f"batches differ: {input.shape[0]} and {mat2.shape[0]}")
@@ -175,7 +175,7 @@ def addmm(
 ) -> Tensor:
     """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]
 
-    Raises ValueError where the input does not broadcast to the product; where operands have other
+    Raises ValueError if the input does not broadcast to the product; if operands have other
         numbers of dims, or inner sizes differ.
     """
     return _plus(input, _exact(mat1, mat2, (2, 2)), beta, alpha)
@@ -187,7 +187,7 @@ def addmv(
 ) -> Tensor:
     """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]
 
-    Raises ValueError where the input does not broadcast to the product; where operands have other
+    Raises ValueError if the input does not broadcast to the product; if operands have other
         numbers of dims, or inner sizes differ.
     """
     return _plus(input, _exact(mat, vec, (2, 1)), beta, alpha)
@@ -199,7 +199,7 @@ def addr(
 ) -> Tensor:
     """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]
 
-    Raises ValueError where the input does not broadcast to the product.
+    Raises ValueError if the input does not broadcast to the product.
     """
     product = vec1.outer(vec2)
     if input.dtype is dt.bool_ and product.dtype is dt.bool_:  # factors of bools are bools
@@ -219,7 +219,7 @@ def addbmm(
 ) -> Tensor:
     """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]
 
-    Raises ValueError where either batch has not 3 dims, or inner sizes differ.
+    Raises ValueError if either batch does not have 3 dims, or inner sizes differ.
     """
     if batch1.ndim != 3 or batch2.ndim != 3:
         raise ValueError("both batches need 3 dims")
@@ -241,7 +241,7 @@ def baddbmm(
 ) -> Tensor:
     """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]
 
-    Raises ValueError where the input does not broadcast to the product; where operands have other
+    Raises ValueError if the input does not broadcast to the product; if operands have other
         numbers of dims, or inner sizes differ.
     """
     return _plus(input, _exact(batch1, batch2, (3, 3)), beta, alpha)
@@ -269,7 +269,7 @@ def _exact(a: Tensor, b: Tensor, ranks: tuple[int, int]) -> Tensor:
 
 
 def _plus(x: Tensor, product: Tensor, beta: float | HostScalar, alpha: float | HostScalar) -> Tensor:
-    """beta * x + alpha * product; with beta = 0 x is not looked at, not even at its NaNs."""
+    """beta * x + alpha * product. With beta = 0, x is not read: its NaNs do not appear."""
     product = scaled(product, alpha, "alpha")
     if beta == 0:
         return product

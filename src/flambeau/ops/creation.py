@@ -1,8 +1,8 @@
-"""Tensors made of an index alone: ramps, grids, diagonals and triangles; nothing is uploaded for them."""
+"""Tensors computed from an index alone: ramps, grids, diagonals and triangles. Nothing is uploaded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -30,14 +30,13 @@ def full(
 ) -> Tensor:
     """Every element the same number. (size, value) -> [*size]
 
-    fill_value: what elements are
-    Raises TypeError where the dtype is unknown; where one is no whole number; ValueError where a size
-        is below 0.
+    fill_value: the value of every element
+    Raises ValueError if a size is below 0; TypeError if one is not an integer; if the dtype is unknown.
     """
     node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     check_held(node.dtype, get_device(device))
-    made = apply(OPS["expand"], (node,), {"shape": new_sizes((size,))}, device=get_device(device))
-    return finished(_op.Tensor(made), None, requires_grad)
+    node = apply(OPS["expand"], (node,), {"shape": new_sizes((size,))}, device=get_device(device))
+    return finish(_op.Tensor(node), None, requires_grad)
 
 
 @composed
@@ -49,7 +48,7 @@ def zeros(
 ) -> Tensor:
     """Zeros. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
@@ -63,7 +62,7 @@ def ones(
 ) -> Tensor:
     """Ones. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     return full(sizes_of(size), 1, dtype or dt.default_float(), device, requires_grad)
 
@@ -75,14 +74,14 @@ def empty(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]
+    """A tensor of unspecified values (zeros). (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     return full(sizes_of(size), 0, dtype or dt.default_float(), device, requires_grad)
 
 
-def _like(name: str, value: int, doc: str):
+def _like(name: str, value: int, doc: str) -> Callable[..., Tensor]:
     def like(
         input: Tensor, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
@@ -97,7 +96,9 @@ def _like(name: str, value: int, doc: str):
 
 zeros_like = _like("zeros_like", 0, "Zeros of the shape, dtype and device of x. [...] -> [...]")
 ones_like = _like("ones_like", 1, "Ones of the shape, dtype and device of x. [...] -> [...]")
-empty_like = _like("empty_like", 0, "Values not to be relied on, in the shape, dtype and device of x.")
+empty_like = _like(
+    "empty_like", 0, "Unspecified values (zeros), in the shape, dtype and device of x. [...] -> [...]"
+)
 
 
 @composed
@@ -111,7 +112,7 @@ def full_like(
 ) -> Tensor:
     """One number in the shape, dtype and device of x. [...] -> [...]
 
-    fill_value: what elements are
+    fill_value: the value of every element
     """
     device = input.device if device is None else device
     return full(
@@ -120,7 +121,7 @@ def full_like(
 
 
 def _computed_in(dtype: DTypeLike | None) -> DType:
-    """What numbers of a dtype (of the default one without) are made in: not in 16 bits."""
+    """The float dtype to compute elements of `dtype` (None: the default) in: never 16 bits."""
     return (dt.default_float() if dtype is None else dt.as_dtype(dtype)).as_float
 
 
@@ -130,12 +131,12 @@ def _iota(n: int, device: Any) -> Tensor:
 
 def _check_range(start: Any, end: Any, step: Any) -> None:
     if not (isfinite(start) and isfinite(end)):
-        raise ValueError(f"start={start} or end={end} is not finite: give numbers that are")
+        raise ValueError(f"start={start} or end={end} is not finite: give finite numbers")
     if not step or step != step:
-        raise ValueError(f"step is {step}: give another")
+        raise ValueError(f"step is {step}: give another number")
     if (end > start and step < 0) or (end < start and step > 0):
         raise ValueError(
-            f"step={step} leads away from end={end}: give one of the other sign, or exchange them"
+            f"step={step} leads away from end={end}: give a step of the other sign, or exchange start and end"
         )
 
 
@@ -148,20 +149,20 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int64 of three integers, else the default float. -> [n]
+    """start, start + step, ... below end: int64 if all three are integers, else the default float. -> [n]
 
-    ValueError where step is 0 or leads away from end, or a bound is not finite.
+    ValueError if step is 0 or leads away from end, or a bound is not finite.
     """
     start, end = (0, start) if end is None else (start, end)
     _check_range(start, end, step)
-    whole = all(isinstance(v, int) for v in (start, end, step))
+    are_integers = all(isinstance(v, int) for v in (start, end, step))
     if dtype is not None and dt.as_dtype(dtype) is dt.int64 and not int(step):
-        raise ValueError(f"step={step} of int64 is 0: give a whole one")
-    if not whole and _is_whole(dtype):
-        return finished(_whole_arange(start, end, step, dt.as_dtype(dtype), device), None, requires_grad)
-    n = int(max(0, -((start - end) // step) if whole else ceil((end - start) / step)))
+        raise ValueError(f"step={step} as int64 is 0: give an integer other than 0")
+    if not are_integers and _is_integer(dtype):
+        return finish(_integer_arange(start, end, step, dt.as_dtype(dtype), device), None, requires_grad)
+    n = int(max(0, -((start - end) // step) if are_integers else ceil((end - start) / step)))
     out = _iota(n, device)
-    if not whole:
+    if not are_integers:
         out = out.to(_computed_in(dtype))
     elif dtype is None or dt.as_dtype(dtype).is_pair:
         out = out.to(dtype or dt.default_integer())
@@ -169,24 +170,25 @@ def arange(
         out = out.long()
     out = out if step == 1 else out * step
     out = out if start == 0 else out + start
-    return finished(out, dtype, requires_grad)
+    return finish(out, dtype, requires_grad)
 
 
-def _is_whole(dtype: DTypeLike | None) -> TypeGuard[DTypeLike]:
+def _is_integer(dtype: DTypeLike | None) -> TypeGuard[DTypeLike]:
     """Whether a dtype is given and has integers."""
     return dtype is not None and dt.as_dtype(dtype).is_int
 
 
-def _whole_arange(start: float, end: float, step: float, dtype: DType, device: Any) -> Tensor:
-    """Of bounds and a step without their fractions, as in PyTorch; of int64 the count is so, too."""
+def _integer_arange(start: float, end: float, step: float, dtype: DType, device: Any) -> Tensor:
+    """arange of integers from float bounds and a float step, all truncated, as in PyTorch. The count is
+    computed before the truncation, except for int64."""
     first, by = int(start), int(step)
     over = (int(end) - first) / by if dtype is dt.int64 else (end - start) / step
     return (_iota(max(0, ceil(over)), device).to(dtype) * by + first).to(dtype)
 
 
-def _whole_line(start: Any, end: Any, steps: int, once: bool) -> list[float]:
-    """Numbers from one to another, both without their fractions, of double precision. Each half counts from
-    its own end; product and sum are rounded `once`, or each, as PyTorch has it."""
+def _integer_line(start: Any, end: Any, steps: int, once: bool) -> list[float]:
+    """linspace in float64 between truncated bounds. Each half counts from its own end. `once`: product and
+    sum are rounded together, else each, as in PyTorch's linspace and logspace."""
     start, end = int(start), int(end)
     step = (end - start) / max(steps - 1, 1)
     n, unit = step.as_integer_ratio()
@@ -195,11 +197,12 @@ def _whole_line(start: Any, end: Any, steps: int, once: bool) -> list[float]:
     return [(a * unit + n * i) / unit if once else a + step * i for a, i in counts]
 
 
-def _cut(values: Sequence[float], dtype: DTypeLike, device: Any) -> Tensor:
-    """Numbers of the host as integers, towards 0; what does not fit wraps, and is the least beyond int64."""
-    whole = [int(v) if -(2.0**63) <= v < 2.0**63 else -(2**63) for v in values]
-    made = full((), 0, dt.int64, device).new_tensor(whole, dtype=dt.int64)
-    return made.reshape(len(whole)).to(dt.as_dtype(dtype))
+def _to_integers(values: Sequence[float], dtype: DTypeLike, device: Any) -> Tensor:
+    """Numbers of the host as integers, truncated. They wrap in narrower dtypes; beyond int64 they become its
+    smallest number."""
+    truncated = [int(v) if -(2.0**63) <= v < 2.0**63 else -(2**63) for v in values]
+    on_device = full((), 0, dt.int64, device).new_tensor(truncated, dtype=dt.int64)
+    return on_device.reshape(len(truncated)).to(dt.as_dtype(dtype))
 
 
 def _power(base: float, exponent: float) -> float:
@@ -221,18 +224,20 @@ def linspace(
 ) -> Tensor:
     """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]
 
-    Raises ValueError where steps is no whole number from 0.
+    Raises ValueError if steps is below 0.
     """
     if getattr(start, "ndim", 0) or getattr(end, "ndim", 0):
-        raise ValueError("start and end are numbers or tensors of no dims: add dims to a line of numbers")
+        raise ValueError("start and end must be numbers or 0-d tensors: add dims to the result")
     if steps < 0:
-        raise ValueError(f"steps={steps} is not a whole number from 0: give how many numbers to make")
-    if _is_whole(dtype):
-        return finished(_cut(_whole_line(start, end, steps, True), dtype, device), None, requires_grad)
+        raise ValueError(f"steps={steps} is below 0: give the number of elements")
+    if _is_integer(dtype):
+        return finish(
+            _to_integers(_integer_line(start, end, steps, True), dtype, device), None, requires_grad
+        )
     step = (end - start) / max(steps - 1, 1)
     i, wide = _iota(steps, device), _computed_in(dtype)
     forward, back = i.to(wide) * step + start, (steps - 1 - i).to(wide) * -step + end
-    return finished((i < (steps + 1) // 2).where(forward, back), dtype, requires_grad)
+    return finish((i < (steps + 1) // 2).where(forward, back), dtype, requires_grad)
 
 
 @composed
@@ -248,13 +253,13 @@ def logspace(
 ) -> Tensor:
     """base to the powers of linspace(start, end, steps). -> [steps]
 
-    Raises ValueError where steps is no whole number from 0.
+    Raises ValueError if steps is below 0.
     """
-    if _is_whole(dtype):
-        powers = _whole_line(start, end, steps, False) if steps != 1 else [start * 1.0]
-        return finished(_cut([_power(base, x) for x in powers], dtype, device), None, requires_grad)
+    if _is_integer(dtype):
+        powers = _integer_line(start, end, steps, False) if steps != 1 else [start * 1.0]
+        return finish(_to_integers([_power(base, x) for x in powers], dtype, device), None, requires_grad)
     powers = linspace(start, end, steps, dtype=_computed_in(dtype), device=device)
-    return finished(full((), float(base), powers.dtype, device).pow(powers), dtype, requires_grad)
+    return finish(full((), float(base), powers.dtype, device).pow(powers), dtype, requires_grad)
 
 
 @composed
@@ -268,26 +273,26 @@ def eye(
 ) -> Tensor:
     """Ones on the diagonal. n -> [n, n] (or [n, m])
 
-    Raises ValueError where a size is below 0.
+    Raises ValueError if a size is below 0.
     """
     if n < 0 or (m or 0) < 0:
-        raise ValueError(f"n={n} and m={m} are sizes: give numbers from 0")
+        raise ValueError(f"n={n} and m={m} are sizes: give 0 or more")
     rows, columns = _iota(n, device).unsqueeze(1), _iota(n if m is None else m, device)
-    return finished((rows == columns).to(dtype or dt.default_float()), None, requires_grad)
+    return finish((rows == columns).to(dtype or dt.default_float()), None, requires_grad)
 
 
 @composed
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]
+    """Coordinates of a grid, one dim per vector; "xy" swaps the first two. [a], [b] -> 2 x [a, b]
 
     indexing: "ij" for rows first, "xy" for columns first
-    Raises ValueError where indexing is unknown, or one has more than 1 dim.
+    Raises ValueError if indexing is unknown, or a tensor has more than 1 dim.
     """
     vectors: Any = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
     if indexing not in ("ij", "xy"):
         raise ValueError(f"indexing={indexing!r} is unknown: use 'ij' or 'xy'")
     if any(t.ndim > 1 for t in vectors):
-        raise ValueError("takes vectors (or single numbers): flatten them")
+        raise ValueError("takes vectors (or 0-d tensors): flatten them")
     n = len(vectors)
     place = list(range(n))
     if indexing == "xy" and n > 1:
@@ -303,10 +308,10 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
 
 @composed
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every choice of one element of each vector, the last fastest; of one vector itself.
+    """All combinations of one element per vector, the last fastest; a single vector is returned as it is.
     [a], [b] -> [a * b, 2]
 
-    Raises ValueError where one has not 1 dim.
+    Raises ValueError if a tensor does not have 1 dim.
     """
     if any(t.ndim != 1 for t in tensors):
         raise ValueError("takes vectors: flatten them")
@@ -317,7 +322,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composed
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Powers of x in columns, falling unless increasing. [n] -> [n, N]"""
+    """Powers of x in columns, decreasing unless `increasing`. [n] -> [n, N]"""
     columns = x.shape[-1] if N is None else N
     powers = _iota(columns, x.device)
     x = x.to(dt.counted(x.dtype))
@@ -325,13 +330,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor, Tensor]:
-    """Row and column of each place of a lower triangle, in reading order, int32.
+    """Row and column of each element of a lower triangle, row by row, int32.
 
-    First come rows that grow by one, whose number solves a quadratic (in float, then corrected by one either
-    way), then rows of all columns.
+    The first rows grow by one: the row of an element solves a quadratic (in float, then corrected by one
+    either way). The rows after them have all columns.
     """
     if row < 0 or col < 0:
-        raise ValueError(f"a matrix has no {row} rows and {col} columns: give sizes from 0")
+        raise ValueError(f"row={row} and col={col} are sizes: give 0 or more")
     first = min(max(0, -offset), row)
     length = min(max(first + offset + 1, 0), col)  # of the first row
     growing = min(max(0, col - length), row - first)
@@ -349,7 +354,7 @@ def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor,
 
 
 def _before(k: Tensor, length: int) -> Tensor:
-    """How many places the first k rows hold, of which each is one longer than the one above."""
+    """The number of elements of the first k rows, each one longer than the row above."""
     return k * length + k * (k - 1) // 2
 
 
@@ -357,14 +362,14 @@ def _before(k: Tensor, length: int) -> Tensor:
 def tril_indices(
     row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Tensor:
-    """Rows and columns of a matrix's lower triangle, in reading order, int64. -> [2, n]
+    """Rows and columns of a matrix's lower triangle, row by row, int64. -> [2, n]
 
     row: the number of rows
     col: the number of columns
-    offset: which diagonal: above the main one where > 0, below where < 0
-    Raises ValueError where row or col is below 0.
+    offset: which diagonal: above the main one if > 0, below if < 0
+    Raises ValueError if row or col is below 0.
     """
-    return finished(
+    return finish(
         _op.COMPOSED["stack"](_lower_places(row, col, offset, device)), dtype or dt.default_integer()
     )
 
@@ -373,20 +378,20 @@ def tril_indices(
 def triu_indices(
     row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Tensor:
-    """Rows and columns of a matrix's upper triangle, in reading order, int64. -> [2, n]
+    """Rows and columns of a matrix's upper triangle, row by row, int64. -> [2, n]
 
     row: the number of rows
     col: the number of columns
-    offset: which diagonal: above the main one where > 0, below where < 0
-    Raises ValueError where row or col is below 0.
+    offset: which diagonal: above the main one if > 0, below if < 0
+    Raises ValueError if row or col is below 0.
     """
-    rows, columns = _lower_places(row, col, col - row - offset, device)  # turned half round
-    turned = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]
-    return finished(_op.COMPOSED["stack"](turned), dtype or dt.default_integer())
+    rows, columns = _lower_places(row, col, col - row - offset, device)
+    rotated = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]  # by 180 degrees
+    return finish(_op.COMPOSED["stack"](rotated), dtype or dt.default_integer())
 
 
 def _length(n: int, m: int, offset: int) -> int:
-    """How many elements a diagonal has."""
+    """The number of elements of a diagonal."""
     return max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
 
 
@@ -410,7 +415,7 @@ def new_full(
 ) -> Tensor:
     """One number in a new shape, in this dtype and on this device. -> [*size]
 
-    fill_value: what elements are
+    fill_value: the value of every element
     """
     device = input.device if device is None else device
     return full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
@@ -426,7 +431,7 @@ def new_zeros(
 ) -> Tensor:
     """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     return input.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -441,7 +446,7 @@ def new_ones(
 ) -> Tensor:
     """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     return input.new_full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -454,21 +459,21 @@ def new_empty(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]
+    """Unspecified values (zeros), in this dtype and on this device. (2, 3) -> [2, 3]
 
-    Raises TypeError where a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     return input.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @composed
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]
+    """The diagonal of two dims, as the last dim: a view if the input is contiguous. [n, m, ...] -> [..., k]
 
-    offset: which diagonal: above the main one where > 0, below where < 0
+    offset: which diagonal: above the main one if > 0, below if < 0
     dim1: the first of the two dims
     dim2: the second of the two dims
-    Raises ValueError where the input has fewer than 2 dims.
+    Raises ValueError if the input has fewer than 2 dims.
     """
     if input.ndim < 2:
         raise ValueError("takes at least 2 dims: reshape it")
@@ -478,20 +483,21 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     x = input.permute(*rest, d1, d2).reshape(*(input.shape[d] for d in rest), n * m)
     k = _length(n, m, offset)
     start = offset if offset >= 0 else -offset * m
-    shown = x[..., start : start + (k - 1) * (m + 1) + 1 : m + 1] if k else x[..., :0]
-    made = _op.Tensor(shown.node)
-    link(input, made, DIAGONAL, {"offset": offset, "dim1": d1, "dim2": d2})
-    return made
+    elements = x[..., start : start + (k - 1) * (m + 1) + 1 : m + 1] if k else x[..., :0]
+    view = _op.Tensor(elements.node)
+    link(input, view, DIAGONAL, {"offset": offset, "dim1": d1, "dim2": d2})
+    return view
 
 
 @composed
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]
+    """A matrix with the last dim as a diagonal, zeros elsewhere. [..., k] -> [..., k + |offset|, k +
+    |offset|]
 
-    offset: which diagonal: above the main one where > 0, below where < 0
+    offset: which diagonal: above the main one if > 0, below if < 0
     dim1: the first of the two dims
     dim2: the second of the two dims
-    Raises ValueError where both dims are the same.
+    Raises ValueError if both dims are the same.
     """
     n = input.shape[-1] + abs(offset)
     ends = (0, abs(offset))
@@ -508,7 +514,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]
 
-    Raises ValueError where the input has not 1 or 2 dims.
+    Raises ValueError if the input does not have 1 or 2 dims.
     """
     if input.ndim not in (1, 2):
         raise ValueError("takes 1 or 2 dims: use diagonal or diag_embed")
@@ -517,9 +523,9 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @composed
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """All elements as the diagonal of a matrix. [...] -> [n, n]
+    """A matrix with all elements as a diagonal. [...] -> [n, n]
 
-    offset: which diagonal: above the main one where > 0, below where < 0
+    offset: which diagonal: above the main one if > 0, below if < 0
     """
     return input.reshape(-1).diag_embed(offset)
 
@@ -528,7 +534,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. [n, m] -> []
 
-    Raises ValueError where the input has not 2 dims.
+    Raises ValueError if the input does not have 2 dims.
     """
     if input.ndim != 2:
         raise ValueError("takes 2 dims: use diagonal(...).sum(-1)")
@@ -547,7 +553,7 @@ def _two_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return d1, d2
 
 
-def finished(x: Tensor, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
-    """In the dtype asked for, and as something to take gradients by where that is asked for."""
+def finish(x: Tensor, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Casts to `dtype`, if given, and marks the result as requiring gradients."""
     x = x if dtype is None else x.to(dt.as_dtype(dtype))
     return x.requires_grad_() if requires_grad else x

@@ -1,8 +1,9 @@
-"""The probability of labels under any alignment, in logarithms: CTC, and transducers.
+"""The log-probability of labels, summed over alignments: CTC and transducers (RNN-T).
 
-States of CTC are the labels with blanks around each, [blank, a, blank, b, blank] for "ab". One kernel walks
-all items of the batch through time, another the linear walk that its gradient, and that one's own, are made
-of. A transducer's lattice is walked by the same kernel, one diagonal in two steps.
+States of CTC are the labels with blanks around each: [blank, a, blank, b, blank] for "ab". One kernel runs
+the forward recursion over time for all items of a batch. A second one runs a linear recursion, of which the
+gradient and the gradient of the gradient are composed. A transducer's lattice uses the same kernel, two
+steps a diagonal.
 """
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from ..device.array_namespace import Namespace
     from ..tensor import Tensor
 
-GROUP = 64  # threads that share the states of an item
-LOWEST = -1e30  # the logarithm of no probability: finite, so that differences of two are
+GROUP = 64  # threads per item, which share its states
+LOWEST = -1e30  # the logarithm of probability 0: finite, so that a difference of two is finite
 
 
 def _walk_launch(semiring: str, weights: int) -> LaunchRule:
@@ -41,7 +42,7 @@ def _walk_launch(semiring: str, weights: int) -> LaunchRule:
             sizes["lowest"] = LOWEST
         reads = tuple(range(1, 1 + weights))
         turns = 1 + -(-states // GROUP)
-        span = max(limits.turns // turns, 1)  # steps of a launch: the next goes on from what it wrote
+        span = max(limits.turns // turns, 1)  # steps per launch; the next launch continues from its result
         return [
             Launch(
                 "signal/ctc.wgsl",
@@ -59,7 +60,7 @@ def _walk_launch(semiring: str, weights: int) -> LaunchRule:
 
 
 def _behind(xp: Namespace, row: Array, by: int, fill: float) -> Array:
-    """A row's states moved up. [n, l] -> [n, l]"""
+    """A row's states shifted by `by`. [n, l] -> [n, l]"""
     return xp.pad(row, [(0, 0), (by, 0)], constant_values=fill)[:, : row.shape[1]]
 
 
@@ -82,18 +83,18 @@ def _walk_reference(xp: Namespace, x: Array, *weights: Array) -> Array:
 
 
 def _earlier(y: Tensor, k: int) -> Tensor:
-    """What state s - k had a step before, 0 where there is none. [n, t, s] -> [n, t, s]"""
+    """The value of state s - k one step before; 0 outside. [n, t, s] -> [n, t, s]"""
     return y._pad((0, 1, k), (0, -1, -k))
 
 
 def _walk_back(g: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """The adjoint of a walk by what is added: the same walk from the last step and state to the first."""
+    """The adjoint of the recursion: the same recursion from the last step and state to the first."""
     later = [w._pad((0, -1, -k), (0, 1, k)).flip((1, 2)) for k, w in enumerate(weights)]
     return g.flip((1, 2))._ctc_walk(*later).flip((1, 2))
 
 
 def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor | None]:
-    """Each step's weights are the shares that its three sources have in it."""
+    """The weights of a step are the shares of its three source states in it."""
     arange = type(x).arange
     step = arange(x.shape[1], dtype=dt.int32, device=x.device).reshape(-1, 1)
     state = arange(x.shape[2], dtype=dt.int32, device=x.device)
@@ -101,7 +102,7 @@ def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor |
     for k in range(3):
         share = _earlier(y, k) - (y - x)
         share = share + jump.unsqueeze(1) if k == 2 else share
-        # rounding aside no share is above 1: the clamp keeps differences of lowest values finite
+        # shares are at most 1, apart from rounding: the clamp keeps differences of LOWEST finite
         weights.append(((step > 0) & (state >= k)).where(share.clamp(max=1.0), LOWEST).exp())
     return [_walk_back(g, weights), None]
 
@@ -121,9 +122,9 @@ class Ctc(Family):
         launch=_walk_launch("log", 1),
     )
     def _ctc_alphas(self: Any, jump: Tensor) -> Prepared:
-        """Logarithms of the probability to be in each state. [n, t, s], [n, s] -> [n, t, s]
+        """The log-probability of each state. [n, t, s], [n, s] -> [n, t, s]
 
-        jump is 0 for states that may be reached from two before, else LOWEST.
+        jump: 0 for states that can be reached from two states before, else LOWEST
         """
         return (as_float(self), as_float(jump)), {}
 
@@ -136,30 +137,32 @@ class Ctc(Family):
         launch=_walk_launch("linear", 3),
     )
     def _ctc_walk(self: Any, own: Tensor, before: Tensor, two_before: Tensor) -> Prepared:
-        """y[t, s] = self[t, s] + the sum of weights k [t, s] * y[t - 1, s - k], all four [n, t, s]."""
+        """y[t, s] = self[t, s] + the sum over k of weights_k[t, s] * y[t - 1, s - k]; all are [n, t, s]."""
         return tuple(as_float(t) for t in (self, own, before, two_before)), {}
 
 
-def _lengths(given: Tensor | Sequence[int] | int, n: int, beside: Tensor, span: range, check: str) -> Tensor:
-    """Lengths as a tensor of n on the device of `beside`; those known on the host are checked.
+def _lengths(
+    lengths: Tensor | Sequence[int] | int, n: int, beside: Tensor, span: range, check: str
+) -> Tensor:
+    """Lengths as a tensor of n on the device of `beside`. Numbers are checked now, tensors at the next read.
 
-    check: its name on the device, of which the last word is the argument's.
+    check: the name of the check on the device; its last word is the argument's name.
     """
     name = check.split()[-1]
-    if is_tensor(given):
-        found = given.reshape(-1)
+    if is_tensor(lengths):
+        flat = lengths.reshape(-1)
     else:
-        given = [given] if isinstance(given, int) else list(given)
-        if any(m not in span for m in given):
-            raise ValueError(f"{name} {given} are not all in {span[0]} to {span[-1]}")
-        found = beside.new_tensor(given, dtype=dt.int32)
-    if found.shape != (n,):
+        numbers = [lengths] if isinstance(lengths, int) else [*lengths]
+        if any(m not in span for m in numbers):
+            raise ValueError(f"{name} {numbers} are not all in {span[0]} to {span[-1]}")
+        flat = beside.new_tensor(numbers, dtype=dt.int32)
+    if flat.shape != (n,):
         raise ValueError(f"{name} needs {n} numbers, one for each item")
-    return placed(found, span.stop, "inside", check) if is_tensor(given) else found
+    return placed(flat, span.stop, "inside", check) if is_tensor(lengths) else flat
 
 
-def _spread_out(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
-    """Targets one after another as rows. [sum of lengths] -> [n, longest]"""
+def _split_targets(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
+    """Concatenated targets as rows. [sum of lengths] -> [n, longest]"""
     counts: list[int] = lengths.tolist() if is_tensor(lengths) else [*lengths]
     starts = [sum(counts[:i]) for i in range(len(counts))]
     if sum(counts) != targets.shape[0]:
@@ -170,7 +173,7 @@ def _spread_out(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
 
 
 def _labels(targets: Tensor, lengths: Tensor, classes: int, blank: int, loss: str = "ctc_loss") -> Tensor:
-    """Targets as classes; behind their lengths may be anything, which becomes blanks. [n, s] -> [n, s]"""
+    """Targets as classes; elements beyond a length become blanks. [n, s] -> [n, s]"""
     own = type(targets).arange(targets.shape[1], dtype=dt.int32, device=targets.device) < lengths.reshape(
         -1, 1
     )
@@ -178,26 +181,27 @@ def _labels(targets: Tensor, lengths: Tensor, classes: int, blank: int, loss: st
 
 
 def _states(targets: Tensor, blank: int) -> tuple[Tensor, Tensor]:
-    """Labels with blanks around each, and LOWEST where no jump leads to. [n, s] -> [n, 2s + 1] * 2"""
+    """Labels with blanks around each; 0 where a jump over a blank leads, else LOWEST.
+    [n, s] -> [n, 2s + 1] * 2"""
     n, count = targets.shape
     state = type(targets).arange(2 * count + 1, dtype=dt.int32, device=targets.device)
     label = state % 2 == 1
     index = (state // 2).clamp(max=max(count - 1, 0)).expand(n, 2 * count + 1)
-    found = label.where(targets._gather(index, 1), blank) if count else (state * 0 + blank).expand(n, 1)
-    differs = found != found._pad((0, 2), (0, -2))
-    return found, (label & (state > 1) & differs).where(0.0, LOWEST)
+    classes = label.where(targets._gather(index, 1), blank) if count else (state * 0 + blank).expand(n, 1)
+    differs = classes != classes._pad((0, 2), (0, -2))
+    return classes, (label & (state > 1) & differs).where(0.0, LOWEST)
 
 
 def _negative_log(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int
 ) -> Tensor:
-    """-log p(targets), at least -LOWEST / 2 where there is no alignment. [t, n, c], [n, s] -> [n]"""
+    """-log p(targets), at least -LOWEST / 2 if no alignment exists. [t, n, c], [n, s] -> [n]"""
     steps, n, _ = log_probs.shape
     states, jump = _states(targets, blank)
     count = states.shape[1]
     index = states.unsqueeze(1).expand(n, steps, count)
-    found = log_probs.permute(1, 0, 2)._gather(index, 2).clamp(min=LOWEST)
-    alphas = found._ctc_alphas(jump).reshape(n, steps * count)
+    scores = log_probs.permute(1, 0, 2)._gather(index, 2).clamp(min=LOWEST)
+    alphas = scores._ctc_alphas(jump).reshape(n, steps * count)
     last = (input_lengths - 1).clamp(min=0) * count + target_lengths * 2
     a = alphas._gather(last.unsqueeze(1), 1).squeeze(1)
     b = alphas._gather((last - 1).clamp(min=0).unsqueeze(1), 1).squeeze(1)
@@ -217,29 +221,30 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
+    """-log p(targets), summed over alignments (Graves et al., 2006); "mean" divides each by its target's
+    length.
 
-    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
-    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+    Targets are rows, or concatenated (then lengths in a tensor are read, which waits). The loss is
+    infinite, or 0 with zero_infinity, if a target is too long. [t, n, c], [n, s], [n], [n] -> []
 
     log_probs: logarithms of probabilities. [steps, n, classes]
-    input_lengths: how many steps each sequence has
-    target_lengths: how many labels each sequence has
+    input_lengths: the number of steps of each sequence
+    target_lengths: the number of labels of each sequence
     blank: the class that stands for no label
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
+    reduction: "mean", "sum" or "none"
+    Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
     if log_probs.ndim not in (2, 3) or not targets.dtype.is_int or 0 in log_probs.shape:
-        raise ValueError("needs log_probs [t, n, c] or [t, c], none of them 0, and integer targets")
+        raise ValueError("needs log_probs [t, n, c] or [t, c] without sizes of 0, and integer targets")
     single = log_probs.ndim == 2
     x = log_probs.unsqueeze(1) if single else log_probs
     steps, n, classes = x.shape
     if not 0 <= blank < classes:
-        raise ValueError(f"blank={blank} is none of {classes} classes")
+        raise ValueError(f"blank={blank} is not one of {classes} classes")
     rows = targets.unsqueeze(0) if single else targets
-    rows = _spread_out(rows, target_lengths) if rows.ndim == 1 else rows
+    rows = _split_targets(rows, target_lengths) if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[0] != n:
         raise ValueError(f"targets need shape [{n}, longest], or all in one dim")
     lengths = _lengths(input_lengths, n, x, range(steps + 1), "input_lengths")
@@ -253,7 +258,7 @@ def ctc_loss(
 
 
 def _by_diagonals(x: Tensor) -> Tensor:
-    """Row u moved u places on, with LOWEST around it, so that columns are diagonals.
+    """Row u shifted by u, with LOWEST around it, so that columns are diagonals.
     [n, u, t] -> [n, u, t + u - 1]"""
     n, rows, steps = x.shape
     lines = x.pad((0, rows), value=LOWEST).reshape(n, rows * (steps + rows))
@@ -261,15 +266,15 @@ def _by_diagonals(x: Tensor) -> Tensor:
 
 
 def _lattice(log_probs: Tensor, labels: Tensor, blank: int) -> Tensor:
-    """A transducer's lattice as states of CTC: two for each number u of labels said, two steps a diagonal.
+    """A transducer's lattice as states of CTC: two for each number u of emitted labels, two steps a diagonal.
 
-    Step 2 d: state 2 u is to be at place (d - u, u). Step 2 d + 1: to leave it by a blank is state 2 u, by a
-    label 2 u + 1, from where one comes to be at u + 1. [n, t, u, c], [n, u - 1] -> [n, 2 (t + u - 1), 2 u]
+    At step 2 d, state 2 u is at node (d - u, u). At step 2 d + 1, state 2 u leaves it by a blank, and state
+    2 u + 1 by a label, which leads to u + 1. [n, t, u, c], [n, u - 1] -> [n, 2 (t + u - 1), 2 u]
     """
     n, steps, rows = log_probs.shape[:3]
     index = labels.reshape(n, 1, rows - 1, 1).expand(n, steps, rows - 1, 1)
-    said = log_probs[:, :, : rows - 1]._gather(index, 3).squeeze(3).pad((0, 1), value=LOWEST)
-    ways = [_by_diagonals(way.permute(0, 2, 1)) for way in (log_probs[..., blank], said)]
+    emitted = log_probs[:, :, : rows - 1]._gather(index, 3).squeeze(3).pad((0, 1), value=LOWEST)
+    ways = [_by_diagonals(way.permute(0, 2, 1)) for way in (log_probs[..., blank], emitted)]
     leaving = stack(ways, 2).flatten(1, 2)
     state = type(log_probs).arange(2 * rows, dtype=dt.int32, device=log_probs.device).reshape(1, -1, 1)
     being = (state % 2 == 0).where(0.0, LOWEST).expand(leaving.shape)
@@ -285,26 +290,26 @@ def rnnt_loss(
     blank: int = -1,
     reduction: str = "mean",
 ) -> Tensor:
-    """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
+    """-log p(targets) of a transducer, summed over alignments (Graves, 2012), as in torchaudio.
 
-    logits are of each frame and each number of labels that were said before; log-probabilities give the same
-    loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+    logits are for each frame and each number of labels emitted before; log-probabilities give the same loss.
+    "mean" is over the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
 
-    logit_lengths: how many frames each sequence has, from 1
-    target_lengths: how many labels each sequence has
+    logit_lengths: the number of frames of each sequence, at least 1
+    target_lengths: the number of labels of each sequence
     blank: the class that stands for no label
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown.
+    reduction: "mean", "sum" or "none"
+    Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
     if logits.ndim != 4 or not targets.dtype.is_int or 0 in logits.shape:
-        raise ValueError("needs logits [n, t, s + 1, c], none of them 0, and integer targets")
+        raise ValueError("needs logits [n, t, s + 1, c] without sizes of 0, and integer targets")
     n, steps, rows, classes = logits.shape
     if targets.shape != (n, rows - 1):
         raise ValueError(f"targets need shape [{n}, {rows - 1}], one label less than the third dim of logits")
     if not -classes <= blank < classes:
-        raise ValueError(f"blank={blank} is none of {classes} classes")
+        raise ValueError(f"blank={blank} is not one of {classes} classes")
     blank %= classes
     lengths = _lengths(logit_lengths, n, logits, range(1, steps + 1), "rnnt_loss logit_lengths")
     counts = _lengths(target_lengths, n, logits, range(rows), "rnnt_loss target_lengths")
@@ -312,7 +317,7 @@ def rnnt_loss(
     x = x.log_softmax(-1).clamp(min=LOWEST)
     lattice = _lattice(x, _labels(targets, counts, classes, blank, "rnnt_loss"), blank)
     alphas = lattice._ctc_alphas(x.new_full((n, 2 * rows), LOWEST)).flatten(1)
-    last = (lengths.clamp(min=1) + counts) * 2 - 1  # to leave the last place by a blank
+    last = (lengths.clamp(min=1) + counts) * 2 - 1  # leaves the last node by a blank
     y = -alphas._gather((last * 2 * rows + counts * 2).unsqueeze(1), 1).squeeze(1)
     y = (y < -LOWEST / 2).where(y, float("inf"))
     return (y if reduction == "none" else getattr(y, reduction)()).to(dtype)

@@ -1,4 +1,4 @@
-"""Random tensors: what is drawn from each distribution, made of the stream's bits by ops that fuse."""
+"""Random tensors: samples of each distribution, computed from random bits by ops that fuse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core.op import COMPOSED, only_real
 from ..core.shape import broadcast, new_sizes
 from ..core.sizes import integers
 from ..device import get_device
-from .creation import finished
+from .creation import finish
 from .elementwise import covered
 from .index.indices import valid
 from .random import drawn_bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 
 def digits_of(dtype: DType) -> int:
-    """The binary digits of a float dtype, of which no more than 24 are drawn."""
+    """The number of random bits for a float dtype: its binary digits, at most 24."""
     return min(round(1 - log2(dt.finfo(dtype).eps)), 24)
 
 
-def _drawn_floats(draw: Callable[[DType], Tensor], dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
-    """draw(dtype) of floats, in float32, as a tensor of the dtype (the default one without); both parts of
-    complex numbers are drawn."""
+def _draw_floats(draw: Callable[[DType], Tensor], dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
+    """draw(dtype) gives float32 samples; they are cast to `dtype` (None: the default). For a complex dtype
+    both parts are drawn."""
     if dtype is None:
-        return finished(draw(dt.get_default_dtype()), dt.default_float(), requires_grad)
+        return finish(draw(dt.get_default_dtype()), dt.default_float(), requires_grad)
     dtype = as_dtype(dtype)
     if not dtype.has_gradients:
         raise TypeError(f"dtype={dtype.name} has no fractions: give a float dtype")
     if not dtype.is_complex:
-        return finished(draw(dtype), dtype, requires_grad)
+        return finish(draw(dtype), dtype, requires_grad)
     real = draw(dtype.real)
-    return finished(COMPOSED["complex"](real, draw(dtype.real)), dtype, requires_grad)
+    return finish(COMPOSED["complex"](real, draw(dtype.real)), dtype, requires_grad)
 
 
 @composed
@@ -53,16 +53,16 @@ def rand(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1), the same bits on every device; of complex numbers both parts. (2, 3) -> [2, 3]
+    """Uniform in [0, 1), the same bits on every device; both parts if complex. (2, 3) -> [2, 3]
 
-    TypeError for a dtype that has no fractions.
+    TypeError for integer dtypes.
     """
     shape, device = new_sizes(size), get_device(device)
 
     def draw(dtype: DType) -> Tensor:
         return uniform_bits(shape, device, generator, digits_of(dtype))
 
-    return _drawn_floats(draw, dtype, requires_grad)
+    return _draw_floats(draw, dtype, requires_grad)
 
 
 @composed
@@ -73,27 +73,28 @@ def randn(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Standard normal; devices differ by less than 1e-6; complex numbers have variance 1. (2, 3) -> [2, 3]
+    """Standard normal; devices differ by less than 1e-6; complex samples have variance 1. (2, 3) -> [2, 3]
 
-    TypeError for a dtype that has no fractions.
+    TypeError for integer dtypes.
     """
     shape, device = new_sizes(size), get_device(device)
     scale = 0.5**0.5 if dtype is not None and as_dtype(dtype).is_complex else 1.0
 
     def draw(_: DType) -> Tensor:
-        drawn = normal_bits(shape, device, generator)
-        return drawn if scale == 1 else drawn * scale
+        sample = normal_bits(shape, device, generator)
+        return sample if scale == 1 else sample * scale
 
-    return _drawn_floats(draw, dtype, requires_grad)
-
-
-BIASED = 1 << 16  # a range up to which 32 bits modulo it favour no number by more than 2^-16
+    return _draw_floats(draw, dtype, requires_grad)
 
 
-def _scaled(words: Sequence[Tensor], span: int) -> Tensor:
-    """floor(w * span / 2^(32 n)) of n words that are the digits of w, the lowest first, as int64 that wraps.
+BIASED = 1 << 16  # up to this range, 32 bits modulo the range favour no number by more than 2^-16
 
-    No number is favoured by more than span / 2^(32 n). A long multiplication of 32-bit digits.
+
+def _scale_words(words: Sequence[Tensor], span: int) -> Tensor:
+    """floor(w * span / 2^(32 n)), where n words are the 32-bit digits of w, the lowest first; int64 that
+    wraps.
+
+    It is a long multiplication. No number is favoured by more than span / 2^(32 n).
     """
     mask = 0xFFFFFFFF
     factors = [span & mask, span >> 32] if span >> 32 else [span]
@@ -110,33 +111,33 @@ def _scaled(words: Sequence[Tensor], span: int) -> Tensor:
 
 
 def _signed(value: int) -> int:
-    """A number of 64 bits as int64 holds its bits."""
+    """An unsigned 64-bit number as the int64 with the same bits."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _limits_of(dtype: DType) -> tuple[Any, Any]:
-    """The least and the largest number of a dtype."""
+    """The smallest and the largest number of a dtype."""
     if dtype is dt.bool_:
         return 0, 1
     info: Any = dt.finfo(dtype) if dtype.is_float else dt.iinfo(dtype)
     return info.min, info.max
 
 
-def whole_numbers(
+def random_integers(
     low: int, high: int, shape: Shape, dtype: DType, device: Any, generator: Generator | None
 ) -> Tensor:
-    """Each whole number in [low, high) equally often, in that dtype; of floats the nearest inside.
+    """Integers in [low, high), uniform, in a dtype; for floats rounded to the nearest number in the range.
 
-    ValueError where there is none, or where the dtype does not hold them.
+    ValueError if the range is empty or the dtype cannot represent it.
     """
     if dtype.is_complex:
-        raise TypeError(f"dtype={dtype.name} has no order: give a dtype of real numbers")
+        raise TypeError(f"dtype={dtype.name} is complex: give a dtype of real numbers")
     low, high = (integers(value, name, False) for value, name in ((low, "low"), (high, "high")))
     if low >= high:
-        raise ValueError(f"low={low} is not below high={high}: give a high that is")
+        raise ValueError(f"low={low} is not below high={high}: give a larger high")
     least, most = _limits_of(dtype)
     if low < least or high - 1 > most:
-        raise ValueError(f"{dtype.name} holds {least} to {most}, and not {low} to {high - 1}: give another")
+        raise ValueError(f"{dtype.name} holds {least} to {most}, not {low} to {high - 1}: give another dtype")
     span, ends = high - low, (-(1 << 31), 1 << 31)
 
     def bits():
@@ -149,7 +150,7 @@ def whole_numbers(
     elif span == 1 << 64:
         drawn = bits().long() | bits().long() << 32
     else:
-        drawn = _scaled([bits().long() for _ in range(2 if span < 1 << 32 else 3)], span)
+        drawn = _scale_words([bits().long() for _ in range(2 if span < 1 << 32 else 3)], span)
     drawn = drawn + _signed(low) if low else drawn
     if not dtype.is_float:
         return drawn.to(dtype)
@@ -161,7 +162,7 @@ def whole_numbers(
 
 
 def below(value: float, dtype: DType, or_equal: bool = False) -> float:
-    """The largest number of a float dtype that is below a number, or equal to it."""
+    """The largest number of a float dtype below `value`, or (or_equal) not above it."""
     info = dt.finfo(dtype)
     mantissa, exponent = frexp(value)
     step = info.eps * 2.0 ** (exponent - 1 - (mantissa == 0.5 and not or_equal))
@@ -182,17 +183,18 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers in [low, high), int64, each equally often; randint(n, (2, 3)) and randint(n, size=(2, 3))
-    start at 0. (low, high, (2, 3)) -> [2, 3]
+    """Integers in [low, high), int64, uniform; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0.
+    (low, high, (2, 3)) -> [2, 3]
 
-    dtype: also of bools or floats. ValueError where low is not below high, or the dtype does not hold them.
+    dtype: bools and floats are possible too. ValueError if low is not below high, or the dtype cannot
+    represent them.
     """
     if isinstance(high, tuple | list):
         high, size = None, high
     low, high = (0, low) if high is None else (low, high)
     dtype = dt.default_integer() if dtype is None else dt.as_dtype(dtype)
-    drawn = whole_numbers(low, high, new_sizes((size,)), dtype, get_device(device), generator)
-    return finished(drawn, None, requires_grad)
+    drawn = random_integers(low, high, new_sizes((size,)), dtype, get_device(device), generator)
+    return finish(drawn, None, requires_grad)
 
 
 @composed
@@ -236,7 +238,7 @@ def randint_like(
 ) -> Tensor:
     """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]
 
-    ValueError where low is not below high, or the dtype does not hold them.
+    ValueError if low is not below high, or the dtype cannot represent them.
     """
     low, high = (0, low) if high is None else (low, high)
     kw = _like(input, dtype or input.dtype, device)
@@ -251,8 +253,8 @@ def _float_of(x: Tensor) -> DType:
     return x.dtype if x.dtype.has_gradients else dt.default_float()
 
 
-def required(holds: bool, rule: str) -> None:
-    """ValueError with the rule where it does not hold."""
+def require(holds: bool, rule: str) -> None:
+    """Raises ValueError with the rule unless it holds."""
     if not holds:
         raise ValueError(rule)
 
@@ -260,14 +262,17 @@ def required(holds: bool, rule: str) -> None:
 def uniform_between(
     low: float, high: float, shape: Shape, dtype: DType, device: Any, generator: Generator | None
 ) -> Tensor:
-    """Uniform in [low, high), float32, rounded so that the dtype has none at high.
+    """Uniform in [low, high), float32, rounded so that no sample becomes `high` in the dtype.
 
-    ValueError where low is above high, or the dtype does not hold them or their distance.
+    ValueError if low is above high, or the dtype cannot represent them or their difference.
     """
     most = dt.finfo(dtype).max
-    required(abs(low) <= most and abs(high) <= most, f"low={low} or high={high} is no number of {dtype.name}")
-    required(low <= high, f"low={low} is above high={high}: exchange them")
-    required(high - low <= most, f"high - low = {high - low} is beyond {dtype.name}: give a smaller range")
+    require(
+        abs(low) <= most and abs(high) <= most,
+        f"low={low} or high={high} is beyond {dtype.name}: give smaller numbers",
+    )
+    require(low <= high, f"low={low} is above high={high}: exchange them")
+    require(high - low <= most, f"high - low = {high - low} is beyond {dtype.name}: give a smaller range")
     drawn = uniform_bits(shape, device, generator) * (high - low) + low
     return drawn.clamp(low, max(low, below(high, dtype))) if low < high else drawn
 
@@ -283,16 +288,16 @@ def uniform(
 ) -> Tensor:
     """Uniform in [low, high). (2, 3) -> [2, 3]
 
-    ValueError where low is above high, or either is not finite.
+    ValueError if low is above high, or either is not finite.
     """
     return uniform_between(low, high, new_sizes((size,)), dt.float32, get_device(device), generator)
 
 
-def spread(std: Any) -> Any:
-    """A standard deviation that may be one: numbers at once, elements of a tensor at the next read."""
+def check_std(std: Any) -> Any:
+    """Checks a standard deviation: a number now, the elements of a tensor at the next read."""
     if is_tensor(std):
         return valid(std, (std < 0) | std.isnan(), "normal") if std.dtype.kind == "f" else std
-    required(std >= 0, f"std={std} is negative or NaN: give one from 0")
+    require(std >= 0, f"std={std} is negative or NaN: give one from 0")
     return std
 
 
@@ -306,21 +311,21 @@ def normal(
     device: Any = None,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
-    broadcast, in the dtype of the first.
+    """Normal with a mean and a standard deviation: numbers and a size (and a float dtype), or tensors that
+    broadcast, with the dtype of the first.
 
     ValueError for numbers without a size or a negative std (in a tensor, at the next read), TypeError for a
-    dtype that is none of floats, or tensors with a size.
+    dtype that is not a float, or tensors with a size.
     """
     parts: list[Any] = [v for v in (mean, std) if hasattr(v, "shape")]
-    std = spread(std)
+    std = check_std(std)
     if not parts:
         if size is None:
             raise ValueError("numbers need a size: give size=(...)")
         drawn = randn(new_sizes((size,)), generator=generator, device=device, dtype=dtype)
         return drawn * std + mean
     if size is not None:
-        raise TypeError("tensors have sizes: leave size out, or give numbers")
+        raise TypeError("tensors have a size: leave size out, or give numbers")
     drawn = normal_bits(broadcast(*(v.shape for v in parts)), parts[0].device, generator) * std + mean
     wanted = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
     if not wanted.is_float:
@@ -328,21 +333,21 @@ def normal(
     return drawn.to(wanted)
 
 
-def chance(p: Any) -> Any:
-    """A probability that may be one: a number at once, elements of a tensor at the next read."""
+def check_probability(p: Any) -> Any:
+    """Checks a probability: a number now, the elements of a tensor at the next read."""
     if is_tensor(p):
         return valid(p, (p < 0) | (p > 1) | p.isnan(), "bernoulli") if p.dtype.kind == "f" else p
-    required(0 <= p <= 1, f"p={p} is not in 0 to 1: give a probability")
+    require(0 <= p <= 1, f"p={p} is not in 0 to 1: give a probability")
     return p
 
 
 @composed
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]
+    """1 with the probability of each element (or p), else 0, in its dtype. [...] -> [...]
 
-    ValueError for what is no probability; of elements at the next read.
+    ValueError for numbers outside 0 to 1; for elements at the next read.
     """
-    likely = chance(input if p is None else p)
+    likely = check_probability(input if p is None else p)
     drawn = (uniform_bits(input.shape, input.device, generator) < likely).to(input.dtype)
     return covered(drawn, input) if input.requires_grad else drawn
 
@@ -351,8 +356,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 def exponential(
     size: int | Sequence[int], lambd: float = 1.0, *, generator: Generator | None = None, device: Any = None
 ) -> Tensor:
-    """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError where lambd is not above 0."""
-    required(lambd > 0, f"lambd={lambd} is not above 0: give a rate")
+    """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError if lambd is not above 0."""
+    require(lambd > 0, f"lambd={lambd} is not above 0: give a rate")
     return exponential_bits(new_sizes((size,)), get_device(device), generator) * (1 / lambd)
 
 
@@ -365,11 +370,11 @@ def gumbel(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Gumbel: the largest of many. (2, 3) -> [2, 3]
+    """Gumbel, the distribution of a maximum of many samples. (2, 3) -> [2, 3]
 
     loc: the centre
-    scale: how wide it is
-    Raises ValueError where a size is below 0; TypeError where one is no whole number.
+    scale: the width
+    Raises ValueError if a size is below 0; TypeError if one is not an integer.
     """
     return gumbel_bits(new_sizes((size,)), get_device(device), generator) * scale + loc
 
@@ -383,11 +388,11 @@ def laplace(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Laplace: exponential to both sides. (2, 3) -> [2, 3]
+    """Laplace: exponential on both sides. (2, 3) -> [2, 3]
 
     loc: the centre
-    scale: how wide it is
-    Raises ValueError where a size is below 0; TypeError where one is no whole number.
+    scale: the width
+    Raises ValueError if a size is below 0; TypeError if one is not an integer.
     """
     u = open_bits(new_sizes((size,)), get_device(device), generator) - 0.5
     return (u.abs() * -2).log1p() * u.sign() * -scale + loc
@@ -402,9 +407,9 @@ def log_normal(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError where std is not
-    above 0."""
-    required(std > 0, f"std={std} is not above 0: give one that is")
+    """exp of a normal sample with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError if std is
+    not above 0."""
+    require(std > 0, f"std={std} is not above 0: give a positive number")
     return (normal_bits(new_sizes((size,)), get_device(device), generator) * std + mean).exp()
 
 
@@ -419,10 +424,10 @@ def cauchy(
 ) -> Tensor:
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
 
-    sigma: half of its width at half of its height. ValueError where it is not above 0.
+    sigma: half the width at half the height. ValueError if it is not above 0.
     median: the centre
     """
-    required(sigma > 0, f"sigma={sigma} is not above 0: give a width")
+    require(sigma > 0, f"sigma={sigma} is not above 0: give a width")
     u = open_bits(new_sizes((size,)), get_device(device), generator)
     return ((u - 0.5) * pi).tan() * sigma + median
 
@@ -431,29 +436,29 @@ def cauchy(
 def geometric(
     size: int | Sequence[int], p: float, *, generator: Generator | None = None, device: Any = None
 ) -> Tensor:
-    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
-    ValueError where p is not inside 0 to 1."""
-    required(0 < p < 1, f"p={p} is not inside 0 to 1: give a probability")
-    waited = exponential_bits(new_sizes((size,)), get_device(device), generator)
-    return (waited * (-1 / log1p(-p))).ceil()
+    """The number of trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
+    ValueError unless 0 < p < 1."""
+    require(0 < p < 1, f"p={p} is not between 0 and 1: give a probability")
+    waiting_time = exponential_bits(new_sizes((size,)), get_device(device), generator)
+    return (waiting_time * (-1 / log1p(-p))).ceil()
 
 
 @composed
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
+    """Indices drawn by weight, for each row: the largest of log-weight plus Gumbel noise (Gumbel, 1954;
     without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
 
-    ValueError for other dims or numbers; at the next read for weights that are negative, infinite or NaN, or
-    of which fewer are above 0 than are drawn. TypeError for complex numbers.
+    ValueError for other dims or num_samples; at the next read for weights that are negative, infinite or NaN,
+    or if fewer are above 0 than num_samples. TypeError for complex numbers.
     """
     only_real(input)
     if input.ndim not in (1, 2) or num_samples < 1:
         raise ValueError("takes weights of 1 or 2 dims, and num_samples from 1")
     n = input.shape[-1]
     if num_samples > n and not (replacement and n):
-        raise ValueError(f"{num_samples} draws without replacement of {n}: draw fewer, or replacement=True")
+        raise ValueError(f"{num_samples} draws without replacement from {n}: draw fewer, or replacement=True")
     logits = _weights(input, 1 if replacement else num_samples).log()
     if replacement or num_samples == 1:
         shape = (*input.shape[:-1], num_samples, n)
@@ -463,7 +468,8 @@ def multinomial(
 
 
 def _weights(input: Tensor, need: int) -> Tensor:
-    """Weights as floats, of which so many in each row must be above 0. [..., n] -> [..., n]"""
+    """Weights as floats, checked at the next read: at least `need` in each row are above 0.
+    [..., n] -> [..., n]"""
     w = input.detach()
     w = w if w.dtype.kind == "f" and w.dtype.itemsize > 2 else w.float()
     w = valid(w, (w < 0) | ~w.isfinite(), "multinomial")
@@ -483,12 +489,12 @@ def randperm(
 ) -> Tensor:
     """The integers below n in random order, int64: the order that sorts n random words. -> [n]
 
-    Raises ValueError where n is no whole number from 0.
+    Raises ValueError if n is below 0.
     """
     if n < 0:
-        raise ValueError(f"n={n} is not a whole number from 0: give a length")
+        raise ValueError(f"n={n} is below 0: give a length")
     dtype = dt.default_integer() if dtype is None else as_dtype(dtype)
     most = 1 << digits_of(dtype) if dtype.is_float else _limits_of(dtype)[1]
-    required(n - 1 <= most, f"{dtype.name} holds whole numbers up to {most}, and not {n - 1}: give another")
+    require(n - 1 <= most, f"{dtype.name} holds integers up to {most}, not {n - 1}: give another dtype")
     order = drawn_bits((n,), get_device(device), generator)._argsort(False)
-    return finished(order, dtype, requires_grad)
+    return finish(order, dtype, requires_grad)

@@ -1,4 +1,4 @@
-"""Sums of products named by letters: einsum, and the contractions that one can say with it."""
+"""Sums of products named by letters: einsum, and the contractions composed of it."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from ..core.shape import Shape
     from ..tensor import Tensor
 
-OPTIMAL = 8  # operands up to which every order is weighed: 3^8 pairs
+OPTIMAL = 8  # up to this many operands all orders are compared: 3^8 pairs
 
 
 def _parse(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     """Terms and output as plain letters; the dims of an ellipsis get letters that nothing else uses."""
-    given, arrow, output = equation.replace(" ", "").partition("->")
-    terms = given.split(",")
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
     if len(terms) != len(ranks):
         raise ValueError(f"{len(terms)} terms for {len(ranks)} operands: give one for each")
     named = [term.replace("...", "") for term in terms]
     bad = sorted(set("".join(named) + output.replace("...", "")) - set(ascii_letters))
     if bad:
-        raise ValueError(f"{bad[0]!r} is no letter: use letters, commas, one -> and ...")
+        raise ValueError(f"{bad[0]!r} is not a letter: use letters, commas, one -> and ...")
     free = [rank - len(n) for rank, n in zip(ranks, named, strict=True)]
     for term, rank, more in zip(terms, ranks, free, strict=True):
         if more < 0 or (more and "..." not in term):
@@ -45,7 +45,7 @@ def _parse(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     terms = [t.replace("...", "".join(unused[widest - f :])) for t, f in zip(terms, free, strict=True)]
     if not arrow:
         all_named = "".join(named)
-        output = "..." * any("..." in t for t in given.split(",")) + "".join(
+        output = "..." * any("..." in t for t in inputs.split(",")) + "".join(
             c for c in sorted(set(all_named)) if all_named.count(c) == 1
         )
     output = output.replace("...", "".join(unused))
@@ -71,7 +71,7 @@ def _sizes(terms: list[str], shapes: Iterable[Shape]) -> dict[str, int]:
 
 
 def _result(a: str, b: str, rest: set[str]) -> str:
-    """The letters of a product that something later still needs, a's first."""
+    """The letters of a product that later products or the output need, a's first."""
     return "".join(c for c in dict.fromkeys(a + b) if c in rest)
 
 
@@ -80,17 +80,17 @@ def _cost(letters: Iterable[str], sizes: dict[str, int]) -> int:
 
 
 def contraction_path(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple[int, int]]:
-    """Pairs to multiply, in order: places in the list of operands, to whose end each product goes.
+    """Pairs to multiply, in order, as indices into the list of operands; each product is appended to it.
 
-    Up to 8 operands the order of fewest multiplications; from there on the pair that frees most memory first
-    (both as opt_einsum has them).
+    Up to 8 operands it is the order of fewest multiplications; for more, the pair that frees most memory is
+    next (both as in opt_einsum).
     """
     terms = list(terms)
     path: list[tuple[int, int]] = []
     if 2 < len(terms) <= OPTIMAL:
         return _optimal(terms, output, sizes)
     while len(terms) > 1:
-        best = min(combinations(range(len(terms)), 2), key=lambda p: _freed(terms, p, output, sizes))
+        best = min(combinations(range(len(terms)), 2), key=lambda p: _memory_change(terms, p, output, sizes))
         a, b = (terms[i] for i in best)
         terms = [t for i, t in enumerate(terms) if i not in best]
         terms.append(_result(a, b, set(output).union(*terms)))
@@ -98,33 +98,35 @@ def contraction_path(terms: list[str], output: str, sizes: dict[str, int]) -> li
     return path
 
 
-def _freed(terms: list[str], pair: tuple[int, int], output: str, sizes: dict[str, int]) -> int:
+def _memory_change(terms: list[str], pair: tuple[int, int], output: str, sizes: dict[str, int]) -> int:
+    """Elements of the product less those of its two operands."""
     a, b = (terms[i] for i in pair)
     rest = set(output).union(*(t for i, t in enumerate(terms) if i not in pair))
     return _cost(_result(a, b, rest), sizes) - _cost(a, sizes) - _cost(b, sizes)
 
 
 def _optimal(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple[int, int]]:
-    """The best tree over each set of operands, from small sets to the whole (sets are bits)."""
+    """The best tree over each set of operands, from small sets to all of them. Sets are bits of an
+    integer."""
     n = len(terms)
-    whole = (1 << n) - 1
+    everything = (1 << n) - 1
 
     def kept(s: int) -> set[str]:
         inside = set[str]().union(*(terms[i] for i in range(n) if s >> i & 1))
         return inside & set(output).union(*(terms[i] for i in range(n) if not s >> i & 1))
 
-    names = {s: kept(s) for s in range(1, whole + 1)}
+    names = {s: kept(s) for s in range(1, everything + 1)}
     best: dict[int, tuple[float, int]] = {1 << i: (0, 0) for i in range(n)}
-    for s in sorted(range(1, whole + 1), key=int.bit_count):
+    for s in sorted(range(1, everything + 1), key=int.bit_count):
         for part, other in _halves(s):
             price = best[part][0] + best[other][0] + _cost(names[part] | names[other], sizes)
             if price < best.get(s, (inf, 0))[0]:
                 best[s] = price, part
-    return _in_order(best, whole, [1 << i for i in range(n)])
+    return _flatten(best, everything, [1 << i for i in range(n)])
 
 
 def _halves(s: int) -> Iterator[tuple[int, int]]:
-    """The ways to make two sets of one, each once."""
+    """The ways to split a set in two, each once."""
     part = (s - 1) & s
     while part:
         if part > s ^ part:
@@ -132,12 +134,12 @@ def _halves(s: int) -> Iterator[tuple[int, int]]:
         part = (part - 1) & s
 
 
-def _in_order(best: dict[int, tuple[float, int]], s: int, alive: list[int]) -> list[tuple[int, int]]:
-    """A tree of sets as pairs of places in the shrinking list `alive`."""
+def _flatten(best: dict[int, tuple[float, int]], s: int, alive: list[int]) -> list[tuple[int, int]]:
+    """A tree of sets as pairs of indices into the shrinking list `alive`."""
     part = best[s][1]
     if not part:
         return []
-    path = _in_order(best, part, alive) + _in_order(best, s ^ part, alive)
+    path = _flatten(best, part, alive) + _flatten(best, s ^ part, alive)
     i, j = sorted((alive.index(part), alive.index(s ^ part)))
     del alive[j], alive[i]
     alive.append(s)
@@ -145,7 +147,7 @@ def _in_order(best: dict[int, tuple[float, int]], s: int, alive: list[int]) -> l
 
 
 def _diagonal(x: Tensor, a: int, b: int) -> Tensor:
-    """Two dims of one size walked as one, at the end. [..., n, ..., n, ...] -> [..., n]"""
+    """The diagonal of two dims, as the last dim. [..., n, ..., n, ...] -> [..., n]"""
     n = max(x.shape[a], x.shape[b])
     rest = [d for d in range(x.ndim) if d not in (a, b)]
     shape = tuple(x.shape[d] for d in rest)
@@ -156,8 +158,8 @@ def _diagonal(x: Tensor, a: int, b: int) -> Tensor:
     return flat._slice((0,) * (lead + 1), (*(1,) * lead, n + 1), (*shape, n))
 
 
-def _single(x: Tensor, term: str, rest: set[str]) -> tuple[Tensor, str]:
-    """Repeated letters as diagonals, and letters that nobody else needs summed. -> (x, its letters)"""
+def _reduce_term(x: Tensor, term: str, rest: set[str]) -> tuple[Tensor, str]:
+    """Takes diagonals of repeated letters and sums over letters not in `rest`. -> (x, its letters)"""
     for c in dict.fromkeys(term):
         while term.count(c) > 1:
             a, b = term.index(c), term.rindex(c)
@@ -168,26 +170,26 @@ def _single(x: Tensor, term: str, rest: set[str]) -> tuple[Tensor, str]:
     return x, term
 
 
-def _laid(x: Tensor, term: str, letters: str) -> Tensor:
-    """x with its dims in the order of `letters`, 1 where it has none."""
+def _align(x: Tensor, term: str, letters: str) -> Tensor:
+    """x with one dim per letter, in that order, of size 1 if x does not have it."""
     order = [term.index(c) for c in letters if c in term]
     shape = (x.shape[term.index(c)] if c in term else 1 for c in letters)
     return x.permute(*order).reshape(*shape)
 
 
 def _product(a: Tensor, ta: str, b: Tensor, tb: str, output: str) -> Tensor:
-    """One contraction (or an elementwise product where nothing is summed). -> dims in the order of output"""
+    """One contraction (an elementwise product if nothing is summed). -> dims in the order of output"""
     summed = "".join(c for c in dict.fromkeys(ta + tb) if c not in output)
     a, b = same_rank(a, b)
-    a, b = _laid(a, ta, output + summed), _laid(b, tb, output + summed)
+    a, b = _align(a, ta, output + summed), _align(b, tb, output + summed)
     return contract(a, b, len(summed), "einsum") if summed else a * b
 
 
 def _sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) as equation and operands."""
 
-    def letters(given: Sequence[Any]) -> str:
-        return "".join("..." if i is Ellipsis else ascii_letters[i] for i in given)
+    def letters(dims: Sequence[Any]) -> str:
+        return "".join("..." if i is Ellipsis else ascii_letters[i] for i in dims)
 
     output = "->" + letters(args[-1]) if len(args) % 2 else ""
     pairs = args[: len(args) // 2 * 2]
@@ -199,22 +201,22 @@ def einsum(equation: str | Tensor, *operands: Any) -> Tensor:
     """Sums of products by Einstein's convention: einsum("...ij,jk->...ik", a, b).
 
     Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
-    broadcast; three operands and more are multiplied pair by pair in the order of fewest multiplications.
-    Also as einsum(a, [0, 1], b, [1, 2], [0, 2]).
+    broadcast; three or more operands are multiplied pair by pair in the order of fewest multiplications.
+    einsum(a, [0, 1], b, [1, 2], [0, 2]) works too.
 
-    equation: subscripts, as "ij,jk->ik"
-    Raises ValueError where the equation does not fit the operands.
+    equation: subscripts, such as "ij,jk->ik"
+    Raises ValueError if the equation does not fit the operands.
     """
     if not isinstance(equation, str):
         equation, operands = _sublists((equation, *operands))
-    given: Any = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    tensors: list[Tensor] = [*given]
+    is_list = len(operands) == 1 and isinstance(operands[0], list | tuple)
+    tensors: list[Tensor] = [*(operands[0] if is_list else operands)]
     terms, output = _parse(equation, [x.ndim for x in tensors])
     _check_output(terms, output)
     sizes = _sizes(terms, [x.shape for x in tensors])
     pending: list[tuple[Tensor, str]] = []  # operands and products that are not multiplied yet
     for i, (x, t) in enumerate(zip(tensors, terms, strict=True)):
-        pending.append(_single(x, t, set(output).union(*(u for j, u in enumerate(terms) if j != i))))
+        pending.append(_reduce_term(x, t, set(output).union(*(u for j, u in enumerate(terms) if j != i))))
     for i, j in contraction_path([t for _, t in pending], output, sizes):
         (a, ta), (b, tb) = pending[i], pending[j]
         pending = [p for k, p in enumerate(pending) if k not in (i, j)]
@@ -230,13 +232,13 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     """Sum of products over the last dims of a and the first of b, or over the dims listed for each.
     [..., k], [k, ...] -> [..., ...]
 
-    Raises ValueError where dims of a and b differ in number.
+    Raises ValueError if dims of a and b differ in number.
     """
     if isinstance(dims, int):
         dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     of_a, of_b = (
-        [normal_dim(d, x.ndim) for d in ([given] if isinstance(given, int) else given)]
-        for given, x in zip(dims, (a, b), strict=True)
+        [normal_dim(d, x.ndim) for d in ([named] if isinstance(named, int) else named)]
+        for named, x in zip(dims, (a, b), strict=True)
     )
     if len(of_a) != len(of_b):
         raise ValueError(f"{len(of_a)} dims of a and {len(of_b)} of b: name as many")
@@ -261,10 +263,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def _chain(matrices: Sequence[Tensor]) -> Tensor:
-    """Matrices (the outer ones may be vectors) multiplied in the order of fewest multiplications."""
+    """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications."""
     n = len(matrices)
     if n < 1 or any(m.ndim != 2 for m in matrices[1:-1]):
-        raise ValueError("needs at least one tensor, each but the first and last of 2 dims")
+        raise ValueError("takes one or more tensors, all but the first and last of 2 dims")
     names = [ascii_letters[i : i + 2] for i in range(n)]
     if matrices[0].ndim == 1:
         names[0] = names[0][1:]
@@ -278,7 +280,7 @@ def _chain(matrices: Sequence[Tensor]) -> Tensor:
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]
 
-    Raises ValueError where there is no tensor, or one between the ends has not 2 dims.
+    Raises ValueError if no tensor is given, or one between the ends does not have 2 dims.
     """
     return _chain(matrices)
 
@@ -288,15 +290,15 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications.
     [n, k], [k, m], ... -> [n, m]
 
-    Raises ValueError where there are fewer than two tensors, or one between the ends has not 2 dims.
+    Raises ValueError for fewer than two tensors, or if one between the ends does not have 2 dims.
     """
     if len(tensors) < 2:
-        raise ValueError(f"takes two tensors or more, not {len(tensors)}: give others")
+        raise ValueError(f"takes two or more tensors, not {len(tensors)}: give more")
     return _chain(list(tensors))
 
 
 def _euclid_by_matmul(a: Tensor, b: Tensor) -> Tensor:
-    """|a|^2 + |b|^2 - 2 a.b, which reads each operand once a tile; at 0 the slope is 0."""
+    """sqrt(|a|^2 + |b|^2 - 2 a.b), which reads each operand once per tile; the gradient at 0 is 0."""
     squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
     squares = squares - a.matmul(b.transpose(-1, -2)) * 2
     some = squares > 0
@@ -307,14 +309,14 @@ def _euclid_by_matmul(a: Tensor, b: Tensor) -> Tensor:
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
-    """Distances of all pairs in the p-norm; p = 2 of more than 25 rows goes by matmul.
+    """Distances of all pairs of rows in the p-norm; for p = 2 and more than 25 rows by matmul.
 
     [..., n, d], [..., m, d] -> [..., n, m]
 
     x1: the first rows
     x2: the second rows
     compute_mode: how the Euclidean distance is computed: by matrix product or directly
-    Raises ValueError where compute_mode is unknown, rows differ in length, or p is below 0.
+    Raises ValueError if compute_mode is unknown, rows differ in length, or p is below 0.
     """
     only_real(x1, x2)
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -328,7 +330,7 @@ def cdist(
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
         return _euclid_by_matmul(x1, x2).to(dtype)
     away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return (of_rows(away, p) if away.shape[-1] else away.sum(-1)).to(dtype)
+    return (row_norms(away, p) if away.shape[-1] else away.sum(-1)).to(dtype)
 
 
 def _farthest_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
@@ -340,26 +342,26 @@ def _farthest(x: Tensor) -> Tensor:
     return x.abs().amax(-1, keepdim=True)
 
 
-def of_rows(away: Tensor, p: float) -> Tensor:
-    """The p-norm of rows; that of infinite p has its whole gradient at each of equals, as PyTorch's distances
-    of pairs."""
+def row_norms(away: Tensor, p: float) -> Tensor:
+    """The p-norm of rows. For infinite p each of several equal maxima gets the full gradient, as in PyTorch's
+    distances."""
     return _farthest(away).squeeze(-1) if p == inf else away.norm(p, -1)
 
 
 @composed
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]
+    """Sum of products over the last dims; the product if one is 0-d. [..., n], [..., n] -> [..., ...]
 
-    Raises ValueError where the last dims differ.
+    Raises ValueError if the last dims differ.
     """
     return input * other if not input.ndim or not other.ndim else tensordot(input, other, ([-1], [-1]))
 
 
 @composed
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
+    """The cross product along a dim of size 3, by default the first such dim. [..., 3] -> [..., 3]
 
-    Raises ValueError where no dim has size 3.
+    Raises ValueError if no dim has size 3.
     """
     shape = broadcast(input.shape, other.shape)
     if dim is None:
@@ -368,10 +370,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     a, b = input.expand(*shape), other.expand(*shape)
     if not shape or shape[dim] != 3:
         raise ValueError(f"dim {dim} of {list(shape)} is not of size 3")
-    return _turned(a, dim, 1) * _turned(b, dim, 2) - _turned(a, dim, 2) * _turned(b, dim, 1)
+    return _rotate(a, dim, 1) * _rotate(b, dim, 2) - _rotate(a, dim, 2) * _rotate(b, dim, 1)
 
 
-def _turned(x: Tensor, dim: int, by: int) -> Tensor:
-    """Element i + by of three."""
+def _rotate(x: Tensor, dim: int, by: int) -> Tensor:
+    """Elements i + by modulo 3."""
     index = type(x).arange(3, dtype=dt.int32, device=x.device) + by
     return slices(x, index % 3, dim=dim)

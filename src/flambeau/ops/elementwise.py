@@ -665,7 +665,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Prepared:
 def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
     """self + alpha * other. [...], [...] -> [...]
 
-    Raises TypeError where alpha is no whole number and the tensors are of integers.
+    Raises TypeError if alpha is no whole number and the tensors are of integers.
     """
     return (input, scaled(other, alpha)), {}
 
@@ -682,7 +682,7 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
 def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
     """self - alpha * other. [...], [...] -> [...]
 
-    Raises TypeError where alpha is no whole number and the tensors are of integers.
+    Raises TypeError if alpha is no whole number and the tensors are of integers.
     """
     return (input, scaled(other, alpha)), {}
 
@@ -700,7 +700,7 @@ def pow(input: TensorLike, exponent: TensorLike) -> Prepared:
     """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
 
     exponent: the power, a number or a tensor
-    Raises ValueError where an integer has a negative power.
+    Raises ValueError if an integer has a negative power.
     """
     whole = not getattr(input, "dtype", dt.float32).has_gradients
     if whole and isinstance(exponent, int) and exponent < 0:
@@ -720,7 +720,7 @@ def pow(input: TensorLike, exponent: TensorLike) -> Prepared:
 def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Prepared:
     """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
 
-    Raises ValueError where rounding_mode is unknown.
+    Raises ValueError if rounding_mode is unknown.
     """
     if rounding_mode not in (None, "floor", "trunc"):
         raise ValueError(f"rounding_mode={rounding_mode!r} is unknown: use None, 'floor' or 'trunc'")

@@ -1,7 +1,7 @@
 """PyTorch's in-place methods: `x.op_(...)` gives x the value of `x.op(...)`, and so do `x += y` and its kind.
 
-Nothing is computed where it lies: x gets a new node (runtime/writes.py tells its views), and a kernel writes
-over the old value where nobody else needs it.
+Nothing is computed in place: x gets a new node (runtime/writes.py updates its views), and a kernel
+overwrites the old value if nothing else needs it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ..errors import TypeError, ValueError
 from . import complex, contract, elementwise, masks, movement, numeric, rearrange, special
 from .distribution import (
     cauchy,
-    chance,
+    check_probability,
+    check_std,
     digits_of,
     exponential,
     geometric,
     log_normal,
     rand,
     randn,
-    spread,
+    random_integers,
     uniform_between,
-    whole_numbers,
 )
 from .index import index, scatter
 from .linalg import products
@@ -46,12 +46,13 @@ SYMBOLS = {f"__{base}__": symbol for base, symbol in zip(BASES, OPERATORS, stric
 
 
 def write(x: Any, value: Any, name: str, base: str) -> Any:
-    """Give a tensor the value of an op in place; ValueError and TypeError where it is of another kind."""
+    """Assigns the result of an op to a tensor; ValueError for another shape, TypeError for a higher kind of
+    dtype."""
     call = f"{name}({describe(x)})"
     instead = f"use x = x {SYMBOLS[base]} y" if base in SYMBOLS else f"use x = x.{base}(...)"
     if value.shape != x.shape:
         raise ValueError(
-            f"{call}: the result has shape {list(value.shape)}, and a tensor keeps its own: {instead}"
+            f"{call}: the result has shape {list(value.shape)}, and a tensor keeps its shape: {instead}"
         )
     if value.dtype.category > x.dtype.category:
         raise TypeError(
@@ -62,21 +63,21 @@ def write(x: Any, value: Any, name: str, base: str) -> Any:
 
 
 def in_place(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
-    """The method that gives a tensor the value of an op; `name` where it is not the op's with a _."""
+    """The in-place method of an op; `name` if it is not the op's name and an underscore."""
     base = f.__name__ if not name else name.removesuffix("_") if name[0] != "_" else name.replace("__i", "__")
 
     def method(self: Any, *args: Any, **kw: Any) -> Any:
         self._check_write()
-        made = f(self, *args, **kw)  # type: ignore[call-arg]
-        return made if made is NotImplemented else write(self, made, method.__name__, base)
+        result = f(self, *args, **kw)  # type: ignore[call-arg]
+        return result if result is NotImplemented else write(self, result, method.__name__, base)
 
-    return _named(
+    return _set_name(
         method, name or f"{base}_", f"Gives the tensor the value of {base}(...), and returns it.", f
     )
 
 
 def in_shape(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
-    """The method that has a tensor show its elements as a movement does."""
+    """The in-place method of a movement op: the tensor gets its shape."""
     base = name.removesuffix("_") or f.__name__
 
     def method(self: Any, *args: Any, **kw: Any) -> Any:
@@ -84,20 +85,21 @@ def in_shape(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
         return self._show_as(f(self, *args, **kw), method.__name__)  # type: ignore[call-arg]
 
     doc = f"Gives the tensor the shape of {base}(...), and returns it; ValueError where it has views."
-    return _named(method, f"{base}_", doc, f)
+    return _set_name(method, f"{base}_", doc, f)
 
 
-def _named(method: Any, name: str, doc: str, f: Any) -> Any:
+def _set_name(method: Any, name: str, doc: str, f: Any) -> Any:
     method.__name__ = method.__qualname__ = name
     method.__doc__, method.__wrapped__ = doc, f
     return method
 
 
-ENDS = {"from": "low", "to": "high"}  # PyTorch's names, of which Python allows one in a call by ** alone
+ENDS = {"from": "low", "to": "high"}  # PyTorch's names; `from` is a keyword and only possible by **
 
 
-def _drawing(kinds: str) -> Callable[..., Any]:
-    """Declare a method that gives a tensor, of a dtype of these kinds, the values that its body draws."""
+def _random_fill(kinds: str) -> Callable[..., Any]:
+    """Declares a method that fills a tensor, whose dtype is of these kinds, with the values that its body
+    draws."""
 
     def declare(draw: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(draw)
@@ -117,33 +119,33 @@ def _drawing(kinds: str) -> Callable[..., Any]:
 
 
 def fill_(input: Tensor, value: TensorLike) -> Tensor:
-    """Gives every element one value (a number, or a tensor of one); returns the tensor."""
+    """Sets every element to one value (a number, or a tensor of one); returns the tensor."""
     if is_tensor(value):
-        made = value.expand(*input.shape)
+        filled = value.expand(*input.shape)
     else:
-        made = type(input).full(input.shape, value, input.dtype, input.device)
-    return input.replace_(made.to(input.dtype))
+        filled = type(input).full(input.shape, value, input.dtype, input.device)
+    return input.replace_(filled.to(input.dtype))
 
 
 def zero_(input: Tensor) -> Tensor:
-    """Gives every element 0; returns the tensor."""
+    """Sets every element to 0; returns the tensor."""
     return input.fill_(0)
 
 
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Gives the tensor the values of src, which is broadcast, cast and moved; returns the tensor.
+    """Copies the values of src, which is broadcast, cast and moved to the device; returns the tensor.
 
-    non_blocking: taken, and of no meaning: nothing here waits for a copy.
+    non_blocking: accepted and ignored: no copy blocks.
     """
     src = src if is_tensor(src) else input.new_tensor(src)
     return input.replace_(src.to(input.device).to(input.dtype).expand(*input.shape))
 
 
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Gives the elements at equal places of all dims fill_value; returns the tensor. [n, m]
+    """Sets the elements of the main diagonal to fill_value; returns the tensor. [n, m]
 
-    wrap: of a tall matrix, go on below as if there were rows of the same width again. ValueError where it
-    is no matrix and its dims differ.
+    wrap: in a tall matrix, start the diagonal again after each `m` rows. ValueError for more than 2 dims of
+    different sizes, or fewer.
     """
     if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
         raise ValueError(f"fill_diagonal_({describe(input)}): takes a matrix, or dims of one size")
@@ -161,13 +163,13 @@ def _total(self: Any, dims: int) -> int:
     return total
 
 
-@_drawing("fc")
+@_random_fill("fc")
 def uniform_(
     input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Draws every element evenly in [low, high), which PyTorch names from and to; returns the tensor.
+    """Draws every element uniformly in [low, high), which PyTorch calls from and to; returns the tensor.
 
-    ValueError where low is above high, or the dtype does not hold them; TypeError for integers.
+    ValueError if low is above high, or the dtype cannot represent them; TypeError for integers.
     """
     parts = [
         uniform_between(low, high, input.shape, input.dtype.real, input.device, generator)
@@ -176,88 +178,91 @@ def uniform_(
     return COMPOSED["complex"](*parts) if input.is_complex() else parts[0]
 
 
-@_drawing("fc")
+@_random_fill("fc")
 def normal_(
     input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Draws every element from a normal distribution of this mean and std; returns the tensor.
+    """Draws every element from a normal distribution with this mean and std; returns the tensor.
 
-    ValueError where std is negative; TypeError for integers.
+    ValueError if std is negative; TypeError for integers.
     """
     dtype = input.dtype if input.is_complex() else dt.float32
     drawn = randn(input.shape, device=input.device, generator=generator, dtype=dtype)
-    return drawn * spread(std) + mean
+    return drawn * check_std(std) + mean
 
 
-@_drawing("f")
+@_random_fill("f")
 def log_normal_(
     input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Draws every element as exp of what normal_(mean, std) draws; returns the tensor.
+    """Draws every element as exp of a normal sample with this mean and std; returns the tensor.
 
-    ValueError where std is not above 0; TypeError for integers.
+    ValueError if std is not above 0; TypeError for integers.
     """
     return log_normal(input.shape, mean, std, device=input.device, generator=generator)
 
 
-@_drawing("f")
+@_random_fill("f")
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Draws every element from an exponential distribution of rate lambd; returns the tensor.
+    """Draws every element from an exponential distribution with rate lambd; returns the tensor.
 
-    ValueError where lambd is not above 0; TypeError for integers.
+    ValueError if lambd is not above 0; TypeError for integers.
     """
     return exponential(input.shape, lambd, device=input.device, generator=generator)
 
 
-@_drawing("f")
+@_random_fill("f")
 def cauchy_(
     input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor.
+    """Draws every element from a Cauchy distribution with this median and width sigma; returns the tensor.
 
-    ValueError where sigma is not above 0; TypeError for integers.
+    ValueError if sigma is not above 0; TypeError for integers.
     """
     return cauchy(input.shape, median, sigma, device=input.device, generator=generator)
 
 
-@_drawing("fiu")
+@_random_fill("fiu")
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Draws every element as the tries up to the first success of chance p; returns the tensor.
+    """Draws every element as the number of trials of probability p up to the first success; returns the
+    tensor.
 
-    ValueError where p is not inside 0 to 1.
+    ValueError unless 0 < p < 1.
     """
     return geometric(input.shape, p, device=input.device, generator=generator)
 
 
-@_drawing("fiub")
+@_random_fill("fiub")
 def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self.
+    """Draws every element as 1 with probability p, a number or a tensor, else as 0; returns the tensor.
 
-    ValueError for what is no probability; of a tensor's elements at the next read.
+    ValueError if p is not between 0 and 1; for the elements of a tensor at the next read.
     """
-    return rand(input.shape, device=input.device, generator=generator, dtype=dt.float32) < chance(p)
+    return rand(input.shape, device=input.device, generator=generator, dtype=dt.float32) < check_probability(
+        p
+    )
 
 
-@_drawing("fiub")
+@_random_fill("fiub")
 def random_(
     input: Tensor, low: int | None = None, high: Any = ..., *, generator: Generator | None = None
 ) -> Tensor:
-    """Draws every element as a whole number from low to high - 1, which PyTorch names from and to;
-    returns the tensor.
+    """Draws every element as an integer from low to high - 1, which PyTorch calls from and to; returns the
+    tensor.
 
-    One number counts as high, and low is 0; high=None: up to the largest of the dtype; without any, too,
-    and of floats up to where all whole numbers are held. ValueError where low is not below high.
+    A single number is high, and low is 0. With high=None, or without numbers, up to the largest integer of
+    the dtype; for floats up to the largest below which all are exact. ValueError if low is not below high.
     """
     digits = 1 << digits_of(input.dtype) if input.dtype.is_float else 0
     most = digits or (1 if input.dtype is dt.bool_ else dt.iinfo(input.dtype).max)
     if high is ...:
         low, high = 0, low
     low, high = low or 0, most + 1 if high is None else high
-    return whole_numbers(low, high, input.shape, input.dtype, input.device, generator)
+    return random_integers(low, high, input.shape, input.dtype, input.device, generator)
 
 
 def _magnitude(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """An op whose result is real, which a complex tensor does not hold."""
+    """An op with a real result, which cannot be assigned to a complex tensor: TypeError for one."""
 
     @wraps(f)
     def real(*args: P.args, **kw: P.kwargs) -> Tensor:

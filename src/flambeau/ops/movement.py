@@ -193,8 +193,8 @@ def detach(input: Tensor) -> Prepared:
 def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """The elements of these dims in reverse order. [...] -> [...]
 
-    Raises IndexError if there is no such dim; ValueError if one is named twice; TypeError if a size is no
-        whole number.
+    Raises IndexError if there is no such dim; ValueError if one is named twice; TypeError if a size is not
+        an integer.
     """
     dims = normal_dims(sizes_of(dims), input.ndim)
     starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(input.shape))

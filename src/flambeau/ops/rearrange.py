@@ -190,7 +190,7 @@ def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
 def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
 
-    Raises TypeError if a size is no whole number.
+    Raises TypeError if a size is not an integer.
     """
     times = sizes_of(dims)
     return input.repeat(*(1,) * (input.ndim - len(times)), *times)

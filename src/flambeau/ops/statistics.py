@@ -14,7 +14,7 @@ from ..core.node import is_tensor
 from ..core.shape import normal_dim
 from .complex import complex
 from .creation import triu_indices
-from .einsum import of_rows
+from .einsum import row_norms
 from .elementwise import as_float
 from .index.indices import as_places, slices, valid
 from .join import cat
@@ -102,7 +102,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         return input[:0, :0].sum(1)
     x, dtype = in_float32(input)
     i, j = triu_indices(x.shape[0], x.shape[0], 1, dtype=dt.int32, device=x.device)
-    return of_rows(slices(x, i, dim=0) - slices(x, j, dim=0), p).to(dtype)
+    return row_norms(slices(x, i, dim=0) - slices(x, j, dim=0), p).to(dtype)
 
 
 @composed

@@ -369,7 +369,7 @@ def scaled_dot_product_attention(
     dropout_p: the share of weights that are dropped
     is_causal: each query looks at keys up to its own place
     enable_gqa: several heads of queries share one of keys and values
-    Raises ValueError where shapes do not broadcast.
+    Raises ValueError if shapes do not broadcast.
     """
     only_real(query, key, value)
     _check(query, key, value, enable_gqa, is_causal, start)

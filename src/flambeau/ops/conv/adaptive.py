@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _ratio(n: int, o: int) -> tuple[int, int]:
-    """n / o in lowest terms; ValueError where windows would not fit the kernels' 32-bit integers."""
+    """n / o in lowest terms; ValueError if windows would not fit the kernels' 32-bit integers."""
     shared = gcd(n, o) or 1
     a, b = n // shared, o // shared
     if o * (a % b) >= 2**31:
@@ -160,7 +160,7 @@ def _adaptive_avg_pool(nd: int):
         """Mean of output_size windows that cover the input; None keeps a size.
         [n, c, *size] -> [n, c, *output_size]
 
-        Raises ValueError where dims are missing, or output_size does not fit.
+        Raises ValueError if dims are missing, or output_size does not fit.
         """
         return adaptive_mean(input, _sizes(input, nd, output_size))
 
@@ -173,7 +173,7 @@ def _adaptive_max_pool(nd: int):
         """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
         where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
 
-        Raises ValueError where dims are missing, or output_size does not fit.
+        Raises ValueError if dims are missing, or output_size does not fit.
         """
         y = adaptive_max(input, out_size=_sizes(input, nd, output_size))
         return (y, as_places(_max_places(input.detach(), y.detach(), nd))) if return_indices else y

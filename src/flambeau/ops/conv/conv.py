@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def pair(value: int | Sequence[int], n: int = 2) -> tuple[int, ...]:
-    """Turn 3 into (3, 3), and leave (3, 5) as it is; ValueError where n numbers are due and not given."""
+    """Turn 3 into (3, 3), and leave (3, 5) as it is; ValueError if n numbers are due and not given."""
     value = integers(value, "a size")
     found = (value,) * n if isinstance(value, int) else tuple(value)
     found = found * n if len(found) == 1 else found
@@ -253,8 +253,8 @@ def _conv(nd: int):
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
-    Raises ValueError where the input has too few or too many dims; where the weight does not fit the
-        input or the groups; where there is neither one number nor one for each dim.
+    Raises ValueError if the input has too few or too many dims; if the weight does not fit the
+        input or the groups; if there is neither one number nor one for each dim.
     """
     return composed(convolve)
 
@@ -270,7 +270,7 @@ def transposed_size(
     output_padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> tuple[int, ...]:
-    """The result's sizes of a transposed convolution; ValueError where none is left or the pads misfit."""
+    """The result's sizes of a transposed convolution; ValueError if none is left or the pads misfit."""
     each = zip(size, kernel_size, stride, padding, output_padding, dilation, strict=True)
     found = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
     for window in spec_of(kernel_size, stride, padding, dilation):
@@ -312,8 +312,8 @@ def _conv_transpose(nd: int):
     output_padding: rows added at one side of the result, where several sizes fit
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where the input has too few or too many dims; where the weight does not fit the
-        input or the groups; where there is neither one number nor one for each dim; where nothing is left,
+    Raises ValueError if the input has too few or too many dims; if the weight does not fit the
+        input or the groups; if there is neither one number nor one for each dim; if nothing is left,
         or output_padding is not below stride or dilation.
     """
     return composed(convolve)
@@ -340,7 +340,7 @@ def im2col(
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where the input has too few or too many dims; where there is neither one number
+    Raises ValueError if the input has too few or too many dims; if there is neither one number
         nor one for each dim.
     """
     x, single = batched(input, 2)
@@ -368,7 +368,7 @@ def col2im(
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where the last two dims are not the windows of output_size.
+    Raises ValueError if the last two dims are not the windows of output_size.
     """
     x, single = batched(input, 1)
     size, kernel = pair(output_size), pair(kernel_size)

@@ -101,7 +101,7 @@ def grid_sample(
     mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
     [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]
 
-    Raises ValueError where mode or padding_mode is unknown, the grid does not fit, or a size is 0.
+    Raises ValueError if mode or padding_mode is unknown, the grid does not fit, or a size is 0.
     """
     only_real(input, grid)
     nd = input.ndim - 2
@@ -133,7 +133,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
     theta: affine maps. [n, 2, 3]
     align_corners: the outermost places are centres of elements, not their edges
-    Raises ValueError where theta does not fit the size.
+    Raises ValueError if theta does not fit the size.
     """
     size = tuple(size)
     nd = len(size) - 2
@@ -201,7 +201,7 @@ def deform_conv2d(
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    Raises ValueError where the weight does not divide the channels into groups.
+    Raises ValueError if the weight does not divide the channels into groups.
     """
     only_real(input, offset, weight, bias, mask)
     x, w = same_rank(input, weight)

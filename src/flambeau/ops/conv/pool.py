@@ -176,7 +176,7 @@ def _max_pool(nd: int) -> Callable[..., Any]:
         padding: elements added at both ends, one number or one for each dim
         dilation: the distance between elements of a window, one number or one for each dim
         ceil_mode: count windows that begin inside and end outside too
-        Raises ValueError where dims are missing, or padding is more than half of the kernel.
+        Raises ValueError if dims are missing, or padding is more than half of the kernel.
         """
         spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
         y = max_pool(input, spec=spec)
@@ -265,7 +265,7 @@ def avg_pool1d(
     count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
 
     kernel_size: the window's size, one number or one for each dim
-    Raises ValueError where dims are missing, or windows do not fit.
+    Raises ValueError if dims are missing, or windows do not fit.
     """
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
@@ -285,7 +285,7 @@ def _avg_pool_nd(nd: int):
 
         kernel_size: the window's size, one number or one for each dim
         divisor_override: what sums are divided by, in place of how many elements a window has
-        Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+        Raises ValueError if dims are missing, windows do not fit, or divisor_override is 0.
         """
         settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return _avg_pool(input, nd, *settings)
@@ -311,7 +311,7 @@ def _lp_pool(nd: int):
         norm_type: the power p of the norm
         kernel_size: the window's size, one number or one for each dim
         ceil_mode: count windows that begin inside and end outside too
-        Raises ValueError where there is neither one number nor one for each dim; where dims are missing, or
+        Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or
             windows do not fit.
         """
         kernel = pair(kernel_size, nd)
@@ -380,7 +380,7 @@ def _max_unpool(nd: int):
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_size: the size of the result, where several fit
-    Raises ValueError where the input has not {nd + 1} or {nd + 2} dims, or indices another shape.
+    Raises ValueError if the input has not {nd + 1} or {nd + 2} dims, or indices another shape.
     """
     return composed(unpool)
 

@@ -319,7 +319,7 @@ def interpolate(
     (a = -0.5), an output is made of as many more inputs as it stands for.
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has
+    Raises ValueError if the input has not 3 to 5 dims, or antialias is asked for of a mode that has
         none.
     """
     nd = input.ndim - 2
@@ -364,6 +364,6 @@ def upsample(
     scale_factor: how many times larger
     mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
     align_corners: the outermost places are centres of elements, not their edges
-    Raises ValueError where the input has not 3 to 5 dims, or size and scale_factor do not fit.
+    Raises ValueError if the input has not 3 to 5 dims, or size and scale_factor do not fit.
     """
     return interpolate(input, size, scale_factor, mode, align_corners)

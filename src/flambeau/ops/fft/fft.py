@@ -15,7 +15,7 @@ from ...core import dtype as dt
 from ...core import op
 from ...core.declare import composed
 from ...core.shape import normal_dim
-from ..creation import finished
+from ..creation import finish
 from ..elementwise import as_float
 from ..join import cat
 from . import kernels as fo
@@ -119,7 +119,7 @@ def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | No
     """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
-    Raises ValueError where n is below 1.
+    Raises ValueError if n is below 1.
     """
     return _whole(_pairs(input), n, dim, norm)
 
@@ -143,7 +143,7 @@ def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
-    Raises ValueError where n is below 1.
+    Raises ValueError if n is below 1.
     """
     return _whole(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
 
@@ -192,7 +192,7 @@ def fft_fftn(
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
-    Raises ValueError where s and dim differ in length.
+    Raises ValueError if s and dim differ in length.
     """
     return _each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
 
@@ -208,7 +208,7 @@ def fft_ifftn(
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
-    Raises ValueError where s and dim differ in length.
+    Raises ValueError if s and dim differ in length.
     """
     return _each(_pairs(input), _dims(input.ndim, s, dim), norm, True).view_as_complex()
 
@@ -224,7 +224,7 @@ def fft_rfftn(
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
-    Raises ValueError where s and dim differ in length; TypeError for complex numbers.
+    Raises ValueError if s and dim differ in length; TypeError for complex numbers.
     """
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _each(_half(input, n, d, norm), rest, norm, False).view_as_complex()
@@ -241,7 +241,7 @@ def fft_irfftn(
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
-    Raises ValueError where s and dim differ in length, or n is below 1.
+    Raises ValueError if s and dim differ in length, or n is below 1.
     """
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _whole(_each(_pairs(input), rest, norm, True), n, d, norm)
@@ -313,7 +313,7 @@ def fft_fftfreq(
 ) -> Tensor:
     """The frequencies of a transform of n samples, d apart. -> [n]"""
     k = _tensor().arange(n, dtype=dt.int32, device=device)
-    return finished((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
+    return finish((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
 
 
 @composed
@@ -322,7 +322,7 @@ def fft_rfftfreq(
 ) -> Tensor:
     """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
     k = _tensor().arange(n // 2 + 1, dtype=dt.int32, device=device).float()
-    return finished(k * (1 / (n * d)), dtype, requires_grad)
+    return finish(k * (1 / (n * d)), dtype, requires_grad)
 
 
 def _turned(x: Tensor, dim: int | Sequence[int] | None, by: Callable[[int], int]) -> Tensor:

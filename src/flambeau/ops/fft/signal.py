@@ -16,7 +16,7 @@ from ...core import dtype as dt
 from ...core import op
 from ...core.declare import composed
 from ...core.shape import Window
-from ..creation import finished
+from ..creation import finish
 from ..elementwise import as_float
 from ..join import cat
 from ..movement import fold
@@ -42,7 +42,7 @@ def _typed(window: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(window)
     def typed(*args: Any, dtype: DTypeLike | None = None, requires_grad: bool = False, **kw: Any) -> Tensor:
-        return finished(window(*args, **kw), window_dtype(dtype), requires_grad)
+        return finish(window(*args, **kw), window_dtype(dtype), requires_grad)
 
     shown = signature(window)
     more = [signature(typed, follow_wrapped=False).parameters[n] for n in ("dtype", "requires_grad")]
@@ -79,7 +79,7 @@ def hann_window(
 
     periodic: a period of a longer window, for spectra; else symmetric, for filters
     """
-    return finished(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
+    return finish(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
 
 
 @composed
@@ -97,7 +97,7 @@ def hamming_window(
 
     periodic: a period of a longer window, for spectra; else symmetric, for filters
     """
-    return finished(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
+    return finish(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
 
 
 @composed
@@ -113,7 +113,7 @@ def blackman_window(
 
     periodic: a period of a longer window, for spectra; else symmetric, for filters
     """
-    return finished(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
+    return finish(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
 
 
 @composed
@@ -128,12 +128,10 @@ def bartlett_window(
     """A triangle. -> [window_length]
 
     periodic: a period of a longer window, for spectra; else symmetric, for filters
-    Raises ValueError where there are fewer than 0 samples.
+    Raises ValueError if there are fewer than 0 samples.
     """
     k, steps = _places(window_length, periodic, device)
-    return finished(
-        1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0, dtype, requires_grad
-    )
+    return finish(1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0, dtype, requires_grad)
 
 
 @composed
@@ -150,14 +148,14 @@ def kaiser_window(
 
     periodic: a period of a longer window, for spectra; else symmetric, for filters
     beta: how far down its sides go
-    Raises ValueError where there are fewer than 0 samples.
+    Raises ValueError if there are fewer than 0 samples.
     """
     k, steps = _places(window_length, periodic, device)
     if window_length == 1:
-        return finished(k + 1.0, dtype, requires_grad)
+        return finish(k + 1.0, dtype, requires_grad)
     inside = (1.0 - (k * (2 / steps) - 1.0) ** 2).clamp(min=0.0).sqrt() * beta
     top = (k[:1] * 0.0 + beta) if window_length else k
-    return finished(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
+    return finish(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
 
 
 @_typed
@@ -168,7 +166,7 @@ def signal_windows_general_cosine(
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError where a is empty.
+    Raises ValueError if a is empty.
     """
     if not len(a):
         raise ValueError("a has no weights: give at least one")
@@ -203,7 +201,7 @@ def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, devic
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError where there are fewer than 0 samples, or std is not positive.
+    Raises ValueError if there are fewer than 0 samples, or std is not positive.
     """
     if std <= 0:
         raise ValueError(f"std={std} is not positive: give a larger one")
@@ -220,7 +218,7 @@ def signal_windows_exponential(
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError where M is below 0, tau is not positive, or center is given with sym.
+    Raises ValueError if M is below 0, tau is not positive, or center is given with sym.
     """
     if center is not None and sym:
         raise ValueError(f"center={center} is of a window that is not symmetric: give sym=False")
@@ -237,7 +235,7 @@ def signal_windows_cosine(M: int, *, sym: bool = True, device: Any = None) -> Te
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError where there are fewer than 0 samples.
+    Raises ValueError if there are fewer than 0 samples.
     """
     k, _ = _places(M, not sym, device)
     return ((k + 0.5) * (pi / max(M if sym or M == 1 else M + 1, 1))).sin()
@@ -299,7 +297,7 @@ def stft(
     center: the signal is padded, so that frame t is centred at t * hop_length
     pad_mode: how ends are padded where center is
     normalized: divide by sqrt(n_fft)
-    Raises ValueError where there are fewer samples than n_fft, or hop_length is below 1.
+    Raises ValueError if there are fewer samples than n_fft, or hop_length is below 1.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     if hop < 1 or n_fft < 1:
@@ -339,7 +337,7 @@ def istft(
     center: the signal is padded, so that frame t is centred at t * hop_length
     normalized: divide by sqrt(n_fft)
     length: how many samples the result has
-    Raises ValueError where return_complex is True, but onesided is not False.
+    Raises ValueError if return_complex is True, but onesided is not False.
     """
     if not input.dtype.is_complex:
         raise TypeError("takes complex numbers, as stft gives them: use view_as_complex")
