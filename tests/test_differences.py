@@ -30,7 +30,7 @@ def test_complex_numbers_by_their_parts():
 def test_the_worst_is_in_units_of_its_bound():
     got, want = np.float32([[1, 2], [3, 4]]), np.float64([[1, 2.5], [3.1, 5]])
     wrong = differences(got, want, np.float64([[0, 0.4], [0.01, 0.9]]))
-    assert wrong is not None and wrong.at == (1, 0) and wrong.count == 3
+    assert wrong is not None and wrong.at == (1, 0) and wrong.total == 3
     assert str(wrong) == "3.0 at [1, 0], not 3.1 within 1.0e-02 (3 of 4 elements)"
     assert differences(np.zeros((0, 3)), np.zeros((0, 3)), 0.0) is None
 
@@ -38,7 +38,7 @@ def test_the_worst_is_in_units_of_its_bound():
 def test_integers_that_float64_does_not_hold():
     want = np.int64([1 << 60, -(1 << 60)])
     wrong = differences(want + 1, want, of_largest(want))
-    assert wrong is not None and wrong.count == 2 and of_largest(want).tolist() == [0, 0]
+    assert wrong is not None and wrong.total == 2 and of_largest(want).tolist() == [0, 0]
     with pytest.raises(AssertionError, match=r"of integers: 1000001 at \[0\], the reference has 1000000"):
         check_close(np.int32([1000001]), np.int32([1000000]), 3e-6, "of integers")
     fb.testing.assert_close(fb.tensor([1 << 60], device="cpu"), [1 << 60])

@@ -4,6 +4,7 @@ a device into the kernels that it ran; a function into how far autocast takes it
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from pathlib import Path
 from threading import get_ident
@@ -17,6 +18,7 @@ from .core.dtype import float16
 from .core.faults import ADVICE
 from .core.modes import no_grad
 from .core.node import Node, describe, reached, toposort, watch_serials
+from .core.tree import is_sequence
 from .device import get_device
 from .errors import IndexFault, ValueFault
 from .ops.index.indices import watched
@@ -51,7 +53,7 @@ class made_at:
 
     def _note(self, serial: int) -> None:
         if get_ident() == self._thread:
-            self._where(serial, sys._getframe(3))  # of who makes the node
+            self._where(serial, sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # of who makes the node
 
     def _where(self, serial: int, frame: FrameType | None) -> None:
         """Keep the nearest line of the user's code, or of a layer, the layer, and whose gradient it is."""
@@ -202,7 +204,7 @@ def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any =
         raise ValueError(f"drift({getattr(fn, '__name__', type(fn).__name__)}): {rule}")
     with no_grad():
         numbers = [_compared(a[2].detach(), b[2].detach()) for a, b in zip(low, wide, strict=True)]
-        found = stack(numbers).tolist() if numbers else []
+        found: list[list[float]] = stack(numbers).tolist() if numbers else []
     rows = zip(low, found, strict=True)
     return Drift(
         Drifted(layer, op, y.dtype.name, error, largest, int(infinite), int(zero))
@@ -229,8 +231,8 @@ def _values(
     values: list[tuple[str, str, Tensor]] = []
     inside: list[str] = []
 
-    def hear(op: str, made: Any) -> None:
-        for y in made if isinstance(made, tuple | list) else (made,):
+    def hear(op: str, result: Any) -> None:
+        for y in result if is_sequence(result) else (result,):
             if isinstance(y, Tensor) and y.dtype.is_float and y.numel() and y.link is None and op != "cast":
                 values.append((inside[-1] if inside else "", op, y))
 
@@ -251,12 +253,15 @@ def _values(
 def _named(model: Any, inside: list[str]) -> Generator[None]:
     """Keep the names of the layers that run, the innermost last."""
 
+    def enter(name: str, *_: Any) -> None:
+        inside.append(name)
+
     def leave(*_: Any) -> None:
         inside.pop()
 
-    handles = []
+    handles: list[Any] = []
     for name, layer in model.named_modules() if model is not None else ():
-        handles.append(layer.register_forward_pre_hook(lambda *_, name=name: inside.append(name)))
+        handles.append(layer.register_forward_pre_hook(partial(enter, name)))
         handles.append(layer.register_forward_hook(leave))
     try:
         yield

@@ -48,13 +48,13 @@ class Differing(NamedTuple):
     bound: float
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return int(self.where.sum())
 
     def __str__(self) -> str:
         place = f"[{', '.join(map(str, self.at))}]"
         numbers = f"{self.got!r} at {place}, not {self.want!r} within {self.bound:.1e}"
-        return f"{numbers} ({self.count:,} of {self.where.size:,} elements)"
+        return f"{numbers} ({self.total:,} of {self.where.size:,} elements)"
 
 
 def differences(got: Array, want: Array, bounds: Array, equal_nan: bool = True) -> Differing | None:

@@ -12,7 +12,9 @@ from .tensor import Tensor, tensor
 STEP = 2.0**-10  # of slopes
 
 
-def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad: bool | None = None, **attrs):
+def check_op(
+    op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad: bool | None = None, **attrs: Any
+) -> None:
     """Compare an op (or a function of tensors with .xp) with its reference on these arrays.
 
     Values in one kernel and op by op, and, where it has a gradient, the slope along a random direction
@@ -28,7 +30,7 @@ def check_op(op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad:
     xs = [tensor(a, device=device) for a in given]
     check_close(op(*xs, **attrs).numpy(), want, tol, f"{op.name}: value")
 
-    def chain(settle: Callable) -> Tensor:
+    def chain(settle: Callable[[Tensor], Tensor]) -> Tensor:
         before = [settle(x * 1.5 - 0.5) if x.dtype.is_float else x for x in xs]
         return settle(settle(op(*before, **attrs)).float() * 0.5) + 1.0
 
@@ -50,11 +52,11 @@ def check_close(got: Any, want: Any, tol: float, what: str) -> None:
         raise AssertionError(f"{what}: {numbers}: more than {0 if is_exact else tol} apart")
 
 
-def _check_slope(op: Any, given: list, device: Any, attrs: dict) -> None:
+def _check_slope(op: Any, given: list[Any], device: Any, attrs: dict[str, Any]) -> None:
     import numpy as np
 
     rng = np.random.default_rng(0)
-    steps = [rng.normal(size=a.shape) if a.dtype.kind == "f" else None for a in given]
+    steps: list[Any] = [rng.normal(size=a.shape) if a.dtype.kind == "f" else None for a in given]
     weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_wide, given), **attrs)))
 
     def at(t: float) -> float:
@@ -113,8 +115,8 @@ def _describe(worst: Differing, got: Any, want: Any, rtol: float, atol: float) -
     """How many elements differ, and the greatest absolute and relative difference."""
     import numpy as np
 
-    share = 100 * worst.count / worst.where.size
-    lines = [f"{worst.count} of {worst.where.size} elements differ ({share:.1f} %)"]
+    share = 100 * worst.total / worst.where.size
+    lines = [f"{worst.total} of {worst.where.size} elements differ ({share:.1f} %)"]
     off = np.where(worst.where, distances(got, want, equal_nan=False), 0)
     kind = "c16" if "c" in (got.dtype.kind, want.dtype.kind) else "f8"
     got, want = got.astype(kind), want.astype(kind)

@@ -77,7 +77,7 @@ def test_a_doctored_kernel_is_found_and_made_small(gpu, monkeypatch):
     with planned_for(gpu, software=True):
         program = planted("v2.abs()", "np.abs(v2)", by=("v0",))
         wrong, _ = check(program, gpu, WAYS[:1])
-        assert wrong is not None and wrong.name == "v4" and wrong.elements.count > 200
+        assert wrong is not None and wrong.name == "v4" and wrong.elements.total > 200
         program, wrong = smaller(program, wrong, gpu)
         text = report([(program, wrong)], gpu, 7)
     gpu.pipelines.clear()
@@ -210,7 +210,7 @@ def test_what_differs_and_by_how_many_bounds():
     assert differing(within, *right) is None and abs(largest_share(within, *right) - 0.5) < 1e-5
     wrong = differing(np.float32([1.0001, 2.2, 0, np.nan, 3e38]), *right)
     assert wrong is not None and wrong.where.tolist() == [True, True, True, False, True]
-    assert wrong.at == (2,) and wrong.count == 4 and wrong.want != wrong.want
+    assert wrong.at == (2,) and wrong.total == 4 and wrong.want != wrong.want
     whole = np.int64([1 << 60, 7, 7]), np.float64([0, 0, 1])
     wrong = differing(np.int64([(1 << 60) + 1, 7, 9]), *whole)
     assert wrong is not None and wrong.where.tolist() == [True, False, False]

@@ -218,7 +218,7 @@ class _Prepared:
     def __init__(self, session: Session, kernel: int, wgsl: str):
         self.one = one = session.check(kernel)
         row = session.made.kernels[kernel]
-        self.device, self.taken = one.device, []
+        self.device, self.taken = one.device, list[int]()
         shader, text = session.made.shaders[row.shader], interface_of(wgsl)
         numbers = dict(zip((name for name, _ in shader.params), row.params, strict=True))
         assert one.given is not None
@@ -349,12 +349,10 @@ def compared(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompar
     return OutputCompared(name, dtype, int(a.size), count, largest, first, relative, *pair)
 
 
-VIEWS = {"f16": "float16", "f32": "float32", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
-VIEWS |= {
-    "u8": "uint8",
-    "u16": "uint16",
-    "u32": "uint32",
-    "u64": "uint64",
+VIEWS = {
+    **{f"{kind[0]}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    "f16": "float16",
+    "f32": "float32",
     "bool": "uint32",
     "c64": "complex64",
 }

@@ -44,7 +44,7 @@ class TargetCall(NamedTuple):
 
     target: str
     fn: Callable[..., Any]
-    args: tuple = ()
+    args: tuple[Any, ...] = ()
     kw: dict[str, Any] = {}
     is_script: bool = False
 
@@ -91,10 +91,11 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
 
 def _tensors(result: Any) -> list[Tensor]:
     """The tensors in what a function returned."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for leaf in leaves(result):
-        found += [leaf] if isinstance(leaf, Tensor) else leaf.values() if isinstance(leaf, Gradients) else ()
-    return found
+        if isinstance(leaf, Tensor | Gradients):
+            tensors += [leaf] if isinstance(leaf, Tensor) else leaf.values()
+    return tensors
 
 
 def _why_nothing(device: Any) -> str:

@@ -1,5 +1,6 @@
 """What was seen of a call into the rows of an Inspection."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..codegen.render import lines_of, template_line, vec
@@ -15,6 +16,7 @@ from .plans import NodeSeen, PlanSeen, PlansSeen
 from .sites import Tables
 
 HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds that have templates of their own
+ValueKey = tuple[int] | tuple[int, int]  # an op, or a plan's number and a value of its own
 ASIDE = ("leaf", "movement", "source", "composite")  # and those that no line of a kernel is
 
 
@@ -30,7 +32,7 @@ class Rows:
         self.values: list[dict[str, Any]] = []
         self._of_plan: dict[int, tuple[int, list[int]]] = {}  # a plan's number, and its nodes' ops
         self._of_origin: dict[int, int] = {}  # what the program made: its op, the last of those it became
-        self._value_of: dict[tuple, int] = {}  # an op, or a plan's own value: the last value of it
+        self._value_of: dict[ValueKey, int] = {}  # an op, or a plan's own value: the last value of it
 
     def add(self, one: Dispatched) -> None:
         """Take the next kernel in."""
@@ -130,10 +132,10 @@ class Rows:
         )
         return self.shaders.setdefault(shader, (len(self.shaders), row))[0]
 
-    def _text(self, text: str, key: tuple) -> int:
+    def _text(self, text: str, key: tuple[str, int, int]) -> int:
         """A text that came from elsewhere, as with a saved program."""
         lines = text.splitlines()
-        inputs, outputs = key[1:]
+        _, inputs, outputs = key
         names = [*map(input_name, range(inputs)), *map(out_name, range(outputs))]
         bindings = tuple(BindingRow(name, "", i >= inputs) for i, name in enumerate(names))
         row = ShaderRow("", text, ((),) * len(lines), ("",) * len(lines), (), bindings, (), {})
@@ -147,9 +149,9 @@ class Rows:
 
     # --- values ---
 
-    def _key(self, seen: PlanSeen, number: int, v: int) -> tuple:
+    def _key(self, seen: PlanSeen, number: int, v: int) -> ValueKey:
         node = seen.of_value.get(v)
-        return ("op", self._of_plan[id(seen)][1][node]) if node is not None else ("plan", number, v)
+        return (self._of_plan[id(seen)][1][node],) if node is not None else (number, v)
 
     def _read(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
         key = self._key(seen, number, v)
@@ -162,7 +164,7 @@ class Rows:
     def _written(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
         key = self._key(seen, number, v)
         before = self._value_of.get(key)
-        if before is not None and self.values[before]["kind"] != "leaf" and key[0] == "op":
+        if before is not None and self.values[before]["kind"] != "leaf" and len(key) == 1:
             self._end(before, at)  # several kernels write parts of it
             return before
         return self._new(seen, key, v, at, "result" if v in seen.compiled.plan.roots else "temporary")
@@ -170,11 +172,18 @@ class Rows:
     def _end(self, value: int, at: int) -> None:
         self.values[value]["end"] = max(at, self.values[value]["begin"])
 
-    def _new(self, seen: PlanSeen, key: tuple, v: int, at: int, kind: str) -> int:
-        op = key[1] if key[0] == "op" else -1
+    def _new(self, seen: PlanSeen, key: ValueKey, v: int, at: int, kind: str) -> int:
+        op = key[0] if len(key) == 1 else -1
         name = self.ops[op].name if op >= 0 else "part of a result"
         self._value_of[key] = len(self.values)
-        row = {"name": name, "kind": kind, "nbytes": seen.sizes.get(v, 0), "op": op, "begin": at, "end": at}
+        row: dict[str, Any] = {
+            "name": name,
+            "kind": kind,
+            "nbytes": seen.sizes.get(v, 0),
+            "op": op,
+            "begin": at,
+            "end": at,
+        }
         self.values.append(row)
         return len(self.values) - 1
 
@@ -212,7 +221,7 @@ def _steps_of_lines(wgsl: str, shader: Shader, count: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _bindings(shader: Shader):
+def _bindings(shader: Shader) -> Iterator[BindingRow]:
     for i, (stored, words) in enumerate(shader.bindings):
         yield BindingRow(input_name(i), f"array<{vec(stored, words)}>", False)
     for i, (short, width) in enumerate(shader.outs):

@@ -9,6 +9,7 @@ from .model import Inspection
 from .report import layer_of, plain, short
 
 NOISE = 0.1  # part by which a time has to differ to be told
+Kind = tuple[str, str, str]  # of kernels: name, template, layer
 LEAST = 2e-6  # seconds of a difference that is told
 
 
@@ -42,18 +43,18 @@ class KernelChange:
 def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
     """What became of the kernels, what changed the time most first; times are of one call each."""
     sides = [_counted(made) for made in (before, after)]
-    found = []
+    changes: list[KernelChange] = []
     for key in dict.fromkeys([*sides[0][0], *sides[1][0]]):
-        counts, seconds = ([side[i].get(key, 0) for side in sides] for i in (0, 1))
-        name, template, layer = key
-        found.append(KernelChange(name, template, layer, *map(int, counts), *seconds))
-    return sorted(found, key=lambda c: -abs(c.seconds_after - c.seconds_before))
+        counts = [counts.get(key, 0) for counts, _ in sides]
+        seconds = [seconds.get(key, 0.0) for _, seconds in sides]
+        changes.append(KernelChange(*key, *counts, *seconds))
+    return sorted(changes, key=lambda c: -abs(c.seconds_after - c.seconds_before))
 
 
-def _counted(made: Inspection) -> tuple[dict, dict]:
+def _counted(made: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
     """How many kernels there are of each name, template and layer, and the seconds of a run of each."""
-    counts: dict[tuple[str, str, str], int] = {}
-    seconds: dict[tuple[str, str, str], float] = {}
+    counts: dict[Kind, int] = {}
+    seconds: dict[Kind, float] = {}
     for k in made.kernels:
         key = k.name, made.shaders[k.shader].template, layer_of(made, k)
         counts[key] = counts.get(key, 0) + 1
@@ -64,7 +65,7 @@ def _counted(made: Inspection) -> tuple[dict, dict]:
 def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
     """The comparison as a table, without what is the same."""
     changes = [c for c in compare(before, after) if c.what != "same"]
-    lines = []
+    lines: list[str] = []
     for made in (before, after):
         count = counted(len(made.kernels), "kernel")
         total = sum(k.seconds / max(k.runs, 1) for k in made.kernels)

@@ -1,6 +1,6 @@
 """The submits of a call into what each dispatch took, and, if that is asked for, what it read."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -15,6 +15,9 @@ from ..fusion.plan import Cost
 from ..profiling.meter import Span, meter_of, one_listener, spans
 from ..profiling.stages import Stages
 from .plans import PlanSeen, PlansSeen
+
+Works = tuple[Cost, ...]  # the costs of a submit's kernels
+Parts = tuple[Any, ...]  # its commands
 
 
 @dataclass
@@ -31,7 +34,7 @@ class Dispatched:
     place: int = 0
     words: tuple[int, ...] = ()
     runs: int = 0
-    times: list[float] = field(default_factory=list)  # of the runs that were timed
+    times: list[float] = field(default_factory=list[float])  # of the runs that were timed
     first: int = 0  # how many of these are of the first call
     given: tuple[int, ...] | None = None
     why: str = "its inputs were not kept"
@@ -84,7 +87,7 @@ class Inputs:
 class SubmitSeen:
     """Kernels that are submitted together, again and again: how often more than they were timed."""
 
-    works: tuple  # kept: its id is what it is known by
+    works: Works  # kept: its id is what it is known by
     mine: list[Dispatched]
     more: int = 0
 
@@ -95,7 +98,7 @@ class CallTrace:
 
     def __init__(self, plans: PlansSeen, inputs: Inputs | None = None):
         self.plans, self.inputs, self.thread = plans, inputs, get_ident()
-        self.found: dict[tuple, Dispatched] = {}
+        self.found: dict[tuple[Any, ...], Dispatched] = {}
         self.order: dict[Gpu, list[Dispatched | None]] = {}  # of each span that was submitted; None of copies
         self.spans: dict[Gpu, list[Span]] = {}  # when each was, once nobody listens any more
         self.starts: dict[Gpu, set[int]] = {}  # which of them begin a submit
@@ -108,7 +111,7 @@ class CallTrace:
         self.own = 0.0  # seconds that listening took
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
+    def listening(self) -> Generator[None]:
         """Listen until the block ends; FlambeauError where a profile runs already."""
         with one_listener:
             if events.listener is not None:
@@ -125,7 +128,7 @@ class CallTrace:
         is_mine = self.is_timed and get_ident() == self.thread
         return self.host.stage(name) if is_mine else nullcontext()
 
-    def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
+    def submit(self, device: Gpu, works: Works, parts: Parts) -> None:
         """Run commands, timed, or counted."""
         if get_ident() != self.thread:
             return device.submit(*parts)
@@ -141,7 +144,7 @@ class CallTrace:
             self.known.setdefault(id(works), SubmitSeen(works, mine))
         self.own += perf_counter() - begin - self._plain(device, mine)
 
-    def _marked(self, device: Gpu, parts: tuple) -> None:
+    def _marked(self, device: Gpu, parts: Parts) -> None:
         """Run commands, between two copies of one number, whose times are noted, if that is asked for."""
         if self.marks is None or meter_of(device).how != "timestamps":
             return device.submit(*parts)
@@ -167,7 +170,7 @@ class CallTrace:
             return max(self.sending - meter.each * len(mine), 0.0)
         return 0.0
 
-    def _timed(self, device: Gpu, works: tuple, parts: tuple) -> "list[Dispatched]":
+    def _timed(self, device: Gpu, works: Works, parts: Parts) -> "list[Dispatched]":
         """Run commands, each kernel timed; what was dispatched."""
         mine: list[Dispatched] = []
         self.sending = 0.0
@@ -251,7 +254,7 @@ class CallTrace:
 
 def _run_aside(device: Gpu, c: Dispatch) -> None:
     """Run a kernel with its results put aside; where there is no room for them it isn't run."""
-    outputs, aside = device.outputs_of(c.pipeline), []
+    outputs, aside = device.outputs_of(c.pipeline), list[int]()
     try:
         for b in c.buffers[-outputs:]:
             size = device.size_of(b)

@@ -7,6 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
+from ..core.tree import is_dict
 from ..errors import FlambeauError
 from .rows import row_of
 
@@ -102,7 +103,7 @@ class KernelRow:
     is_new: bool = False
     ops: tuple[int, ...] = ()
     head: int = -1
-    steps: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, int] = field(default_factory=dict[str, int])
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
     params: tuple[int, ...] = ()
@@ -195,7 +196,7 @@ class Inspection:
         for v in self.values:
             change[v.begin] += v.nbytes
             change[v.end + 1] -= v.nbytes
-        out, now = [], 0
+        out, now = list[int](), 0
         for c in change[:-1]:
             now += c
             out.append(now)
@@ -205,14 +206,12 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """As values that JSON has, with the format's name and version."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        for name in ROWS:
-            found[name] = [
-                dict(vars(row)) for row in found[name]
-            ]  # rows of numbers and texts: there are many
-        for shader in found["shaders"]:
-            shader["bindings"] = [dict(vars(b)) for b in shader["bindings"]]
-        return {"format": FORMAT, "version": VERSION} | found
+        data: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        for name in ROWS:  # by vars, since rows of numbers and texts are many and asdict is slow
+            data[name] = [{**vars(row)} for row in data[name]]
+        for shader in data["shaders"]:
+            shader["bindings"] = [{**vars(b)} for b in shader["bindings"]]
+        return {"format": FORMAT, "version": VERSION} | data
 
     def to_json(self, path: str | Path | None = None) -> str:
         """As JSON; written to a file too, if one is named."""
@@ -273,17 +272,18 @@ def read(path: Path) -> Inspection:
 def from_text(text: str, place: str) -> Inspection:
     """An inspection of JSON; FlambeauError, with the place that it came from, where it is none."""
     try:
-        given = json.loads(text, parse_constant=_number, parse_float=_number)
+        parsed = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as e:
         raise FlambeauError(f"inspect: {place}: is no JSON ({e}): name a file of --json") from None
-    if not isinstance(given, dict) or given.pop("format", None) != FORMAT:
+    data: dict[str, Any] = parsed if is_dict(parsed) else {}
+    if data.pop("format", None) != FORMAT:
         raise FlambeauError(f"inspect: {place}: is no inspection: name a file of --json")
-    version = given.pop("version", None)
+    version = data.pop("version", None)
     if version != VERSION:
         rule = f"is of version {version!r} of the format, and this Flambeau reads {VERSION}"
         raise FlambeauError(f"inspect: {place}: {rule}: inspect again, or read it with the one that wrote it")
     try:
-        made = row_of(Inspection, given)
+        made = row_of(Inspection, data)
         for problem in problems(made):
             raise ValueError(problem)
     except ValueError as e:
@@ -341,5 +341,5 @@ def numbers(value: Any) -> Iterator[int]:
     if isinstance(value, int):
         yield value
     else:
-        for v in value.values() if isinstance(value, dict) else value:
+        for v in value.values() if hasattr(value, "values") else value:
             yield from numbers(v)

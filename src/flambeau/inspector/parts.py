@@ -1,6 +1,6 @@
 """Calls into where the time of one went: kernels, copies, gaps between them, the host, the queue."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -28,8 +28,8 @@ class TimedCall:
     seconds: float = 0.0
     host: float = 0.0
     own: float = 0.0
-    stages: dict[str, float] = field(default_factory=dict)
-    spans: Places = field(default_factory=dict)
+    stages: dict[str, float] = field(default_factory=dict[str, float])
+    spans: Places = field(default_factory=dict[Any, tuple[int, int]])
     marks: list[Any] | None = None
 
     @property
@@ -51,7 +51,7 @@ class Calls:
         self.made, self.all = 0, list[TimedCall]()
 
     @contextmanager
-    def another(self) -> Iterator[None]:
+    def another(self) -> Generator[None]:
         """Time the block, which makes the next call."""
         n, trace = self.made, self.trace
         self.made += 1

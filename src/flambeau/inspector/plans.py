@@ -1,17 +1,19 @@
 """PlansSeen, as they are run, into what is known of each of their kernels without the graph."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from ..core.events import subscribe
 from ..core.node import Node
-from ..fusion.plan import Cost, nodes_of
+from ..fusion.plan import Cost, Plan, nodes_of
 from ..fusion.planner import plan
-from ..kernels.ir import Kernel, Shader, WgslFunction
+from ..kernels.ir import Kernel, Shader, WgslFunction, WgslStep
 from ..runtime.pipeline import part_of, word_of
-from .sites import Sites
+from .sites import Place, Sites
+
+Look = tuple[tuple[str, str, Any, str], ...]  # of steps: kind, name, dtype, op
 
 
 class NodeSeen(NamedTuple):
@@ -36,7 +38,8 @@ class PlanSeen:
     """
 
     def __init__(self, compiled: Any, nodes: list[Node], emitted: "Emitted", known: Any):
-        self.compiled, plan = compiled, compiled.plan
+        self.compiled = compiled
+        plan: Plan = compiled.plan
         of_kernels = nodes_of(plan, nodes)
         all_nodes = [nodes[v] for v in plan.leaves] + [n for mine in of_kernels for n in mine]
         there = list({id(n): n for n in all_nodes}.values())
@@ -64,7 +67,7 @@ class PlanSeen:
 
     def words(self, kernel: Kernel) -> tuple[int, ...]:
         """The 32 bits of each of a kernel's Params."""
-        out = []
+        out: list[int] = []
         for value, (_, wgsl) in zip(kernel.quantities, kernel.shader.params, strict=True):
             if isinstance(value, tuple):
                 value = part_of(self.scalars[value[1]], value[2])
@@ -82,7 +85,7 @@ def _seen(node: Node, places: dict[int, int]) -> NodeSeen:
 
 def _steps(kernel: Kernel, seen: list[Node], emitted: "Emitted", places: dict[int, int]) -> dict[str, int]:
     """The places of the nodes of a kernel's steps; loads are of what they read."""
-    own, found = {id(n) for n in seen}, {}
+    own, found = {id(n) for n in seen}, dict[str, int]()
     for name, f in kernel.shader.functions:
         for step, node in zip(f.steps, emitted.of(f, own), strict=False):
             if id(node) in places:
@@ -94,20 +97,20 @@ class Emitted:
     """Functions that lowering made, by how their steps look, with each step's node."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple, list[tuple[list[Node], frozenset[int]]]] = {}
+        self.found: dict[Look, list[tuple[list[Node], frozenset[int]]]] = {}
 
-    def __call__(self, lines: tuple, nodes: list[Node]) -> None:
+    def __call__(self, lines: tuple[WgslStep, ...], nodes: list[Node]) -> None:
         if lines:
             self.found.setdefault(_look(lines), []).append((nodes, frozenset(map(id, nodes))))
 
     def of(self, f: WgslFunction, mine: set[int]) -> list[Node]:
         """The nodes of a function's steps: of the functions that look like it those of the one that is made
         of most of a kernel's own."""
-        found = self.found.get(_look(f.steps), [])
-        return max(found, key=lambda one: len(mine & one[1]), default=([], mine))[0]
+        alike = self.found.get(_look(f.steps), [])
+        return max(alike, key=lambda one: len(mine & one[1]))[0] if alike else []
 
 
-def _look(steps: Any) -> tuple:
+def _look(steps: Sequence[WgslStep]) -> Look:
     return tuple([(s.kind, s.var, s.dtype, s.name if s.kind == "op" else "") for s in steps])
 
 
@@ -116,7 +119,7 @@ class PlansSeen:
 
     def __init__(self, sites: Sites):
         self.sites, self.emitted = sites, Emitted()
-        self.seen: dict[tuple, PlanSeen] = {}
+        self.seen: dict[tuple[int, tuple[Place, ...]], PlanSeen] = {}
         self.of_cost: dict[
             int, tuple[PlanSeen, int]
         ] = {}  # id of a Cost: its plan, and the place of its kernel
@@ -124,9 +127,13 @@ class PlansSeen:
         self._planned: list[Node] | None = None  # the nodes of the last graph
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> Generator[None]:
         """Note the plans of the block."""
-        heard = {"emitted": self.emitted, "planned": self._heard_planned, "plan": self._heard_plan}
+        heard: dict[str, Callable[..., None]] = {
+            "emitted": self.emitted,
+            "planned": self._heard_planned,
+            "plan": self._heard_plan,
+        }
         heard["rendered"] = self.texts.__setitem__
         with ExitStack() as stack:
             for event, tell in heard.items():

@@ -78,7 +78,7 @@ def by_time(made: Inspection) -> list[tuple[int, KernelRow]]:
 def table(made: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
     """A row of `HEADS` for each of the dearest kernels."""
     total = made.gpu or 1e-12
-    out = []
+    out: list[tuple[str, ...]] = []
     for n, k in by_time(made)[:rows]:
         each = max(k.seconds / max(k.runs, 1), 1e-12)
         bound = made.bound(k)

@@ -53,7 +53,7 @@ def value_of(kind: Any, value: Any, place: str) -> Any:
     if origin is tuple:
         return _tuple_of(kind, value, place)
     if origin is dict:
-        items = _checked(dict, value, place).items()
+        items: Any = _checked(dict, value, place).items()
         return {name: value_of(get_args(kind)[1], v, f"{place}[{name!r}]") for name, v in items}
     if is_dataclass(kind):
         return row_of(kind, value, place)  # type: ignore[arg-type]
@@ -70,11 +70,12 @@ def _tuple_of(kind: Any, values: Any, place: str) -> tuple[Any, ...]:
     kinds = get_args(kind)
     if not isinstance(values, list | tuple):
         raise ValueError(f"{place}: takes {_name_of(kind)}: got {values!r}")
+    items: list[Any] = [*values]
     if kinds[-1] is Ellipsis:
-        kinds = kinds[:1] * len(values)
-    if len(values) != len(kinds):
-        raise ValueError(f"{place}: takes {_name_of(kind)}, {len(kinds)} values: got {len(values)}")
-    return tuple([value_of(k, v, f"{place}[{i}]") for i, (k, v) in enumerate(zip(kinds, values))])
+        kinds = kinds[:1] * len(items)
+    if len(items) != len(kinds):
+        raise ValueError(f"{place}: takes {_name_of(kind)}, {len(kinds)} values: got {len(items)}")
+    return tuple([value_of(k, v, f"{place}[{i}]") for i, (k, v) in enumerate(zip(kinds, items))])
 
 
 def _checked(kind: Any, value: Any, place: str) -> Any:

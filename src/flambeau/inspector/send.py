@@ -41,10 +41,10 @@ def contents(made: Inspection, kernel: int) -> dict[str, str]:
     """What a kernel's inputs held, deflated and in base 64, by name; none where that is not known or too
     much."""
     try:
-        found = made.session.inputs_of(kernel) if made.session is not None else {}
+        inputs: dict[str, bytes] = made.session.inputs_of(kernel) if made.session is not None else {}
     except FlambeauError:
         return {}
-    packed = {name: base64.b64encode(zlib.compress(raw)).decode() for name, raw in found.items()}
+    packed = {name: base64.b64encode(zlib.compress(raw)).decode() for name, raw in inputs.items()}
     return packed if sum(map(len, packed.values())) <= MOST else {}
 
 
@@ -111,7 +111,7 @@ def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
     names = "|".join(parts)
     left = {name: 2 if name == twice else 1 for name in parts}
 
-    def put(found: re.Match) -> str:
+    def put(found: re.Match[str]) -> str:
         name = found[1]
         left[name] -= 1
         return parts[name] if left[name] >= 0 else found[0]
@@ -252,7 +252,7 @@ def _template(module: s.WgslModule) -> str:
 def patch(templates: dict[str, str]) -> str:
     """Edited templates as a unified diff of `wgsl/`, for `git apply`. FlambeauError for the text of a custom
     op, which is in no file there."""
-    out = []
+    out: list[str] = []
     for name, text in templates.items():
         if not (template_folder() / name).is_file():
             raise FlambeauError(f"inspect: {name}: is a custom op's own text: change it where the op is made")

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from ..core.tree import is_dict
 from ..errors import FlambeauError
 from .again import Session
 from .emitted import of_kernel
@@ -114,7 +115,8 @@ REQUESTS = {"/run": _run, "/templates": _templates, "/export": _export, "/emit":
 
 
 class _Requests(BaseHTTPRequestHandler):
-    server: InspectionServer
+    # the only server that makes requests of this class
+    server: InspectionServer  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     timeout = 60
 
@@ -143,13 +145,17 @@ class _Requests(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > MOST:
             return self._refuse(413, f"a request has at most {MOST:,} bytes")
         try:
-            given = json.loads(self.rfile.read(int(length)))
-            if not isinstance(given, dict):
+            request: Any = json.loads(self.rfile.read(int(length)))
+            if not is_dict(request):
                 raise ValueError("it is no object")
         except (ValueError, RecursionError) as e:
             return self._refuse(400, f"the request is no JSON: {e}")
         try:
-            self._send(200, json.dumps(self.server.answer(self.path, given)).encode(), "application/json")
+            self._send(
+                200,
+                json.dumps(self.server.answer(self.path, request)).encode(),
+                "application/json",
+            )
         except FlambeauError as e:
             self._refuse(400, str(e))
         except Exception as e:  # a driver's own, perhaps: whoever edits is to read it

@@ -3,13 +3,13 @@
 import linecache
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..autodiff.backward import walk
 from ..core.events import subscribe
@@ -32,6 +32,9 @@ ROLES = {  # what a frame of ours tells
 }
 
 
+Place = tuple[Any, ...]  # a file, a line and the ids of modules; () where nothing is known
+
+
 class MadeAt(NamedTuple):
     """How a node came to be. modules: those whose calls it was made in, innermost first. slope: the serial
     number of the node that it is a part of the gradient of, or -1."""
@@ -51,13 +54,13 @@ class Sites:
 
     def __init__(self) -> None:
         self.made: dict[int, MadeAt] = {}
-        self.thread, self.outside = get_ident(), sys._getframe(1)
+        self.thread, self.outside = get_ident(), sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         self.roles: dict[CodeType, str] = dict(ROLES)
         self.slope = -1  # the node whose gradient is being made
         self.own = 0.0  # seconds that this took
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> Generator[None]:
         """Note the nodes of the block."""
         with watch_serials(self._tell), subscribe("gradient", self._tell_gradient):
             yield
@@ -65,7 +68,7 @@ class Sites:
     def _tell_gradient(self, node: Node) -> None:
         self.slope = node.serial
 
-    def place(self, serial: int) -> tuple:
+    def place(self, serial: int) -> Place:
         """What tells two nodes of the same structure apart: their lines, and the modules they were made
         in."""
         made = self.made.get(serial)
@@ -74,7 +77,7 @@ class Sites:
     def _tell(self, serial: int) -> None:
         if get_ident() == self.thread:
             begin = perf_counter()
-            found = self._found(sys._getframe(3))  # __next__, Node.__init__, who makes it
+            found = self._found(sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # __next__, Node.__init__, who makes it
             if found is not None:
                 self.made[serial] = found
             self.own += perf_counter() - begin
@@ -98,7 +101,7 @@ class Sites:
     def _found(self, frame: FrameType | None) -> MadeAt | None:
         modules: list[Module] = []
         at: FrameType | None = None
-        call, inside, roles, outside = "", set(), self.roles, self.outside
+        call, inside, roles, outside = "", set[str](), self.roles, self.outside
         while frame is not None and frame is not outside:
             role = roles.get(frame.f_code) or self._role(frame.f_code)
             if role == "planning":
@@ -134,7 +137,9 @@ class Tables:
     """Lines and layers as rows, each once."""
 
     def __init__(self, sites: Sites):
-        self.sites, self.rows, self.layers = sites, {}, {}
+        self.sites = sites
+        self.rows: dict[tuple[str, int, str], int] = {}
+        self.layers: dict[str, tuple[int, ModuleRow]] = {}
         self.paths = {id(m): name for name, m in _named(sites)}
         self.names = {
             p.node.param: name
@@ -194,7 +199,7 @@ def _roots(sites: Sites) -> list[tuple[str, Module]]:
         if made.modules:
             outer.setdefault(id(made.modules[-1]), made.modules[-1])
     inside = {id(m) for root in outer.values() for m in root.modules() if m is not root}
-    roots, taken = [], {}
+    roots, taken = list[tuple[str, Module]](), dict[str, int]()
     for root in outer.values():
         if id(root) not in inside:
             kind = type(root).__name__

@@ -1,9 +1,10 @@
 """A script's function into a call of it that is looked at: when it is called, with what it is given."""
 
 import ast
+import builtins
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class _Hook:
 
         return call
 
-    def count(self, fn: Any, args: tuple, kw: dict[str, Any]) -> None:
+    def count(self, fn: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> None:
         """A call is about to be made."""
         self.calls += 1
         if self.calls == self.number:
@@ -88,7 +89,7 @@ def _tree(path: Path) -> ast.Module:
 
 def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
     """Put the hook around a function of a script, or of a class of it."""
-    body: list[ast.stmt] = tree.body
+    body, found = tree.body, None
     for i, name in enumerate(names):
         known = dict(_defined(body))
         if name not in known:
@@ -104,7 +105,7 @@ def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
     elif isinstance(found, ast.ClassDef | ast.AsyncFunctionDef):
         kind = "a class: name one of its methods" if isinstance(found, ast.ClassDef) else "asynchronous"
         raise FlambeauError(f"inspect: {path}: {'.'.join(names)} is {kind}")
-    else:  # step = fb.jit(...)
+    elif found is not None:  # step = fb.jit(...)
         call = ast.Call(_name(HOOK, found), [_name(names[-1], found)], [])
         again = ast.Assign([ast.Name(names[-1], ast.Store())], call)
         _insert_after(body, found, ast.fix_missing_locations(ast.copy_location(again, found)))
@@ -141,7 +142,7 @@ def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
 
 
 @contextmanager
-def _as_main(path: Path, arguments: tuple[str, ...]) -> Iterator[None]:
+def _as_main(path: Path, arguments: tuple[str, ...]) -> Generator[None]:
     argv, before = sys.argv, list(sys.path)
     sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.resolve().parent)]
     try:
@@ -181,8 +182,7 @@ def of_expression(
     except SyntaxError as e:
         raise FlambeauError(f"inspect -e {text!r}: is no expression: {e.args[0]}") from None
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    builtins = __builtins__ if isinstance(__builtins__, dict) else vars(__builtins__)
-    space = given | {n: make(n) for n in sorted(names) if n not in given and n not in builtins}
+    space = given | {n: make(n) for n in sorted(names) if n not in given and not hasattr(builtins, n)}
     tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}
     arguments = ast.arguments([], [ast.arg(n) for n in tensors], None, [], [], None, [])
     body = ast.copy_location(ast.Lambda(arguments, tree.body), tree.body)  # a function: it can be recorded

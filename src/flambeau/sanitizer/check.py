@@ -74,7 +74,7 @@ class Checking:
 
     def __init__(self) -> None:
         self.report = Checked()
-        self.seen: set[tuple] = set()  # ops whose gradients were looked at
+        self.seen: set[tuple[Any, ...]] = set()  # ops whose gradients were looked at
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
         """Give nodes their values, each computed in three ways."""

@@ -82,7 +82,7 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
 
 
 def _compared(
-    at: Callable, values: dict[Node, Any], by: Node, gradient: Any, weights: Any
+    at: Callable[[dict[Node, Any]], Any], values: dict[Node, Any], by: Node, gradient: Any, weights: Any
 ) -> WrongSlope | None:
     x = np.asarray(values[by], "f8")
     rng = np.random.default_rng(1)

@@ -11,6 +11,7 @@ WGSL begins workgroup memory with zeros, so that to read what nobody wrote is a 
 depends on it: a module that is `filled` begins with other values, and gives the same where it does not.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..wgsl_reader import syntax as s
@@ -170,7 +171,7 @@ class MemoryProbes(ProbeWriter):
     # --- what there is ---
 
     def _shared(self, d: s.Declare) -> SharedArray:
-        type, dims = self.types.plain(d.type), []
+        type, dims = self.types.plain(d.type), list[int]()
         while type.startswith("array<"):
             element, *size = arguments_of(type)
             dims.append(self._number(size[0]) if size else 0)
@@ -420,7 +421,7 @@ def _is_in_a_head(parent: s.Piece | None, chain: s.Piece, outer: list[s.Piece]) 
     return is_written and (len(outer) < 2 or not isinstance(outer[-2], s.Statements))
 
 
-def _with_parents(part: s.Piece, above: tuple[s.Piece, ...] = ()):
+def _with_parents(part: s.Piece, above: tuple[s.Piece, ...] = ()) -> Iterator[tuple[s.Piece, list[s.Piece]]]:
     """(part, the parts that it stands in) for all that stands inside."""
     for p in part.parts():
         yield p, [*above, part]

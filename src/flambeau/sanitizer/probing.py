@@ -27,7 +27,7 @@ class Record(NamedTuple):
     """What threads told of a site: how many, or how much; the first one's workgroup, number, and words."""
 
     site: int
-    count: int
+    times: int
     group: int
     thread: int
     value: int
@@ -40,8 +40,12 @@ class Uncompiled:
     def __init__(self, device: Gpu):
         self.pipelines: dict[Shader, int] = {}
         self.uniform = device.uniform
-        self.pipeline = lambda *_: 0
-        self.compiled = lambda _: None
+
+    def pipeline(self, *_: Any) -> int:
+        return 0
+
+    def compiled(self, _: int) -> None:
+        pass
 
 
 class Launched:

@@ -23,7 +23,7 @@ TURNS = ("recorded", "replayed")
 class Replay:
     """A call, and what it assigns to."""
 
-    def __init__(self, fn: Callable[..., Any], args: tuple, kw: dict[str, Any]):
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]):
         self.fn = getattr(fn, "__wrapped__", fn) if hasattr(fn, "programs") else fn  # recorded anew
         self.args, self.kw = args, kw
         self.start = next_serial()
@@ -84,7 +84,7 @@ def _host(raw: Any, t: Tensor) -> Any:
 
 def tensors_in(result: Any) -> list[Tensor]:
     """The tensors that a function returned, gradients too."""
-    return [t for t in tensors_of(result) if isinstance(t, Tensor)] if leaves(result) else []
+    return tensors_of(result) if leaves(result) else []
 
 
 def _differing(plain: dict[str, Any], found: dict[str, Any], turn: str) -> Wrong | None:

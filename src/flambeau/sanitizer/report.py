@@ -44,10 +44,10 @@ class Sanitized:
     """What `sanitize` found: faults, how many kernels ran and how often, what was not watched and why, and
     what the function returned."""
 
-    faults: list[KernelFault] = field(default_factory=list)
+    faults: list[KernelFault] = field(default_factory=list[KernelFault])
     kernels: int = 0
     runs: int = 0
-    skipped: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list[str])
     result: Any = None
 
     @property
@@ -106,10 +106,10 @@ class Checked:
     """What `check` found: what is wrong, the first that the call made first; how many values, kernels and
     gradients were compared, whether a recording was replayed, and what the function returned."""
 
-    wrong: list[Wrong] = field(default_factory=list)
+    wrong: list[Wrong] = field(default_factory=list[Wrong])
     values: int = 0
     gradients: int = 0
-    kernels: set = field(default_factory=set)
+    kernels: set[Any] = field(default_factory=set[Any])
     replayed: bool = False
     result: Any = None
 

@@ -109,7 +109,7 @@ class Sanitizing:
         self.line = ""  # of Python, that made what the kernel stores
         self.watched: dict[Shader, Watched] = {}
         self.pipelines: dict[Any, int] = {}
-        self.told: set[tuple] = set()
+        self.told: set[tuple[Shader, str, int]] = set()
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
         """Give nodes their values."""
@@ -197,7 +197,7 @@ class Sanitizing:
             where = {
                 "group": _three(record.group, launched.command.grid),
                 "thread": _three(record.thread, launched.shader.workgroup),
-                "threads": record.count,
+                "threads": record.times,
             }
         text = row.text.strip()
         row = KernelFault(kind, launched.kernel.name, *place, line, text, told, self.line, **where)
@@ -231,7 +231,7 @@ class Sanitizing:
 
     def _births(self, launched: Launched, probed: Probed, words: Any, kind: str) -> None:
         records = records_of(words, probed)
-        stored = [r for r in records if r.count == 2] or records
+        stored = [r for r in records if r.times == 2] or records
         overflows = [r for r in stored if probed.sites[r.site].kind == "float16 overflow"]
         for record in (overflows or stored)[:1]:
             site = probed.sites[record.site]
@@ -240,7 +240,7 @@ class Sanitizing:
                 told = f"{value:.7g} is beyond the 65504 of float16"
             else:
                 told = f"{site.name} became {value} here, made of {source:.7g} among others"
-            self._fault(launched, site.kind, site.line, told, record._replace(count=1))
+            self._fault(launched, site.kind, site.line, told, record._replace(times=1))
         if not records:
             told = f"its result is {BITS[kind]} in places, of numbers that were not: no statement was seen to"
             self._fault(launched, kind, 1, told)

@@ -1,10 +1,12 @@
 """The kernels of a saved program, which has texts and no graph, into launched ones that are looked at."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from ..codegen.render import WgslLine
 from ..core.commands import Dispatch, decoded, flat
+from ..core.node import Node
 from ..device.protocol import Gpu
 from ..export.load import SavedDispatch
 from ..export.save import KERNELS
@@ -19,8 +21,6 @@ class SavedLaunched(Launched):
     """A kernel of a saved program that is about to run. first: the line of kernels.wgsl that its text begins
     on."""
 
-    text: str
-
     def __init__(self, device: Gpu, command: Dispatch, step: SavedDispatch, params: bytes):
         reads, sizes = step.reads, dict(enumerate(step.sizes))
         inputs, outputs = tuple(range(reads)), tuple(range(reads, len(sizes)))
@@ -28,7 +28,11 @@ class SavedLaunched(Launched):
         numbers = (0,) * len(shader.params)
         kernel = Kernel(step.work.name, shader, inputs, outputs, numbers, command.grid)
         super().__init__(device, kernel, command, sizes, params)
-        self.text, self.first = step.text, step.line
+        self.wgsl, self.first = step.text, step.line
+
+    @cached_property
+    def text(self) -> str:
+        return self.wgsl
 
     def plainly(self) -> None:
         self.device.submit(self.command.words())
@@ -54,10 +58,10 @@ def _element(wgsl: str) -> tuple[str, int]:
     return (element_of(element), width_of(element)) if VECTOR.match(element) else (element, 1)
 
 
-def looking_at(look: Callable[[Launched, list], None]) -> Callable[..., None]:
+def looking_at(look: Callable[[Launched, list[Node]], None]) -> Callable[..., None]:
     """What hears of a saved program's commands ("saved"), and looks at each of their kernels."""
 
-    def heard(device: Gpu, steps: list[SavedDispatch], parts: tuple, params: Any) -> None:
+    def heard(device: Gpu, steps: list[SavedDispatch], parts: tuple[Any, ...], params: Any) -> None:
         todo = iter(steps)
         for command in decoded(flat(parts)):
             if not isinstance(command, Dispatch):

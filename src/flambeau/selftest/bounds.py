@@ -189,7 +189,7 @@ def _between(node: Node, given: list[Known], value: Array) -> Array:
     return 2 * far
 
 
-def _ends(k: Known) -> tuple:
+def _ends(k: Known) -> tuple[Array, ...]:
     if k.error is None:
         return (k.value,)
     if k.value.dtype.kind == "b":
@@ -207,9 +207,10 @@ def _own(
 ) -> Array | None:
     """The rounding of an op itself, in float32."""
     if name in WHOLE:
-        quotient = given[0].value / given[1].value
-        near = np.abs(quotient - np.round(quotient)) <= 1e-6 * np.maximum(np.abs(quotient), 1)
-        jump = np.where(near & (quotient != np.round(quotient)) | (np.abs(quotient) >= 2.0**22), np.inf, 0.0)
+        quotient: Array = given[0].value / given[1].value
+        nearest: Array = np.round(quotient)
+        near = np.abs(quotient - nearest) <= 1e-6 * np.maximum(np.abs(quotient), 1)
+        jump = np.where(near & (quotient != nearest) | (np.abs(quotient) >= 2.0**22), np.inf, 0.0)
         if name == "floor_divide":
             return jump
         return jump + 4 * U * (np.abs(given[0].value) + np.abs(given[1].value))
@@ -218,9 +219,9 @@ def _own(
     if name in ONCE:
         assert chain is not None
         exact = chain.exact & _is_sure(inherited)
-        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * chain.count * chain.mass + LEAST)
+        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * chain.length * chain.mass + LEAST)
     if name in NEAR:
-        size = np.abs(value) if chain is None else chain.mass * max(chain.count, 1)
+        size = np.abs(value) if chain is None else chain.mass * max(chain.length, 1)
         return np.where(size == 0, 0.0, NEAR[name] * size + LEAST)
     top = np.maximum(np.abs(value), 1.0)
     if name in ("exp", "exp2", "sinh", "cosh", "expm1"):
@@ -264,7 +265,7 @@ def _moved(node: Node, given: list[Known]) -> Known:
         return np.asarray(node.op.xp(NP, np.broadcast_to(x, value.shape), **node.attrs))
 
     if chain is not None:  # what padding adds is 0, of which every step is a multiple
-        chain = Chain(of(chain.mass), 1 / of(1 / np.maximum(chain.step, 1e-300)), chain.count)
+        chain = Chain(of(chain.mass), 1 / of(1 / np.maximum(chain.step, 1e-300)), chain.length)
     return Known(of(value), None if error is None else of(error), chain)
 
 
@@ -507,7 +508,7 @@ def _complex(node: Node, given: list[Known]) -> Known:
     found = found.astype("c16") if node.dtype.is_complex else _wide(found)
     rng, far = np.random.default_rng(7), np.zeros(found.shape)
     for _ in range(4):
-        moved = []
+        moved: list[Array] = []
         for k in given:
             reach = _or_zero(k) + 2 * U * np.abs(k.value)
             signs = [rng.choice((-1.0, 1.0), k.value.shape) for _ in "ri"]

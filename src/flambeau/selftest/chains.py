@@ -5,6 +5,7 @@ roundings then come to is told by the magnitudes of all terms, not by those of t
 down. And only where all terms count in steps that float32 can hold together is a chain exact in every order.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class Chain(NamedTuple):
 
     mass: Array
     step: Array
-    count: int
+    length: int
 
     @property
     def exact(self) -> Array:
@@ -46,7 +47,7 @@ def joined(name: str, parts: list[Chain]) -> Chain | None:
     if rule is None:
         return None
     mass, step = rule(*parts)
-    count = min(sum(p.count for p in parts) + (name != "neg"), LONGEST)
+    count = min(sum(p.length for p in parts) + (name != "neg"), LONGEST)
     return Chain(mass, step, count * 2 if name == "square" else count)
 
 
@@ -54,16 +55,20 @@ def _sum(a: Chain, b: Chain) -> tuple[Array, Array]:
     return a.mass + b.mass, np.minimum(a.step, b.step)
 
 
+def _product(a: Chain, b: Chain) -> tuple[Array, Array]:
+    return a.mass * b.mass, a.step * b.step
+
+
 def _ratio(a: Chain, b: Chain) -> tuple[Array, Array]:
     mass = a.mass / np.maximum(b.mass, 1e-300)
     return mass, np.zeros_like(mass)
 
 
-RULES = {
+RULES: dict[str, Callable[..., tuple[Array, Array]]] = {
     "add": _sum,
     "sub": _sum,
-    "mul": lambda a, b: (a.mass * b.mass, a.step * b.step),
-    "square": lambda a: (a.mass * a.mass, a.step * a.step),
-    "neg": lambda a: (a.mass, a.step),
+    "mul": _product,
+    "square": lambda *a: _product(*a, *a),
+    "neg": lambda *a: a[0][:2],
     "div": _ratio,
 }

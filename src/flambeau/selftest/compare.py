@@ -1,7 +1,7 @@
 """A program into where a device's results differ from NumPy's, computed in several ways."""
 
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from ..differences import Differing, differences, distances, slope_of, within
 from ..fusion.planner import plan
 from ..runtime.readback import read
 from .bounds import known
-from .programs import Program, called, compiled, expected, settled
+from .programs import Program, called, compiled, expected, settle_by
 from .reference import Stream
 
 Array = Any
@@ -37,7 +37,7 @@ class Difference:
     elements: Differing | None = None
     turn: int = 0
     error: str = ""  # that was raised instead
-    forced: dict[str, str] = field(default_factory=dict)
+    forced: dict[str, str] = field(default_factory=dict[str, str])
 
     def __str__(self) -> str:
         forced = "".join(f", {family} by {name}" for family, name in self.forced.items())
@@ -63,9 +63,9 @@ def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
     dtypes = dtypes_of(program)
     values = expected(program, dtypes, turns)
     bounds = known([t.node for results in graph for t in results])
-    found, count = [], len(program.outputs)
+    rights, count = list[list[Right]](), len(program.outputs)
     for turn, arrays in enumerate(values):
-        row = []
+        row: list[Right] = []
         for i, name in enumerate(program.outputs):
             bound = bounds[turn * count + i]
             value = arrays[i] if i < len(arrays) else bound.value
@@ -75,8 +75,8 @@ def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
             if tensor.shape != value.shape:
                 raise AssertionError(f"{name} has shape {list(tensor.shape)}, NumPy's {list(value.shape)}")
             row.append(Right(name, tensor.dtype, value, np.broadcast_to(error, value.shape)))
-        found.append(row)
-    return found
+        rights.append(row)
+    return rights
 
 
 def dtypes_of(program: Program) -> dict[str, dt.DType]:
@@ -97,7 +97,7 @@ def found_by(program: Program, device: Any, way: str, turns: int) -> list[list[A
     if way == "recorded":
         found = called(program, device, turns, wrap=fb.jit)
     elif way == "op by op":
-        found = called(program, device, turns, settle=lambda t: t.realize())
+        found = called(program, device, turns, settle=fb.Tensor.realize)
     else:
         found = called(program, "cpu" if way == "on NumPy's device" else device, turns)
     flat = [t for results in found for t in results]
@@ -196,17 +196,16 @@ def moved_aside(program: Program) -> Program:
 def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
     """The slopes of the graph, in float64, against how NumPy's loss changes; None where that has a corner."""
     dtypes = dtypes_of(program)
-    names = [i.name for i in program.inputs]
-    start = {i.name: i.array() for i in program.inputs}
+    start: dict[str, Array] = {i.name: i.array() for i in program.inputs}
     rng = np.random.default_rng(program.seed)
-    steps = {
+    steps: dict[str, Array] = {
         n: rng.choice((-1.0, 1.0), start[n].shape) * (0.5 + rng.random(start[n].shape)) for n in program.by
     }
 
     def at(t: float) -> float:
         stream = Stream(program.seed)
-        f = compiled(program.says(), settle=lambda v, name: settled(v, dtypes[name]), stream=stream)
-        moved = {n: start[n] + t * steps[n] if n in steps else start[n] for n in names}
+        f = compiled(program.says(), settle=settle_by(dtypes), stream=stream)
+        moved = {n: start[n] + t * steps[n] if n in steps else start[n] for n in start}
         with np.errstate(all="ignore"):
             return float(f(**moved)[len(program.results)])
 
@@ -225,15 +224,15 @@ def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
 # --- variants ---
 
 
-class Forced(dict):
+class Forced(dict[str, str]):
     """Choices by family, whatever the sizes."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return dict.get(self, key[0], default)
+        return dict[str, str].get(self, key[0], default)
 
 
 @contextmanager
-def variants(device: Any, forced: dict[str, str]) -> Iterator[None]:
+def variants(device: Any, forced: dict[str, str]) -> Generator[None]:
     """Compute by these variants of kernels where they fit."""
     if not forced or device.kind != "gpu":
         yield

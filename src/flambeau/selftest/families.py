@@ -1,11 +1,12 @@
 """Families of cases: each draws a short program about one kind of kernel, at sizes that matter to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from ..core import dtype as dt
 from . import edges, operations, pointwise, special_values
 from .mixed import random_program
+from .pointwise import Texts
 from .program_builder import EVERY, FLOATS, GROUPS, Builder, only
 from .programs import Program
 
@@ -15,7 +16,7 @@ NOT_FINITE = "not finite"  # WGSL lets drivers compute as if there were no such 
 KINDS = ("quarters", "quarters", "normal")  # of inputs: sums of quarters are exact
 
 
-def extended(b: Builder, kinds: tuple[Callable, ...], most: int) -> None:
+def extended(b: Builder, kinds: Sequence[Callable[[Builder], Texts]], most: int) -> None:
     """Up to so many lines of these kinds."""
     for _ in range(b.whole(0, most)):
         if texts := b.one(kinds)(b):

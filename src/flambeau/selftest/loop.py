@@ -31,7 +31,9 @@ class Tally:
     tried: int = 0
     differences: int = 0
     worst: float = 0.0  # error in units of the bound
-    variants: Counter[tuple[str, str]] = field(default_factory=Counter)  # cases that each was forced in
+    variants: Counter[tuple[str, str]] = field(
+        default_factory=Counter[tuple[str, str]]
+    )  # cases that each was forced in
     slowest: float = 0.0  # seconds of a case
 
 
@@ -41,7 +43,7 @@ class Case:
 
     program: Program
     ways: Sequence[str]
-    forced: dict[str, str] = field(default_factory=dict)
+    forced: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Selftest:

@@ -185,7 +185,7 @@ def reshape(b: Builder) -> Texts:
     if x is None:
         return None
     n = prod(x.shape)
-    shapes: list[tuple] = [(n,)]
+    shapes: list[tuple[int, ...]] = [(n,)]
     if n:
         shapes += [(d, n // d) for d in (1, 2, 3, 4, 8) if n % d == 0]
         shapes += [(2, n // 4, 2)] if n % 4 == 0 else []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from . import reference
 from .programs import Input, Line, Program, compiled, settled, tensors
 
 Array = Any
+T = TypeVar("T")
 LARGEST = {dt.float32: 2.0**16, dt.float16: 2.0**9, dt.bfloat16: 2.0**12}
 SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 FLOATS = (dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16)
@@ -103,7 +104,7 @@ class Builder:
 
     # --- draws ---
 
-    def one(self, options: Sequence) -> Any:
+    def one(self, options: Sequence[T]) -> T:
         return options[int(self.rng.integers(len(options)))]
 
     def chance(self, of: float) -> bool:

@@ -69,7 +69,8 @@ class Input(NamedTuple):
             0, 63, self.shape
         )
         ends = rng.choice(np.array([least, least + 1, most - 1, most, 0, 1]), self.shape)
-        return np.where(rng.random(self.shape) < 0.25, ends, any_size)
+        values: Array = np.where(rng.random(self.shape) < 0.25, ends, any_size)
+        return values
 
 
 def spelled(dtype: dt.DType) -> str:
@@ -120,7 +121,7 @@ class Program:
 
     def says(self) -> str:
         """What NumPy computes, as a function of the inputs and a dict of dtypes by name."""
-        lines = []
+        lines: list[str] = []
         for line in self.lines:
             lines.append(f"{line.name} = settle({line.says}, {line.name!r})")
         lines += [f"loss = {loss_of(self.results, 'v')}"] if self.by else []
@@ -146,7 +147,7 @@ class Program:
 
 def loss_of(results: Sequence[str], form: str) -> str:
     """One number of all results: its slopes differ from element to element."""
-    terms = []
+    terms: list[str] = []
     for name in results:
         v = form.replace("v", name, 1)
         terms.append(f"(({v} - 0.25) * {v}).sum()")
@@ -163,7 +164,7 @@ def function_of(name: str, given: Sequence[str], lines: Sequence[str], made: Seq
     )
 
 
-def compiled(text: str, **scope: Any) -> Callable:
+def compiled(text: str, **scope: Any) -> Callable[..., list[Any]]:
     """The function that a text defines."""
     found: dict[str, Any] = {"fb": fb, "F": fb.nn.functional, "np": np, "ref": reference, **scope}
     exec(compile(text, "<program>", "exec"), found)
@@ -182,9 +183,18 @@ def settled(value: Array, dtype: dt.DType) -> Array:
     return value.astype("i8").astype(dtype.numpy).astype("i8")
 
 
-def tensors(program: Program, device: Any, turn: int) -> dict[str, Any]:
+def settle_by(dtypes: dict[str, dt.DType]) -> Callable[[Array, str], Array]:
+    """`settled` for variables by name."""
+
+    def settle(value: Array, name: str) -> Array:
+        return settled(value, dtypes[name])
+
+    return settle
+
+
+def tensors(program: Program, device: Any, turn: int) -> dict[str, fb.Tensor]:
     """The inputs of a call on a device."""
-    found = {}
+    found: dict[str, fb.Tensor] = {}
     for i in program.inputs:
         a = i.array(turn)
         # whole words for integers: what they are cast to is what they would be on a device
@@ -193,7 +203,9 @@ def tensors(program: Program, device: Any, turn: int) -> dict[str, Any]:
     return found
 
 
-def called(program: Program, device: Any, turns: int = 1, settle: Any = None, wrap: Any = None) -> list[list]:
+def called(
+    program: Program, device: Any, turns: int = 1, settle: Any = None, wrap: Any = None
+) -> list[list[fb.Tensor]]:
     """What a program gives, call after call: tensors, not computed unless `settle` does; wrap: around the
     function, as fb.jit."""
     if any("rand" in line.text for line in program.lines):  # seeding ends what another thread records
@@ -201,7 +213,7 @@ def called(program: Program, device: Any, turns: int = 1, settle: Any = None, wr
     held = {n: t for n, t in tensors(program, device, 0).items() if n in program.states}
     f = compiled(program.source(settle is not None), settle=settle, **held)
     f = f if wrap is None else wrap(f)
-    found = []
+    found: list[list[fb.Tensor]] = []
     for turn in range(turns):
         given = tensors(program, device, turn)
         found.append(f(*(t for n, t in given.items() if n not in program.states)))
@@ -211,9 +223,9 @@ def called(program: Program, device: Any, turns: int = 1, settle: Any = None, wr
 def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> list[list[Array]]:
     """What NumPy gives, call after call."""
     stream = reference.Stream(program.seed)
-    f = compiled(program.says(), settle=lambda v, name: settled(v, dtypes[name]), stream=stream)
+    f = compiled(program.says(), settle=settle_by(dtypes), stream=stream)
     arrays: dict[str, Array] = {}
-    found = []
+    found: list[list[Array]] = []
     for turn in range(turns):
         new = {i.name: i.array(turn) for i in program.inputs}
         arrays = new | {n: arrays[n] for n in program.states if n in arrays}

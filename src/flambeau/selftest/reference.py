@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 Array = Any
+Sizes = tuple[int, ...]
 MASK = 0xFFFFFFFF
 erf = np.vectorize(_erf, otypes=["f8"])
 
@@ -99,11 +100,11 @@ def _padded(x: Array, pad: tuple[int, ...], value: float = 0.0) -> Array:
     return np.pad(x, widths, constant_values=value)
 
 
-def _positions(size: tuple, kernel: tuple, stride: tuple, dilation: tuple) -> list[int]:
+def _positions(size: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> list[int]:
     return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(size, kernel, stride, dilation, strict=True)]
 
 
-def _taken(x: Array, at: tuple, out: list[int], stride: tuple, dilation: tuple) -> Array:
+def _taken(x: Array, at: Sizes, out: list[int], stride: Sizes, dilation: Sizes) -> Array:
     """The elements that lie at one place of every window."""
     parts = zip(at, out, stride, dilation, strict=True)
     return x[(..., *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in parts))]
@@ -194,7 +195,8 @@ def unfold(x: Array, dim: int, size: int, step: int) -> Array:
 def scatter(x: Array, dim: int, index: Array, src: Array, join: str = "assign") -> Array:
     """src joined to x at the index along a dim, element after element."""
     y = x.copy()
-    where = list(np.indices(index.shape))
+    places: Array = np.indices(index.shape)
+    where: list[Array] = [*places]
     where[dim] = index
     src = src[tuple(slice(n) for n in index.shape)]
     if join == "assign":
@@ -283,7 +285,7 @@ def nearest(x: Array, mode: str, scale_factor: float | None = None, size: int | 
 def grid_sample(x: Array, grid: Array, padding_mode: str, align_corners: bool) -> Array:
     """Between the four pixels around each place (across, down) of the grid, which goes from -1 to 1."""
     h, w = x.shape[2:]
-    sides = []
+    sides: list[list[tuple[Array, Array, int]]] = []
     for g, n in ((grid[..., 1], h), (grid[..., 0], w)):
         at = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
         at = np.clip(at, 0, n - 1) if padding_mode == "border" else at

@@ -191,7 +191,7 @@ def plain(given: Input) -> Iterator[Any]:
     a = given.array()
     if given.kind in ("places", "each") or not a.size:
         return
-    counted = (np.arange(a.size) % 8 + 1).reshape(a.shape).astype(a.dtype)
+    counted: Any = (np.arange(a.size) % 8 + 1).reshape(a.shape).astype(a.dtype)
     for data in (np.ones_like(a), counted, np.round(4 * a) / 4 if given.dtype.is_float else a):
         if not np.array_equal(a, data):
             yield data

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
 
 
 @dataclass(eq=False)
@@ -16,10 +15,11 @@ class Piece:
     def parts(self) -> Iterator["Piece"]:
         """Its direct parts, in the order of the text."""
         for f in fields(self):
-            value: Any = getattr(self, f.name)
-            for part in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
-                if isinstance(part, Piece):
-                    yield part
+            value: Piece | list[Piece] | str | None = getattr(self, f.name)
+            if isinstance(value, Piece):
+                yield value
+            elif isinstance(value, list):
+                yield from value
 
     def walk(self) -> Iterator["Piece"]:
         """The piece and everything inside it."""

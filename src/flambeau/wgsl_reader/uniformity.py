@@ -24,7 +24,7 @@ class FlowFacts:
     """What is known of a function: its divergent variables and parameters, by id; whether its result is
     divergent for uniform arguments; whether it has barriers."""
 
-    divergent: set[int] = field(default_factory=set)
+    divergent: set[int] = field(default_factory=set[int])
     result: bool = False
     waits: bool = False
 
