@@ -104,6 +104,7 @@ export class Executor {
     this.queue = device.queue;
     /** @type {Map<number, any>} */
     this.buffers = new Map(); // number -> GPUBuffer, or the ExecutorError that is in its place
+    this.fresh = new Set(); // buffers that nothing has used yet
     this.pipelines = []; // number -> {made (or an ExecutorError), layout, outputs}
     this.dropped = []; // numbers of pipelines that are no more
     /** @type {Map<string, any[]>} */
@@ -195,6 +196,7 @@ export class Executor {
     const handle = this.next++;
     if (size >= CHECKED) this.device.pushErrorScope("out-of-memory");
     this.buffers.set(handle, this.device.createBuffer({ size, usage }));
+    this.fresh.add(handle);
     if (size >= CHECKED)
       this.until(this.device.popErrorScope().then((error) => {
         if (error) this.buffers.set(handle, new ExecutorError("OutOfMemory", `${size} bytes: ${error.message}`));
@@ -222,11 +224,19 @@ export class Executor {
    */
   write(handle, given) {
     this.check();
-    const bytes = this.own(given);
+    const isFresh = this.fresh.delete(handle);
+    let bytes = this.own(given);
     this.later(() => {
       const buffer = this.buffers.get(handle);
       if (buffer instanceof Error) return void this.bad.set(handle, buffer);
       this.bad.delete(handle);
+      // The browser clears a buffer whose first write leaves a part of it out, and on NVIDIA's Vulkan driver that
+      // clear may run beside the write: the first write is of the whole buffer.
+      if (isFresh && bytes.length < buffer.size) {
+        const all = new Uint8Array(buffer.size);
+        all.set(bytes);
+        bytes = all;
+      }
       const rest = bytes.length % 4;
       if (bytes.length > rest) this.queue.writeBuffer(buffer, 0, bytes, 0, bytes.length - rest);
       if (!rest) return;
@@ -380,6 +390,7 @@ export class Executor {
    */
   submit(given, watch) {
     this.check();
+    this.fresh.clear();
     const words = this.own(given);
     this.later(() => this.run(words, watch));
   }
@@ -387,6 +398,7 @@ export class Executor {
   /** Run what prepare() was given: submit() of one REPLAY, without an array that crosses. */
   replay(prepared) {
     this.check();
+    this.fresh.clear();
     this.later(() => this.run([REPLAY, prepared]));
   }
 

@@ -250,6 +250,19 @@ print(set(done))"""
     assert found.stdout.strip() == "{('pending', 'pending-fulfilled')}", found.stdout + found.stderr
 
 
+def test_dawn_clears_no_buffer_beside_an_upload():
+    """Its clear of a new buffer may end after the first write to it: see device/dawn.py."""
+    from helpers import tint
+
+    if not tint.driver_file():
+        pytest.skip("no SwiftShader beside a Chromium")
+    code = """import flambeau as fb
+from wgpudawn.backends.dawn import extras
+print("lazy_clear_resource_on_first_use" in extras.get_toggles(fb.ones(2).realize().device._wgpu))"""
+    shown = python(code, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
+    assert shown.stdout.strip() == "False", shown.stdout + shown.stderr
+
+
 def test_reads_come_later_and_in_any_order(gpu):
     x = fb.arange(6, device=gpu).realize()
     readings = [fb.read(x * i, x.sum() + i) for i in range(12)]

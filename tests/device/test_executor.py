@@ -106,3 +106,25 @@ def test_python_sends_again_what_was_not_sent():
     device.submit([1], [2])
     device.submit([3])
     assert sent == [[1, 2, web.FREE, 7, web.FREE, 8], [3]]
+
+
+def test_the_first_write_to_a_new_buffer_is_of_all_of_it(tmp_path):
+    """A browser clears what a first write leaves out, which may run beside the write."""
+    code = """
+const writes = [];
+executor.queue = {
+  writeBuffer: (_, at, data, from, size = data.length) => writes.push([at, size, ...data.slice(0, 7)]),
+};
+executor.write(a, Uint8Array.of(1, 2, 3, 4, 5));
+executor.write(a, Uint8Array.of(6, 7, 8, 9));
+const pipeline = executor.pipeline("text", "good", 1);
+executor.submit(words(dispatch(pipeline, params, 0, [1, 1, 1], [b, c])));
+executor.write(b, Uint8Array.of(1, 2, 3, 4));
+await settled();
+console.log(JSON.stringify(writes));
+"""
+    assert run(tmp_path, code) == [
+        [0, 256, 1, 2, 3, 4, 5, 0, 0],
+        [0, 4, 6, 7, 8, 9],
+        [0, 4, 1, 2, 3, 4],
+    ]

@@ -226,7 +226,9 @@ class NativeDevice(Caches):
             module = self._fast.module(self._wgpu, wgsl, label, trusted)
         with self._making:
             if checks and not self.faults:
-                self.faults = self.alloc(BYTES, BYTES)
+                faults = self.alloc(BYTES, BYTES)
+                self.write(faults, bytes(BYTES))
+                self.faults = faults
             layout, whole = self._layout(inputs, outputs + checks)
             pending = self._compiling.executor.submit(self._compile, job, module, whole)
             self._pipelines += (
