@@ -276,14 +276,12 @@ def is_own(value: Any, module: Any) -> bool:
 
 
 def called(entry: Any) -> Any:
-    """What has a class's arguments: Python 3.11's older releases would take those of __new__."""
-    if (
-        isinstance(entry, type)
-        and "__signature__" not in vars(entry)
-        and entry.__init__ is not object.__init__
-    ):
-        return partial(entry.__init__, None)
-    return entry
+    """What has a class's arguments: older releases of Python 3.11 prefer a base's __new__ to its __init__."""
+    if not isinstance(entry, type) or "__signature__" in vars(entry):
+        return entry
+    owner = next(k for k in entry.__mro__ if not {"__new__", "__init__"}.isdisjoint(vars(k)))
+    has_init = "__init__" in vars(owner) and owner is not object
+    return partial(entry.__init__, None) if has_init else entry
 
 
 def signature(entry: Any, first: str = "input") -> str:

@@ -98,6 +98,41 @@ def silent(module: str) -> list[str]:
     )
 
 
+# Public functions and classes that take arguments by any name, with the reason: all others name each option.
+ANY_NAME = {
+    "those of the function that is called": "check checkpoint drift inspect sanitize watch",
+    "those of the model that is called": "summary",
+    "those of the class that is made": "skip_init",
+    "those of the op that is compared": "check_op",
+    "those of the metric of the task": "AUROC Accuracy AveragePrecision CohenKappa ConfusionMatrix F1Score"
+    " FBetaScore HammingDistance JaccardIndex NegativePredictiveValue Precision Recall Specificity"
+    " StatScores",
+    "PyTorch's has no other, and takes any": "Identity Module RNNBase",
+    "datasets by any name, as PyTorch's": "StackDataset",
+}
+
+
+def takes_any_name(entry) -> bool:
+    parameters = inspect.signature(docs.called(entry)).parameters.values()
+    return any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def test_every_option_is_a_parameter():
+    """In the signature, so that help() and an editor's hover show it with its type and default."""
+    builtin = (list, BaseException)  # whose classes have no signature of their own
+    entries = {
+        name: entry
+        for module in docs.MODULES
+        if module != "flambeau.metrics.functional"  # each has the parameters of its class
+        for name, entry in called(module).items()
+        if inspect.isroutine(entry) or (isinstance(entry, type) and not issubclass(entry, builtin))
+    }
+    loose = sorted(name for name, entry in entries.items() if takes_any_name(entry))
+    reasons = "\n".join(f"{reason}: {names}" for reason, names in ANY_NAME.items())
+    print(f"arguments by any name:\n{reasons}")
+    assert loose == sorted(" ".join(ANY_NAME.values()).split())
+
+
 @pytest.mark.parametrize("module", docs.MODULES)
 def test_every_argument_is_explained(module):
     told = "name each in its docstring"

@@ -444,7 +444,7 @@ ERRORS = {
     ),
     "option": (
         lambda: m.MulticlassRecall(3, threshold=1),
-        "MulticlassRecall(threshold=1): no such argument: it takes validate_args, zero_division, device",
+        "Multiclass.__init__() got an unexpected keyword argument 'threshold'",
     ),
     "shapes": (
         lambda: m.BinaryAccuracy(device="cpu").update(*batch()),

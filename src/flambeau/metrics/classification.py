@@ -5,7 +5,7 @@ from typing import Any
 from ..core.dtype import float32
 from ..tensor import Tensor
 from .scores import Binary, ByCounts, Multiclass, Multilabel, five, ratio
-from .task_dispatch import door
+from .task_dispatch import TaskDoor
 
 
 class RightOfAll(ByCounts):
@@ -111,7 +111,8 @@ class MulticlassAccuracy(RightOfAll, Multiclass):
     top_k: a target among the k best counts as found
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -124,7 +125,8 @@ class MultilabelAccuracy(RightOfAll, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -149,7 +151,8 @@ class MulticlassHammingDistance(WrongOfAll, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -162,7 +165,8 @@ class MultilabelHammingDistance(WrongOfAll, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -187,7 +191,8 @@ class MulticlassPrecision(RightOfPredicted, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -200,7 +205,8 @@ class MultilabelPrecision(RightOfPredicted, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -225,7 +231,8 @@ class MulticlassRecall(FoundOfActual, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -238,7 +245,8 @@ class MultilabelRecall(FoundOfActual, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -263,7 +271,8 @@ class MulticlassSpecificity(LeftAlone, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -276,7 +285,8 @@ class MultilabelSpecificity(LeftAlone, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -301,7 +311,8 @@ class MulticlassNegativePredictiveValue(RightOfLeft, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -314,7 +325,8 @@ class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -326,7 +338,7 @@ class BinaryFBetaScore(FBeta, Binary):
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -337,9 +349,10 @@ class BinaryFBetaScore(FBeta, Binary):
         multidim_average: str = "global",
         ignore_index: int | None = None,
         validate_args: bool = True,
-        **options: Any,
+        zero_division: float = 0.0,
+        device: Any = None,
     ):
-        super().__init__(threshold, multidim_average, ignore_index, validate_args, **options)
+        super().__init__(threshold, multidim_average, ignore_index, validate_args, zero_division, device)
         self._take(beta)
 
 
@@ -351,7 +364,9 @@ class MulticlassFBetaScore(FBeta, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -362,9 +377,14 @@ class MulticlassFBetaScore(FBeta, Multiclass):
         top_k: int = 1,
         average: str | None = "macro",
         multidim_average: str = "global",
-        **options: Any,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
     ):
-        super().__init__(num_classes, top_k, average, multidim_average, **options)
+        super().__init__(
+            num_classes, top_k, average, multidim_average, ignore_index, validate_args, zero_division, device
+        )
         self._take(beta)
 
 
@@ -376,7 +396,9 @@ class MultilabelFBetaScore(FBeta, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -387,9 +409,21 @@ class MultilabelFBetaScore(FBeta, Multilabel):
         threshold: float = 0.5,
         average: str | None = "macro",
         multidim_average: str = "global",
-        **options: Any,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
     ):
-        super().__init__(num_labels, threshold, average, multidim_average, **options)
+        super().__init__(
+            num_labels,
+            threshold,
+            average,
+            multidim_average,
+            ignore_index,
+            validate_args,
+            zero_division,
+            device,
+        )
         self._take(beta)
 
 
@@ -413,7 +447,8 @@ class MulticlassF1Score(FBeta, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -426,7 +461,8 @@ class MultilabelF1Score(FBeta, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -451,7 +487,8 @@ class MulticlassStatScores(Counted, Multiclass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -464,24 +501,139 @@ class MultilabelStatScores(Counted, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
     ignore_index: a target that counts for nothing
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
 
-Accuracy = door("Accuracy", BinaryAccuracy, MulticlassAccuracy, MultilabelAccuracy)
-HammingDistance = door(
-    "HammingDistance", BinaryHammingDistance, MulticlassHammingDistance, MultilabelHammingDistance
-)
-Precision = door("Precision", BinaryPrecision, MulticlassPrecision, MultilabelPrecision)
-Recall = door("Recall", BinaryRecall, MulticlassRecall, MultilabelRecall)
-Specificity = door("Specificity", BinarySpecificity, MulticlassSpecificity, MultilabelSpecificity)
-NegativePredictiveValue = door(
-    "NegativePredictiveValue",
-    BinaryNegativePredictiveValue,
-    MulticlassNegativePredictiveValue,
-    MultilabelNegativePredictiveValue,
-)
-FBetaScore = door("FBetaScore", BinaryFBetaScore, MulticlassFBetaScore, MultilabelFBetaScore)
-F1Score = door("F1Score", BinaryF1Score, MulticlassF1Score, MultilabelF1Score)
-StatScores = door("StatScores", BinaryStatScores, MulticlassStatScores, MultilabelStatScores)
+class Accuracy(TaskDoor):
+    """BinaryAccuracy, MulticlassAccuracy or MultilabelAccuracy, by the task. The average is "micro" unless
+    given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {"binary": BinaryAccuracy, "multiclass": MulticlassAccuracy, "multilabel": MultilabelAccuracy}
+
+
+class HammingDistance(TaskDoor):
+    """BinaryHammingDistance, MulticlassHammingDistance or MultilabelHammingDistance, by the task. The
+    average is "micro" unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryHammingDistance,
+        "multiclass": MulticlassHammingDistance,
+        "multilabel": MultilabelHammingDistance,
+    }
+
+
+class Precision(TaskDoor):
+    """BinaryPrecision, MulticlassPrecision or MultilabelPrecision, by the task. The average is "micro"
+    unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryPrecision,
+        "multiclass": MulticlassPrecision,
+        "multilabel": MultilabelPrecision,
+    }
+
+
+class Recall(TaskDoor):
+    """BinaryRecall, MulticlassRecall or MultilabelRecall, by the task. The average is "micro" unless
+    given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {"binary": BinaryRecall, "multiclass": MulticlassRecall, "multilabel": MultilabelRecall}
+
+
+class Specificity(TaskDoor):
+    """BinarySpecificity, MulticlassSpecificity or MultilabelSpecificity, by the task. The average is
+    "micro" unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinarySpecificity,
+        "multiclass": MulticlassSpecificity,
+        "multilabel": MultilabelSpecificity,
+    }
+
+
+class NegativePredictiveValue(TaskDoor):
+    """BinaryNegativePredictiveValue, MulticlassNegativePredictiveValue or
+    MultilabelNegativePredictiveValue, by the task. The average is "micro" unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryNegativePredictiveValue,
+        "multiclass": MulticlassNegativePredictiveValue,
+        "multilabel": MultilabelNegativePredictiveValue,
+    }
+
+
+class FBetaScore(TaskDoor):
+    """BinaryFBetaScore, MulticlassFBetaScore or MultilabelFBetaScore, by the task. The average is "micro"
+    unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryFBetaScore,
+        "multiclass": MulticlassFBetaScore,
+        "multilabel": MultilabelFBetaScore,
+    }
+
+
+class F1Score(TaskDoor):
+    """BinaryF1Score, MulticlassF1Score or MultilabelF1Score, by the task. The average is "micro" unless
+    given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {"binary": BinaryF1Score, "multiclass": MulticlassF1Score, "multilabel": MultilabelF1Score}
+
+
+class StatScores(TaskDoor):
+    """BinaryStatScores, MulticlassStatScores or MultilabelStatScores, by the task. The average is "micro"
+    unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryStatScores,
+        "multiclass": MulticlassStatScores,
+        "multilabel": MultilabelStatScores,
+    }

@@ -19,7 +19,7 @@ from .scores import (
     ratio,
 )
 from .states import counts
-from .task_dispatch import door
+from .task_dispatch import TaskDoor
 
 NORMALS = (None, "none", "true", "pred", "all")
 DIMS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
@@ -90,8 +90,7 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
         validate_args: bool = True,
         device: Any = None,
     ):
-        options = {"validate_args": validate_args, "device": device}
-        super().__init__(num_labels, threshold, "none", "global", ignore_index, **options)
+        super().__init__(num_labels, threshold, "none", "global", ignore_index, validate_args, device=device)
         check_option(self.name, "normalize", normalize, NORMALS)
         self.normalize = normalize
 
@@ -308,9 +307,10 @@ class MulticlassJaccardIndex(OfMany, Multiclass):
         zero_division: float = 0.0,
         device: Any = None,
     ):
-        options = {"validate_args": validate_args, "zero_division": zero_division, "device": device}
         by_class = "macro" if average == "micro" else average  # its sums are of classes, but for the ignored
-        super().__init__(num_classes, 1, by_class, "global", ignore_index, **options)
+        super().__init__(
+            num_classes, 1, by_class, "global", ignore_index, validate_args, zero_division, device
+        )
         self.average = average
 
 
@@ -322,7 +322,7 @@ class MultilabelJaccardIndex(OfMany, Multilabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     ignore_index: a target that counts for nothing
     validate_args: whether compute raises where targets were no classes
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    zero_division: the score where there is nothing to divide by
     Raises ValueError where an argument is not valid.
     """
 
@@ -333,20 +333,54 @@ class MultilabelJaccardIndex(OfMany, Multilabel):
         average: str | None = "macro",
         ignore_index: int | None = None,
         validate_args: bool = True,
-        **options: Any,
+        zero_division: float = 0.0,
+        device: Any = None,
     ):
-        options = {"validate_args": validate_args, **options}
-        super().__init__(num_labels, threshold, average, "global", ignore_index, **options)
+        super().__init__(
+            num_labels, threshold, average, "global", ignore_index, validate_args, zero_division, device
+        )
 
 
-ConfusionMatrix = door(
-    "ConfusionMatrix",
-    BinaryConfusionMatrix,
-    MulticlassConfusionMatrix,
-    MultilabelConfusionMatrix,
-    average=None,
-)
-CohenKappa = door("CohenKappa", BinaryCohenKappa, MulticlassCohenKappa, average=None)
-JaccardIndex = door(
-    "JaccardIndex", BinaryJaccardIndex, MulticlassJaccardIndex, MultilabelJaccardIndex, average="macro"
-)
+class ConfusionMatrix(TaskDoor):
+    """BinaryConfusionMatrix, MulticlassConfusionMatrix or MultilabelConfusionMatrix, by the task.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryConfusionMatrix,
+        "multiclass": MulticlassConfusionMatrix,
+        "multilabel": MultilabelConfusionMatrix,
+    }
+    average = None
+
+
+class CohenKappa(TaskDoor):
+    """BinaryCohenKappa or MulticlassCohenKappa, by the task.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {"binary": BinaryCohenKappa, "multiclass": MulticlassCohenKappa}
+    average = None
+
+
+class JaccardIndex(TaskDoor):
+    """BinaryJaccardIndex, MulticlassJaccardIndex or MultilabelJaccardIndex, by the task. The average is
+    "macro" unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryJaccardIndex,
+        "multiclass": MulticlassJaccardIndex,
+        "multilabel": MultilabelJaccardIndex,
+    }
+    average = "macro"

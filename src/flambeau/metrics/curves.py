@@ -22,7 +22,7 @@ from .inputs import (
 from .metric import Metric
 from .scores import ratio
 from .states import counts
-from .task_dispatch import door
+from .task_dispatch import TaskDoor
 
 CURVE_AVERAGES = ("macro", "weighted", "none", None)
 
@@ -431,11 +431,30 @@ class MultilabelAveragePrecision(UnderPrecision, ScoreOfEachLabel):
     """
 
 
-AUROC = door("AUROC", BinaryAUROC, MulticlassAUROC, MultilabelAUROC, average="macro")
-AveragePrecision = door(
-    "AveragePrecision",
-    BinaryAveragePrecision,
-    MulticlassAveragePrecision,
-    MultilabelAveragePrecision,
-    average="macro",
-)
+class AUROC(TaskDoor):
+    """BinaryAUROC, MulticlassAUROC or MultilabelAUROC, by the task. The average is "macro" unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {"binary": BinaryAUROC, "multiclass": MulticlassAUROC, "multilabel": MultilabelAUROC}
+    average = "macro"
+
+
+class AveragePrecision(TaskDoor):
+    """BinaryAveragePrecision, MulticlassAveragePrecision or MultilabelAveragePrecision, by the task. The
+    average is "macro" unless given.
+
+    task: "binary", "multiclass" or "multilabel"
+    options: those of that class
+    Raises ValueError for another task.
+    """
+
+    by_task = {
+        "binary": BinaryAveragePrecision,
+        "multiclass": MulticlassAveragePrecision,
+        "multilabel": MultilabelAveragePrecision,
+    }
+    average = "macro"

@@ -208,7 +208,7 @@ class StructuralSimilarityIndexMeasure(OfStructure):
 
     gaussian_kernel: weigh neighbours by a Gaussian of width sigma; else all in kernel_size alike. reduction:
     "elementwise_mean", "sum" or "none". data_range: how far values reach, the pair of their ends (to which
-    they are clamped), or None for what each batch has. options: k1, k2 (0.01 and 0.03), device.
+    they are clamped), or None for what each batch has. k1, k2: keep divisions from 0, by the range.
     Raises ValueError where an argument is not valid.
     """
 
@@ -219,9 +219,10 @@ class StructuralSimilarityIndexMeasure(OfStructure):
         kernel_size: int | Sequence[int] = 11,
         reduction: str | None = "elementwise_mean",
         data_range: float | tuple[float, float] | None = None,
-        **options: Any,
+        k1: float = 0.01,
+        k2: float = 0.03,
+        device: Any = None,
     ):
-        k1, k2, device = taken(self, options, k1=0.01, k2=0.03, device=None)
         super().__init__(reduction, device)
         self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
 
@@ -230,25 +231,15 @@ class StructuralSimilarityIndexMeasure(OfStructure):
         self.add(self.similarities(*self.check_images(preds, target))[0])
 
 
-def taken(metric: Metric, given: dict[str, Any], **known: Any) -> list[Any]:
-    """Options by name, with their defaults; TypeError for one that is none."""
-    for name in given:
-        if name not in known:
-            rule = f"there is no such argument: it takes {', '.join(known)}"
-            raise TypeError(f"{metric.name}({name}={given[name]!r}): {rule}")
-    return [given.get(name, default) for name, default in known.items()]
-
-
 BETAS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
     """Structural similarity of images and of ever smaller ones, multiplied (Wang et al., 2003).
 
-    kernel_size, sigma, reduction and so on are StructuralSimilarityIndexMeasure's; options: k1, k2, betas
-    (the power of each scale), normalize ("relu", the default, or "simple", or None: how values below 0 are
-    raised to powers), device.
-
+    kernel_size, sigma, reduction, k1, k2: as in StructuralSimilarityIndexMeasure
+    betas: the power of each scale
+    normalize: how values below 0 are raised to powers: "relu", "simple" or None
     gaussian_kernel: weigh neighbours by a Gaussian, not alike
     data_range: how far values reach, the pair of their ends, or None for what each batch has
     Raises ValueError where an argument is not valid.
@@ -261,10 +252,12 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
         sigma: float | Sequence[float] = 1.5,
         reduction: str | None = "elementwise_mean",
         data_range: float | tuple[float, float] | None = None,
-        **options: Any,
+        k1: float = 0.01,
+        k2: float = 0.03,
+        betas: Sequence[float] = BETAS,
+        normalize: str | None = "relu",
+        device: Any = None,
     ):
-        known = {"k1": 0.01, "k2": 0.03, "betas": BETAS, "normalize": "relu", "device": None}
-        k1, k2, betas, normalize, device = taken(self, options, **known)
         super().__init__(reduction, device)
         self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
         check_option(self.name, "normalize", normalize, ("relu", "simple", None))
@@ -443,7 +436,9 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
     net: images -> a list of features [n, c, h, w] (VGG's, AlexNet's or SqueezeNet's); weights: for each layer
     one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
     from 0 to 1, not from -1 to 1. shift and scale: what is done to each channel before the network.
-    options: validate_args, zero_division, ignore_index and device where they are not named
+    ignore_index: a target that counts for nothing
+    validate_args: whether compute raises where targets were no classes
+    zero_division: the score where there is nothing to divide by
     Raises TypeError where net is no network; ValueError where another argument is not valid.
     """
 
@@ -453,10 +448,10 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
         weights: Sequence[Tensor] | None = None,
         reduction: str | None = "mean",
         normalize: bool = False,
-        **options: Any,
+        shift: Sequence[float] = (-0.030, -0.088, -0.188),
+        scale: Sequence[float] = (0.458, 0.448, 0.450),
+        device: Any = None,
     ):
-        shifts = {"shift": (-0.030, -0.088, -0.188), "scale": (0.458, 0.448, 0.450)}
-        shift, scale, device = taken(self, options, **shifts, device=None)
         super().__init__(reduction, device)
         wanted = "net=, a network that makes a list of features of images, and weights= of its channels"
         check_network(self.name, "net", net, wanted)

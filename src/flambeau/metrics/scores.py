@@ -207,16 +207,18 @@ class Multilabel(ByLabel):
         average: str | None = "macro",
         multidim_average: str = "global",
         ignore_index: int | None = None,
-        **options: Any,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
     ):
-        super().__init__(options.pop("device", None))
+        super().__init__(device)
         check_count(self.name, "num_labels", num_labels, 2)
         check_threshold(self.name, threshold)
         check_option(self.name, "average", average, AVERAGES)
         check_shared(self.name, ignore_index, multidim_average)
         self.labels = self.num_labels = num_labels
         self.threshold, self.average, self.ignore_index = threshold, average, ignore_index
-        take_options(self, options)
+        self.validate_args, self.zero_division = validate_args, zero_division
         self._keep(multidim_average, 5, num_labels)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
@@ -253,9 +255,11 @@ class Multiclass(ByCounts):
         average: str | None = "macro",
         multidim_average: str = "global",
         ignore_index: int | None = None,
-        **options: Any,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
     ):
-        super().__init__(options.pop("device", None))
+        super().__init__(device)
         check_count(self.name, "num_classes", num_classes, 2)
         check_count(self.name, "top_k", top_k, 1)
         check_option(self.name, "average", average, AVERAGES)
@@ -266,7 +270,7 @@ class Multiclass(ByCounts):
             )
         self.num_classes, self.top_k, self.average = num_classes, top_k, average
         self.ignore_index = ignore_index
-        take_options(self, options)
+        self.validate_args, self.zero_division = validate_args, zero_division
         is_micro = average == "micro" and multidim_average == "global"
         self._keep(multidim_average, 3, 1 if is_micro else num_classes + 1)
 
@@ -340,17 +344,6 @@ def describe_classes(name: str, num_classes: int, wrong: int) -> str:
         f"{name}.compute(): {wrong} targets or predictions were no class of 0 to {num_classes - 1}: give"
         " those, or ignore_index for what stands for no class"
     )
-
-
-def take_options(metric: Any, options: dict[str, Any]) -> None:
-    """Set options given by name; TypeError for one that is none."""
-    known = ("validate_args", "zero_division")
-    for name, value in options.items():
-        if name not in known:
-            raise TypeError(
-                f"{metric.name}({name}={value!r}): no such argument: it takes {', '.join(known)}, device"
-            )
-        setattr(metric, name, value)
 
 
 def five(stats: Stats) -> Tensor:
