@@ -1,6 +1,7 @@
 //# The skeleton that every kernel extends: Params, bindings, the entry point. No other template writes a binding.
 //% import "lib/index.wgsl" as ix
 //% import "lib/function.wgsl" as chain
+// {{ head }}
 //% block enables
 //% endblock
 struct Params {

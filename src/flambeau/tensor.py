@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from .autodiff.backward import Gradients, backward
 from .autodiff.hooks import register
-from .codegen.render import render
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
@@ -366,8 +365,13 @@ class Tensor(Protocols, Exchange, Table):
         return Plans(found, table(found))
 
     def wgsl(self) -> str:
-        """The WGSL of every kernel that would run, in order."""
-        return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in self._planned().kernels)
+        """The WGSL of every kernel that would run, in order, each below what it computes and the shapes."""
+        from .runtime.show import texts
+
+        roots = [self.node]
+        order = toposort(roots)
+        with self.device.lock:
+            return texts(plan(roots, self.device.limits, order), order)
 
     def _planned(self):
         roots = [self.node]

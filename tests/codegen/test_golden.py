@@ -4,16 +4,20 @@ FLAMBEAU_GOLDEN=write writes it anew.
 """
 
 import os
+import re
 
 import pytest
-from helpers.paths import TESTS
+from helpers.paper import PaperDevice
+from helpers.paths import ROOT, TESTS
 
 import flambeau as fb
 from flambeau.codegen.render import lines_of, render, template_line
-from flambeau.core.limits import Limits
+from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.fusion.planner import plan
 
 GOLDEN = TESTS / "golden"
+PAGE = ROOT / "docs" / "shaders.md"
+FENCED = re.compile(r"```wgsl\n.*?```\n", re.S)
 F = fb.nn.functional
 
 
@@ -62,6 +66,27 @@ def test_every_line_is_of_a_template(name):
         assert all(line.places for line in lines)
         loops = [line for line in lines if line.text.lstrip().startswith("for (")]
         assert all("for (" in "".join(template_line(*p) for p in line.places) for line in loops)
+
+
+FIGURES = {
+    "softmax": (True, lambda t: t(64, 128).softmax(-1)),
+    "linear": (True, lambda t: (t(64, 784) @ t(784, 128) + t(128)).relu()),
+    "attention": (False, lambda t: F.scaled_dot_product_attention(t(4, 1, 64), t(4, 64, 64), t(4, 64, 64))),
+}
+
+
+def test_the_page_of_figures():
+    """docs/shaders.md shows what `y.wgsl()` gives."""
+    page = FENCED.sub("", PAGE.read_text("utf-8"))
+    for name, (software, make) in FIGURES.items():
+        device = PaperDevice(Limits(software=software, turns=SOFTWARE_TURNS if software else Limits().turns))
+        y = make(lambda *shape, device=device: fb.zeros(*shape, device=device).realize())
+        mark = f"<!-- {name} -->\n"
+        assert mark in page
+        page = page.replace(mark, f"{mark}```wgsl\n{y.wgsl()}```\n")
+    if os.environ.get("FLAMBEAU_GOLDEN") == "write":
+        PAGE.write_text(page, "utf-8")
+    assert page == PAGE.read_text("utf-8")
 
 
 def test_no_file_is_left_over():

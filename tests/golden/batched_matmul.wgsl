@@ -1,4 +1,5 @@
 // matmul
+// contract/skinny.wgsl, 256 threads
 struct Params {
   advance: u32,
   advance1: u32,

@@ -1,4 +1,5 @@
 // exp+mul+add+sigmoid
+// map/map.wgsl, 128 threads: exp, mul, add, sigmoid
 struct Params {
   size: u32,
   scalar: f32,

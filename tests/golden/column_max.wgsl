@@ -1,4 +1,5 @@
 // max
+// reduce/tree.wgsl, 256 threads
 struct Params {
   stride: u32,
   rows: u32,

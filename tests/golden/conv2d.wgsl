@@ -1,4 +1,5 @@
 // conv2d+add+relu
+// contract/skinny.wgsl, 256 threads: add, relu
 struct Params {
   padded: u32,
   padded1: u32,

@@ -1,4 +1,5 @@
 // copy
+// map/map.wgsl, 128 threads
 struct Params {
   size: u32,
   span: u32,
@@ -22,6 +23,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 }
 
 // sum+mul
+// reduce/tree.wgsl, 256 threads: mul
 struct Params {
   row_dim: u32,
   reduced: u32,

@@ -1,4 +1,5 @@
 // sum
+// reduce/tree.wgsl, 256 threads
 struct Params {
   rows: u32,
   length: u32,
@@ -121,6 +122,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 }
 
 // sum
+// contract/split_k_sum.wgsl, 128 threads
 struct Params {
   size: u32,
   total: u32,

@@ -1,4 +1,5 @@
 // add
+// map/map.wgsl, 128 threads: add
 struct Params {
   size: u32,
   dim: u32,

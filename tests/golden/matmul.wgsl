@@ -1,4 +1,5 @@
 // matmul+add+relu
+// contract/tiles.wgsl, 64 threads: add, relu
 struct Params {
   advance: u32,
   advance1: u32,

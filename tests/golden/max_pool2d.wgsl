@@ -1,4 +1,5 @@
 // max+where
+// reduce/windows.wgsl, 128 threads: where
 struct Params {
   scalar: u32,
   stride: u32,

@@ -1,4 +1,5 @@
 // relu
+// map/map.wgsl, 128 threads: relu
 struct Params {
   size: u32,
   dim: u32,

@@ -1,4 +1,5 @@
 // bitwise_right_shift+cast+mul
+// map/map.wgsl, 128 threads: bitwise_right_shift, cast, mul
 struct Params {
   size: u32,
   seed: u32,

@@ -1,4 +1,5 @@
 // sum+mul+sqrt
+// reduce/tree.wgsl, 256 threads: mul, sqrt
 struct Params {
   stride: u32,
   scalar: f32,

@@ -1,4 +1,5 @@
 // mul
+// map/map.wgsl, 128 threads: mul
 struct Params {
   size: u32,
   dim: u32,

@@ -1,5 +1,6 @@
 """Calls into inspections: whose line and layer each op is of, what recurs, what memory holds, refusals."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -174,6 +175,15 @@ def test_every_line_of_a_kernel_leads_somewhere(product):
     assert made.places[shader.places[loop][0]].file == shader.template and shader.steps[loop] == ""
     assert [b.name for b in shader.bindings if b.writes] == ["out"]
     assert dict(zip([n for n, _ in shader.params], k.params, strict=True))["summed"] == 16
+
+
+def test_a_kernels_text_begins_with_its_line_of_python(product):
+    made, _ = product
+    lines = made.wgsl(0).splitlines()
+    assert lines[0] == "// matmul+add+relu: relu(add(matmul(in0, in1), in2))"
+    assert re.fullmatch(r"// in0: f32\[.*\], in1: f32\[.*\], in2: f32\[.*\] -> out: f32\[.*\]", lines[1])
+    assert re.fullmatch(r"// .*conftest\.py:\d+: .* @ .*", lines[2])
+    assert lines[3:] == made.shaders[made.kernels[0].shader].wgsl.splitlines()
 
 
 def test_the_report(product):

@@ -34,6 +34,7 @@ from .expressions import EXPRESSIONS, over
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
+OPS_IN_HEAD = 10
 EDITED = "edited/"  # before the name of a template that is somebody's, where it is named as a file
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
@@ -390,11 +391,22 @@ def _rendered(shader, env: Environment) -> str:
             checks=shader.checks,
             wgsl=partial(Wgsl, called=called),
             vec=vec,
+            head=_head(shader),
         )
         return text + _helpers(env, called)
     except TemplateError as e:
         file, line = place_of(e) or (shader.template, "?")
         raise KernelError(f"render({shader.template}): {file}:{line}: {e.message}") from e
+
+
+def _head(shader) -> str:
+    """What a kernel's text begins with: its template, its workgroup, and the elementwise ops fused into it.
+    Equal shaders have equal texts, so shapes are no part of it: see runtime/show.py."""
+    ops = [s.name.strip("_") for _, f in shader.functions for s in f.steps if s.kind == "op"]
+    names = list(dict.fromkeys(ops))
+    fused = ", ".join(names[:OPS_IN_HEAD] + ["..."] * (len(names) > OPS_IN_HEAD))
+    size = " x ".join(map(str, shader.workgroup)).removesuffix(" x 1").removesuffix(" x 1")
+    return f"{shader.template}, {size} threads{': ' if fused else ''}{fused}"
 
 
 def place_of(error: Exception) -> tuple[str, int] | None:

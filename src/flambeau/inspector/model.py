@@ -227,6 +227,12 @@ class Inspection:
         is_text = isinstance(source, str) and source.lstrip()[:1] == "{"
         return from_text(str(source), "from_json") if is_text else read(Path(source))
 
+    def wgsl(self, kernel: int) -> str:
+        """The WGSL of a kernel of `kernels`, below what it computes, the shapes and the line of Python."""
+        from .report import wgsl
+
+        return wgsl(self, kernel)
+
     def text(self) -> str:
         """The kernels as a table, dearest first, with the layer and the line of Python that each is of."""
         from .report import text

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from ..core.printing import counted
+from ..kernels.ir import out_name
+from ..kernels.substitute import input_name
 from ..profiling.report import aligned, si
+from ..runtime.show import UNSEEN, comment, expression
 from .model import CallRow, Inspection, KernelRow
 
 ROWS = 25
@@ -106,6 +109,38 @@ def layer_of(made: Inspection, k: KernelRow) -> str:
         return ""
     name = made.layers[op.layer].name
     return f"{name} (gradient)" if op.gradient_of >= 0 else name
+
+
+def wgsl(made: Inspection, number: int) -> str:
+    """A kernel's text below three lines: what it computes, dtypes and shapes, and the line of Python."""
+    kernel = made.kernels[number]
+    values = [[made.values[v].op for v in side] for side in (kernel.inputs, kernel.outputs)]
+    known: dict[int, str] = {}
+    for i, op in enumerate(values[0]):
+        known.setdefault(op, input_name(i))
+
+    def parts_of(op: int) -> tuple[str, tuple[int, ...]]:
+        row = made.ops[op]
+        if op not in kernel.ops:  # it is written over, and read from there, or not read by this kernel
+            return out_name(0) if row.kind != "leaf" else "...", ()
+        return "" if row.name in UNSEEN else row.name.strip("_"), row.inputs
+
+    def type_of(op: int) -> str:
+        return f"{made.ops[op].dtype}{list(made.ops[op].shape)}" if op >= 0 else "temporary"
+
+    results = [expression(op, parts_of, known) for op in values[1] if op >= 0]
+    reads, writes = ([type_of(op) for op in side] for side in values)
+    text = plain_lines(comment(kernel.name, results, reads, writes))
+    op = made.ops[kernel.head] if kernel.head >= 0 else None
+    if op is not None and op.site >= 0:
+        site = made.sites[op.site]
+        text += f"// {plain(site.file)}:{site.line}: {plain(site.text).strip()}\n"
+    return text + made.shaders[kernel.shader].wgsl
+
+
+def plain_lines(text: str) -> str:
+    """The same of several lines."""
+    return "".join(f"{plain(line)}\n" for line in text.splitlines())
 
 
 def line_of(made: Inspection, k: KernelRow) -> str:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..codegen.render import render
 from ..core import events, op
 from ..core import node as graph
 from ..core.events import stage, submit
@@ -179,7 +178,7 @@ def plan_for(
         if len(cache) > PLANS_KEPT:
             forget(device, next(iter(cache)))
         if DEBUG:
-            show(compiled)
+            show(compiled, order)
     events.emit("plan", compiled, roots, order, dying, known)
     return compiled
 
@@ -250,13 +249,12 @@ def send_params(device: Gpu, compiled: Compiled, order: list[Node]) -> None:
         compiled.sent = now
 
 
-def show(compiled: Compiled) -> None:
+def show(compiled: Compiled, order: list[Node]) -> None:
     """Print a new plan; with FLAMBEAU_DEBUG=2 also its shaders."""
     import sys
 
-    from .show import table
+    from .show import table, texts
 
     print(table(compiled.plan), file=sys.stderr)
     if DEBUG > 1:
-        for k in compiled.plan.kernels:
-            print(f"// {k.name}\n{render(k.shader)}", file=sys.stderr)
+        print(texts(compiled.plan, order), file=sys.stderr)

@@ -1,9 +1,21 @@
-"""Print plans as tables."""
+"""Print plans as tables, and WGSL below comments that say what each kernel computes."""
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
+from typing import Any, TypeVar
 
+from ..codegen.render import render
+from ..core.node import Node
 from ..core.printing import counted
 from ..fusion.plan import Plan
+from ..kernels.ir import Kernel, out_name
+from ..kernels.lower import alias
+from ..kernels.substitute import input_name
+
+LONGEST = 88  # characters of an expression; the arguments of what is longer are left out
+# movement ops that change where elements lie, and not which there are
+UNSEEN = ("reshape", "permute", "expand", "detach")
+Value = TypeVar("Value", bound=Hashable)
 
 
 def table(plan: Plan) -> str:
@@ -16,3 +28,90 @@ def table(plan: Plan) -> str:
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     return "\n".join([counted(len(plan.kernels), "kernel"), *lines])
+
+
+def expression(
+    value: Value, parts_of: Callable[[Value], tuple[str, Sequence[Value]]], known: Mapping[Value, str]
+) -> str:
+    """What computes a value, as calls of ops down to values with a name.
+
+    parts_of: the op of a value, "" of one that is its input's elements, and its inputs. known: the names.
+    """
+    texts: dict[Value, str] = dict(known)
+    todo = [value]
+    while todo:
+        name, inputs = ("", ()) if todo[-1] in texts else parts_of(todo[-1])
+        missing = [i for i in inputs if i not in texts]
+        if missing:
+            todo += missing
+            continue
+        top = todo.pop()
+        if top not in texts:
+            texts[top] = _call(name, [texts[i] for i in inputs])
+    return texts[value]
+
+
+def _call(name: str, arguments: list[str]) -> str:
+    if not name:
+        return arguments[0]
+    text = f"{name}({', '.join(arguments)})" if arguments else name
+    return text if len(text) <= LONGEST else f"{name}(...)"
+
+
+def heading(kernel: Kernel, order: Sequence[Node]) -> str:
+    """Two lines of comment above a kernel: what it computes of its inputs, in the ops of the graph; the
+    dtypes and shapes of what it reads and writes. order: the nodes of the graph by the plan's numbers."""
+    known = {order[v]: name for v, name in _names_of_reads(kernel).items() if v < len(order)}
+    results = [expression(_seen(order[v], order), _parts, known) for v in kernel.outputs if v < len(order)]
+    reads, writes = ([_type(v, order) for v in values] for values in (kernel.inputs, kernel.outputs))
+    return comment(kernel.name, results, reads, writes)
+
+
+def comment(name: str, results: Sequence[str], reads: Sequence[str], writes: Sequence[str]) -> str:
+    """The lines of a heading. results: expressions of what the kernel computes; reads, writes: the types of
+    its buffers."""
+    computes = f"// {name}: {', '.join(results)}" if results else f"// {name}"
+    inputs = ", ".join(f"{input_name(i)}: {kind}" for i, kind in enumerate(reads))
+    outputs = ", ".join(f"{out_name(i)}: {kind}" for i, kind in enumerate(writes))
+    return f"{computes}\n// {inputs or 'nothing'} -> {outputs}\n"
+
+
+def _names_of_reads(kernel: Kernel) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for i, v in enumerate(kernel.inputs):
+        names.setdefault(v, input_name(i))
+    for out, v in kernel.over:  # written over, and read from there
+        names.setdefault(v, out_name(kernel.outputs.index(out)))
+    return names
+
+
+def texts(plan: Plan, order: Sequence[Node]) -> str:
+    """The WGSL of a plan's kernels, each below its heading."""
+    return "\n".join(heading(k, order) + render(k.shader) for k in plan.kernels)
+
+
+def _seen(node: Node, order: Sequence[Node]) -> Node:
+    """The composite that a node computes, as the program called it, or the node itself."""
+    return next((n for n in order if n.op.kind == "composite" and alias(n) is node), node)
+
+
+def _parts(node: Node) -> tuple[str, Sequence[Node]]:
+    if node.op.name == "constant":
+        return _number(node.scalars[0]), ()
+    if node.op.kind == "leaf" or node.buffer is not None:
+        return "...", ()  # read by a kernel before this one
+    if node.op.name in UNSEEN:
+        return "", node.inputs
+    name = node.attrs.get("label") or node.op.name.strip("_")
+    return name, node.parents if node.op.kind == "composite" else node.inputs
+
+
+def _number(number: Any) -> str:
+    held = getattr(number, "held", number)
+    return f"{held:g}" if isinstance(held, int | float | complex) else "number"
+
+
+def _type(value: int, order: Sequence[Node]) -> str:
+    if value >= len(order):
+        return "temporary"
+    return f"{order[value].dtype.short}{list(order[value].shape)}"
