@@ -19,6 +19,8 @@ ONE = {"int", "int | None"}
 _SEVERAL = (
     "int | Sequence[int]",
     "Sequence[int]",
+    "tuple[int, ...]",
+    "Shape",
     "int | Sequence[int] | str",
     "int | Sequence[int] | Tensor",
     "int | Sequence[Sequence[int]]",
