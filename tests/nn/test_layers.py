@@ -228,8 +228,6 @@ ERRORS = {
     " [features] and []": (
         lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5])(fb.ones(2, 4), fb.tensor([1, 2, 3]))
     ),
-    "LinearCrossEntropyLoss(4, 3): unknown: weigth: it takes weight, reduction, ignore_index,"
-    " label_smoothing": lambda: nn.LinearCrossEntropyLoss(4, 3, weigth=None),
     "FractionalMaxPool2d(2): needs output_size or output_ratio, not both: give one of them": (
         lambda: nn.FractionalMaxPool2d(2)
     ),

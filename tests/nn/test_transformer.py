@@ -208,32 +208,16 @@ ERRORS = {
     "MultiheadAttention(6, 4): the heads share the features: give a divisor": (
         lambda: nn.MultiheadAttention(6, 4)
     ),
-    "MultiheadAttention(6, 2): unknown: kdims: it takes add_bias_kv, add_zero_attn, kdim, vdim, batch_first,"
-    " device, dtype": lambda: nn.MultiheadAttention(6, 2, kdims=3),
     "MultiheadAttention(is_causal=True): says what attn_mask is: give that, too": (
         lambda: nn.MultiheadAttention(6, 2)(X, X, X, is_causal=True)
     ),
-    "MultiheadAttention: unknown: average: it takes average_attn_weights, is_causal": (
-        lambda: nn.MultiheadAttention(6, 2)(X, X, X, average=True)
-    ),
     "MultiheadAttention(f32[4, 2, 6], f32[2, 6], f32[4, 2, 6]): takes 3 dims, or 2 without a batch: reshape"
     " them": lambda: nn.MultiheadAttention(6, 2)(X, X[0], X),
-    "multi_head_attention_forward: lacks num_heads, in_proj_weight, in_proj_bias, bias_k,"
-    " bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias: it takes"
-    " embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,"
-    " add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask,"
-    " need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight,"
-    " v_proj_weight, static_k, static_v, average_attn_weights, is_causal": (
-        lambda: nn.functional.multi_head_attention_forward(X, X, X, 6)
-    ),
     "multi_head_attention_forward: static_k and static_v: are not taken: use scaled_dot_product_attention": (
         lambda: nn.functional.multi_head_attention_forward(X, X, X, *[None] * 10, static_k=X)
     ),
     "activation='elu': is unknown: use 'relu', 'gelu' or a function": (
         lambda: nn.TransformerEncoderLayer(6, 2, activation="elu")
-    ),
-    "TransformerDecoderLayer: unknown: is_causal: it takes tgt_is_causal, memory_is_causal": (
-        lambda: nn.TransformerDecoderLayer(6, 2)(X, X, is_causal=True)
     ),
 }
 

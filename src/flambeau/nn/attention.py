@@ -1,5 +1,6 @@
 """Attention of several heads with learned maps, under PyTorch's names."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.node import describe
@@ -14,7 +15,7 @@ from .module import Module
 from .parameter import Parameter
 
 
-def joined_masks(
+def join_masks(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, heads: int, dtype: Any
 ) -> Tensor | None:
     """Both masks as one: True (or a float that is added) where a key is looked at. -> [b or 1, h or 1, n, m]
@@ -25,12 +26,15 @@ def joined_masks(
     if attn_mask is not None and attn_mask.ndim == 3:
         attn_mask = attn_mask.reshape(-1, heads, *attn_mask.shape[1:])
     padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(1).unsqueeze(1)
-    given = [m for m in (attn_mask, padding) if m is not None]
-    if all(m.dtype.kind == "b" for m in given):
-        kept = [m.logical_not() for m in given]
+    masks = [m for m in (attn_mask, padding) if m is not None]
+    if all(m.dtype.kind == "b" for m in masks):
+        kept = [m.logical_not() for m in masks]
         return None if not kept else kept[0] if len(kept) == 1 else kept[0] & kept[1]
-    added = [m.where(float("-inf"), 0.0) if m.dtype.kind == "b" else m for m in given]
+    added = [m.where(float("-inf"), 0.0) if m.dtype.kind == "b" else m for m in masks]
     return (added[0] if len(added) == 1 else added[0] + added[1]).to(dtype)
+
+
+Inputs = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 
 
 class MultiheadAttention(Module):
@@ -97,14 +101,14 @@ class MultiheadAttention(Module):
             return list(self.in_proj_weight.chunk(3))
         return [getattr(self, f"{name}_proj_weight") for name in "qkv"]
 
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Queries, keys and values, by one product where they are made of one input. [b, n, e] each"""
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        """Queries, keys and values, by one product if the inputs are one tensor. [b, n, e] each"""
         bias = self.in_proj_bias
         if query is key is value and self.in_proj_weight is not None:
             return list(linear(query, self.in_proj_weight, bias).chunk(3, -1))
         biases = [None] * 3 if bias is None else bias.chunk(3)
-        given = zip((query, key, value), self._weights(), biases, strict=True)
-        return [linear(x, w, b) for x, w, b in given]
+        maps = zip((query, key, value), self._weights(), biases, strict=True)
+        return [linear(x, w, b) for x, w, b in maps]
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
@@ -117,59 +121,57 @@ class MultiheadAttention(Module):
         key_padding_mask: Tensor | None = None,
         need_weights: bool = True,
         attn_mask: Tensor | None = None,
-        **how: Any,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """How queries see keys and values: the result, and the weights where need_weights.
+        """Attend with queries to keys and values: the result, and the weights if need_weights.
 
-        key_padding_mask: True (or -inf) for keys that are none, [b, m]. attn_mask: True where a query may not
-        look at a key, or floats that are added to the scores, [n, m] or [b * heads, n, m]. how:
-        average_attn_weights (True) and is_causal (False; attn_mask is the causal one then). A query that may
-        look at no key has the result and the weights 0, with need_weights and without.
+        key_padding_mask: True (or -inf) for padding among the keys, [b, m]. attn_mask: True where a query may
+        not look at a key, or floats that are added to the scores, [n, m] or [b * heads, n, m].
+        average_attn_weights: return the mean weights of all heads. is_causal: attn_mask is the causal one. A
+        query that may look at no key has the result and the weights 0, with need_weights and without.
         """
-        average, causal = how.pop("average_attn_weights", True), how.pop("is_causal", False)
-        if how:
-            raise TypeError(
-                f"MultiheadAttention: unknown: {', '.join(how)}: it takes average_attn_weights, is_causal"
-            )
-        if causal and attn_mask is None:
+        if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention(is_causal=True): says what attn_mask is: give that, too")
         if query.ndim not in (2, 3) or {key.ndim, value.ndim} != {query.ndim}:
-            given = ", ".join(map(describe, (query, key, value)))
-            raise ValueError(f"MultiheadAttention({given}): takes 3 dims, or 2 without a batch: reshape them")
+            shapes = ", ".join(map(describe, (query, key, value)))
+            raise ValueError(
+                f"MultiheadAttention({shapes}): takes 3 dims, or 2 without a batch: reshape them"
+            )
         masks = (attn_mask, key_padding_mask)
         if query.ndim == 2:
-            q, k, v = _unsqueezed((query, key, value))
+            inputs = _unsqueeze_batch((query, key, value))
             padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-            y, weights = self._attend((q, k, v), (attn_mask, padding), need_weights, causal)
+            y, weights = self._attend(inputs, (attn_mask, padding), need_weights, is_causal)
             y, weights = y.squeeze(0), None if weights is None else weights.squeeze(0)
         elif self.batch_first:
-            y, weights = self._attend((query, key, value), masks, need_weights, causal)
+            y, weights = self._attend((query, key, value), masks, need_weights, is_causal)
         else:
-            y, weights = self._attend(_turned((query, key, value)), masks, need_weights, causal)
+            y, weights = self._attend(_batch_first((query, key, value)), masks, need_weights, is_causal)
             y = y.transpose(0, 1)
-        return y, weights.mean(-3) if weights is not None and average else weights
+        return y, weights.mean(-3) if weights is not None and average_attn_weights else weights
 
     def _attend(
-        self, given: tuple, masks: tuple, need_weights: bool, causal: bool
+        self, inputs: Inputs, masks: tuple[Tensor | None, Tensor | None], need_weights: bool, causal: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """The same of [b, n, e], with the weights of all heads."""
-        q, k, v = self._projected(*given)
+        """Attention of batches [b, n, e], with the weights of all heads."""
+        q, k, v = self._project(*inputs)
         attn_mask, padding = masks
-        k, v, more = self._longer(k, v)
+        k, v, more = self._append(k, v)
         q, k, v = map(self._heads, (q, k, v))
         p = self.dropout if self.training else 0.0
         if causal and not need_weights and padding is None and not more:
             y, weights = scaled_dot_product_attention(q, k, v, None, p, True), None
         else:
-            mask = joined_masks(_seen(attn_mask, more), _seen(padding, more), self.num_heads, q.dtype)
+            mask = join_masks(_extend(attn_mask, more), _extend(padding, more), self.num_heads, q.dtype)
             if need_weights:
                 y, weights = with_weights(q, k, v, mask, p)
             else:
                 y, weights = scaled_dot_product_attention(q, k, v, mask, p), None
         return self.out_proj(y.transpose(1, 2).flatten(-2)), weights
 
-    def _longer(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
-        """Keys and values with those of add_bias_kv and add_zero_attn behind, and how many these are."""
+    def _append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
+        """Append the keys and values of add_bias_kv and add_zero_attn. Also returns how many it appended."""
         before, batch = k.shape[1], k.shape[0]
         if self.bias_k is not None and self.bias_v is not None:
             k, v = (
@@ -181,24 +183,30 @@ class MultiheadAttention(Module):
         return k, v, k.shape[1] - before
 
 
-def _seen(mask: Tensor | None, more: int) -> Tensor | None:
-    """A mask that leaves `more` keys behind the others in sight."""
+def _extend(mask: Tensor | None, more: int) -> Tensor | None:
+    """A mask that shows `more` further keys to every query."""
     if mask is None or not more:
         return mask
     added = Tensor.zeros(*mask.shape[:-1], more, dtype=mask.dtype, device=mask.device)
     return cat([mask, added], -1)
 
 
-def _unsqueezed(given: tuple) -> list[Tensor]:
-    """Each with a batch of one; one tensor stays one."""
-    made = {id(x): x.unsqueeze(0) for x in given}
-    return [made[id(x)] for x in given]
+def _map_each(f: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
+    """f of each input. Inputs that are one tensor stay one, so that one product projects them."""
+    query, key, value = inputs
+    first = f(query)
+    second = first if key is query else f(key)
+    return first, second, first if value is query else second if value is key else f(value)
 
 
-def _turned(given: tuple) -> tuple:
-    """Each with the batch first; one tensor stays one."""
-    made = {id(x): x.transpose(0, 1) for x in given}
-    return tuple(made[id(x)] for x in given)
+def _unsqueeze_batch(inputs: Inputs) -> Inputs:
+    """Add a batch of one. [n, e] -> [1, n, e]"""
+    return _map_each(lambda x: x.unsqueeze(0), inputs)
+
+
+def _batch_first(inputs: Inputs) -> Inputs:
+    """[n, b, e] -> [b, n, e]"""
+    return _map_each(lambda x: x.transpose(0, 1), inputs)
 
 
 def multi_head_attention_forward(
@@ -257,10 +265,13 @@ def multi_head_attention_forward(
     layer.in_proj_weight = None if use_separate_proj_weight else in_proj_weight
     layer.in_proj_bias, layer.bias_k, layer.bias_v = in_proj_bias, bias_k, bias_v
     if use_separate_proj_weight:
-        vars(layer).update(
-            q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight
-        )
-    layer.out_proj = lambda x: linear(x, out_proj_weight, out_proj_bias)
+        layer.q_proj_weight, layer.k_proj_weight = q_proj_weight, k_proj_weight
+        layer.v_proj_weight = v_proj_weight
+
+    def project(x: Tensor) -> Tensor:
+        return linear(x, out_proj_weight, out_proj_bias)
+
+    layer.out_proj = project
     return layer(
         query,
         key,

@@ -73,8 +73,8 @@ def by_gate(x: Tensor, gates: int) -> Tensor:
 
 def own_gates(shown: Tensor, s: Sequence, gates: int) -> Tensor:
     """The state's own part of the gates. [..., out] -> [..., gates, hidden]"""
-    made = shown @ s.weight.transpose(0, 1)
-    return by_gate(made if s.bias is None else made + s.bias, gates)
+    product = shown @ s.weight.transpose(0, 1)
+    return by_gate(product if s.bias is None else product + s.bias, gates)
 
 
 # --- activations ---
@@ -92,8 +92,20 @@ class Activation(NamedTuple):
         return self.slope(x, y)
 
 
+def _affine(x: Tensor, a: float, b: float) -> Tensor:
+    return x * a + b
+
+
+def _affine_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
+    return full_like(x, a)
+
+
 def _hard_sigmoid(x: Tensor, a: float, b: float) -> Tensor:
     return (x * a + b).clamp(0, 1)
+
+
+def _hard_sigmoid_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
+    return ((y > 0) & (y < 1)).where(a, 0.0)
 
 
 def _scaled_tanh(x: Tensor, a: float, b: float) -> Tensor:
@@ -106,30 +118,46 @@ def _scaled_tanh_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
 
 
 # by ONNX's names: what alpha and beta are without others, the function, and its slope
-ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Tensor], Callable[..., Tensor]]] = {
-    "affine": ((1.0, 0.0), lambda x, a, b: x * a + b, lambda x, y, a, b: full_like(x, a)),
-    "elu": ((1.0,), elu, lambda x, y, a: (x > 0).where(1.0, y + a)),
-    "hardsigmoid": ((0.2, 0.5), _hard_sigmoid, lambda x, y, a, b: ((y > 0) & (y < 1)).where(a, 0.0)),
-    "leakyrelu": ((0.01,), leaky_relu, lambda x, y, a: (x > 0).where(1.0, a)),
-    "relu": ((), lambda x: x.relu(), lambda x, y: (y > 0).where(1.0, 0.0)),
-    "scaledtanh": ((1.0, 1.0), _scaled_tanh, _scaled_tanh_slope),
-    "sigmoid": ((), lambda x: x.sigmoid(), lambda x, y: y * (1 - y)),
-    "softplus": ((), softplus, lambda x, y: x.sigmoid()),
-    "softsign": ((), softsign, lambda x, y: 1 / (1 + x.abs()).square()),
-    "tanh": ((), lambda x: x.tanh(), lambda x, y: 1 - y * y),
-    "thresholdedrelu": ((1.0,), thresholded_relu, lambda x, y, a: (x > a).where(1.0, 0.0)),
+_PLAIN: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
+    "relu": (Tensor.relu, lambda x, y: (y > 0).where(1.0, 0.0)),
+    "sigmoid": (Tensor.sigmoid, lambda x, y: y * (1 - y)),
+    "softplus": (softplus, lambda x, y: x.sigmoid()),
+    "softsign": (softsign, lambda x, y: 1 / (1 + x.abs()).square()),
+    "tanh": (Tensor.tanh, lambda x, y: 1 - y * y),
 }
+_OF_ALPHA: dict[
+    str, tuple[float, Callable[[Tensor, float], Tensor], Callable[[Tensor, Tensor, float], Tensor]]
+] = {
+    "elu": (1.0, elu, lambda x, y, a: (x > 0).where(1.0, y + a)),
+    "leakyrelu": (0.01, leaky_relu, lambda x, y, a: (x > 0).where(1.0, a)),
+    "thresholdedrelu": (1.0, thresholded_relu, lambda x, y, a: (x > a).where(1.0, 0.0)),
+}
+_TABLE: dict[str, tuple[tuple[float, ...], Callable[..., Tensor], Callable[..., Tensor]]] = {
+    "affine": ((1.0, 0.0), _affine, _affine_slope),
+    **{name: ((alpha,), f, slope) for name, (alpha, f, slope) in _OF_ALPHA.items()},
+    "hardsigmoid": ((0.2, 0.5), _hard_sigmoid, _hard_sigmoid_slope),
+    "scaledtanh": ((1.0, 1.0), _scaled_tanh, _scaled_tanh_slope),
+    **{name: ((), f, slope) for name, (f, slope) in _PLAIN.items()},
+}
+ACTIVATIONS = dict(sorted(_TABLE.items()))
 
 
-def activation(name: str, *given: float) -> Activation:
+def activation(name: str, *numbers: float) -> Activation:
     """A function by its name, with the first of its numbers. ValueError for an unknown name."""
     if name.lower() not in ACTIVATIONS:
         raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(ACTIVATIONS)}")
     usual, function, slope = ACTIVATIONS[name.lower()]
-    numbers = (*given, *usual[len(given) :])
+    numbers = (*numbers, *usual[len(numbers) :])
     if not numbers:
         return Activation(function, slope)
-    return Activation(lambda x: function(x, *numbers), lambda x, y: slope(x, y, *numbers))
+
+    def apply(x: Tensor) -> Tensor:
+        return function(x, *numbers)
+
+    def slope_at(x: Tensor, y: Tensor) -> Tensor:
+        return slope(x, y, *numbers)
+
+    return Activation(apply, slope_at)
 
 
 def _within(x: Tensor, bound: float | None) -> Tensor:
@@ -143,7 +171,11 @@ def clipped(a: Activation, bound: float | None) -> Activation:
     slope = a.slope
     if slope is not None:
         slope = partial(_clipped_slope, slope, bound)
-    return Activation(lambda x: a.function(_within(x, bound)), slope)
+
+    def apply(x: Tensor) -> Tensor:
+        return a.function(_within(x, bound))
+
+    return Activation(apply, slope)
 
 
 def _clipped_slope(slope: Callable[[Tensor, Tensor], Tensor], bound: float, x: Tensor, y: Tensor) -> Tensor:
@@ -204,13 +236,13 @@ def lstm(how: LstmGates) -> Cell:
         if s.peepholes is not None:
             i = i + s.peepholes[0] * old
             f = [each + s.peepholes[2] * old for each in f]
-        made = how.gate.function(i)
-        forget = 1 - made if coupled else how.gate.function(f[0])
+        taken = how.gate.function(i)
+        forget = 1 - taken if coupled else how.gate.function(f[0])
         candidate = how.cell.function(g)
-        cell = forget * old + made * candidate
+        cell = forget * old + taken * candidate
         new = _within(cell, how.state_clip)
         o = o if s.peepholes is None else o + s.peepholes[1] * new
-        return _Opened([i, *f, g, o], made, forget, candidate, cell, new)
+        return _Opened([i, *f, g, o], taken, forget, candidate, cell, new)
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
         v = opened(gates, shown, state, s)

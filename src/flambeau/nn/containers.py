@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any, Self
 
 from ..core.node import describe
+from ..core.tree import is_dict
 from ..errors import IndexError, TypeError, ValueError
 from ..tensor import Tensor
 from .module import Module, check_module
@@ -92,7 +93,7 @@ class Sequential(_Numbered):
 
     def __init__(self, *modules: Any):
         only = modules[0] if len(modules) == 1 else None
-        for name, m in only.items() if isinstance(only, dict) else enumerate(modules):
+        for name, m in only.items() if is_dict(only) else enumerate(modules):
             self.add_module(str(name), check_module(self, m))
 
     def forward(self, x: Any) -> Any:
@@ -127,7 +128,8 @@ class ModuleList(_Numbered):
 
     def _lines(self) -> list[str]:
         """Neighbours that are printed alike are one line, with their number."""
-        lines, first = [], 0
+        lines: list[str] = []
+        first = 0
         for text, alike in groupby(map(repr, self)):
             n = len(list(alike))
             lines.append(f"({first}): {text}" if n == 1 else f"({first}-{first + n - 1}): {n} x {text}")
@@ -170,8 +172,7 @@ class _Named:
 
     def update(self, values: Any) -> None:
         """Set the values of a dict, or of pairs."""
-        pairs: Any = values.items() if isinstance(values, Mapping | _Named) else values
-        for key, value in pairs:
+        for key, value in values.items() if hasattr(values, "items") else values:
             self[key] = value
 
     def __getitem__(self, key: str) -> Any:
@@ -299,8 +300,9 @@ class ParameterDict(_Named, Module):
             self._names.append(key)
 
     def update(self, values: Any) -> None:
-        has_order = isinstance(values, OrderedDict) or not isinstance(values, Mapping)
-        super().update(values if has_order else [(name, values[name]) for name in sorted(values)])
+        is_unordered = isinstance(values, Mapping) and not isinstance(values, OrderedDict)
+        rows: Any = values
+        super().update([(name, rows[name]) for name in sorted(rows)] if is_unordered else rows)
 
     def __delitem__(self, key: str) -> None:
         super().__delitem__(key)

@@ -22,8 +22,18 @@ class Convolution(Module):
     bias: Parameter | None
     shown = ("padding", "dilation", "groups")
 
-    def _setup(self, channels, kernel_size, stride, dilation, groups, bias, device, swap=False):
-        """Sizes and parameters; `swap` has the weight as transposed convolutions lay it out."""
+    def _setup(
+        self,
+        channels: tuple[int, int],
+        kernel_size: Any,
+        stride: Any,
+        dilation: Any,
+        groups: int,
+        bias: bool,
+        device: Any,
+        swap: bool = False,
+    ) -> None:
+        """Set sizes and parameters. swap: the weight's layout is that of transposed convolutions."""
         name, (in_channels, out_channels) = type(self).__name__, channels
         positive(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
         if in_channels % groups or out_channels % groups:
@@ -178,8 +188,7 @@ class _ConvTranspose(Convolution):
     def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
         run = type(self).function
-        settings = (self.stride, self.padding, extra, self.groups, self.dilation)
-        return run(x, self.weight, self.bias, *settings)
+        return run(x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
         """The output_padding that gives the sizes wanted; ValueError with those that can be had."""

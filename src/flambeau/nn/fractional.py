@@ -7,6 +7,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.node import describe
 from ..core.shape import contiguous_strides
+from ..core.tree import is_sequence
 from ..errors import ValueError
 from ..ops.conv.conv import pair
 from ..ops.distribution import rand
@@ -28,7 +29,12 @@ def _starts(u: Tensor, n: int, o: int, k: int) -> Tensor:
     return cat([((places + u) * alpha).int() - (u * alpha).int(), last], -1)
 
 
-def _sizes(x: Tensor, nd: int, kernel: tuple, output_size: Any, output_ratio: Any) -> tuple[int, ...]:
+Shape = tuple[int, ...]
+
+
+def _sizes(
+    x: Tensor, nd: int, kernel: tuple[int, ...], output_size: Any, output_ratio: Any
+) -> tuple[int, ...]:
     """How many windows there are of each dim; ValueError where that is not said, or they don't fit."""
     call = f"fractional_max_pool{nd}d({describe(x)}"
     if x.ndim not in (nd + 1, nd + 2):
@@ -37,7 +43,7 @@ def _sizes(x: Tensor, nd: int, kernel: tuple, output_size: Any, output_ratio: An
         raise ValueError(f"{call}): needs output_size or output_ratio, not both: give one of them")
     size = x.shape[-nd:]
     if output_size is None:
-        ratios = output_ratio if isinstance(output_ratio, tuple | list) else (output_ratio,) * nd
+        ratios = output_ratio if is_sequence(output_ratio) else (output_ratio,) * nd
         output_size = tuple(int(n * r) for n, r in zip(size, ratios, strict=True))
     out = pair(output_size, nd)
     if any(o < 1 or o + k - 1 > n for n, o, k in zip(size, out, kernel, strict=True)):
@@ -46,7 +52,7 @@ def _sizes(x: Tensor, nd: int, kernel: tuple, output_size: Any, output_ratio: An
     return out
 
 
-def _places(u: Tensor, size: tuple, out: tuple, kernel: tuple) -> Tensor:
+def _places(u: Tensor, size: Shape, out: Shape, kernel: Shape) -> Tensor:
     """The places in the flattened `size` of each window's elements. [*lead, nd] -> [*lead, *out, taps]"""
     nd, lead = len(size), u.shape[:-1]
     drawn = [1, 0] if nd == 2 else list(range(nd))  # which number is whose: PyTorch's order
@@ -59,8 +65,10 @@ def _places(u: Tensor, size: tuple, out: tuple, kernel: tuple) -> Tensor:
     return index.reshape(*lead, *out, prod(kernel))
 
 
-def _pooled(x: Tensor, nd: int, kernel_size: Size, sizes: tuple, samples: Tensor | None) -> tuple:
-    """The largest of each window, and where in the flattened dims it stands."""
+def _pool(
+    x: Tensor, nd: int, kernel_size: Size, sizes: tuple[Any, Any], samples: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The largest element of each window, and its place in the flattened dims."""
     kernel = pair(kernel_size, nd)
     out, lead, size = _sizes(x, nd, kernel, *sizes), x.shape[:-nd], x.shape[-nd:]
     u = rand(*lead, nd, device=x.device) if samples is None else samples.reshape(*lead, nd)
@@ -85,7 +93,7 @@ def fractional_max_pool2d(
     kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
     _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
     """
-    values, indices = _pooled(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
+    values, indices = _pool(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
     return (values, indices) if return_indices else values
 
 
@@ -104,7 +112,7 @@ def fractional_max_pool2d_with_indices(
     return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError where
     windows do not fit.
     """
-    return _pooled(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
+    return _pool(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
 
 
 def fractional_max_pool3d(
@@ -121,7 +129,7 @@ def fractional_max_pool3d(
     kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
     _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
     """
-    values, indices = _pooled(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
+    values, indices = _pool(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
     return (values, indices) if return_indices else values
 
 
@@ -140,7 +148,7 @@ def fractional_max_pool3d_with_indices(
     return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError where
     windows do not fit.
     """
-    return _pooled(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
+    return _pool(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
 
 
 class _FractionalMaxPool(Module):
@@ -165,8 +173,8 @@ class _FractionalMaxPool(Module):
 
     def forward(self, x: Tensor) -> Any:
         sizes = (self.output_size, self.output_ratio)
-        made = _pooled(x, self.nd, self.kernel_size, sizes, self._random_samples)
-        return made if self.return_indices else made[0]
+        values, indices = _pool(x, self.nd, self.kernel_size, sizes, self._random_samples)
+        return (values, indices) if self.return_indices else values
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):

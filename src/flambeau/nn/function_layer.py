@@ -16,7 +16,7 @@ class FunctionLayer(Module):
 
     def extra_repr(self) -> str:
         """The settings, as `repr` shows them."""
-        shown = []
+        shown: list[str] = []
         for p in list(signature(type(self)).parameters.values()):
             value = getattr(self, p.name)
             if isinstance(value, Tensor):

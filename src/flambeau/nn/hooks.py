@@ -1,4 +1,4 @@
-"""Functions that users hang on modules: called around a forward, a gradient, a state_dict or its loading."""
+"""Hooks of modules: functions called around a forward, a gradient, a state_dict or its loading."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ..core.declare import stand_for
 from ..core.handle import RemovableHandle, hang
 from ..core.op import Op
+from ..core.tree import is_tuple
 from ..errors import TypeError, ValueError
 from ..ops.join import cat
 from ..tensor import Tensor
@@ -25,7 +26,7 @@ everywhere: Kinds = {}  # those of all modules
 
 
 def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -> RemovableHandle:
-    """Hang a hook behind those of its kind, or with `prepend` before them."""
+    """Register a hook after the others of its kind, or with `prepend` before them."""
     hooks = kinds.setdefault(kind, {})
     others = dict(hooks) if prepend else {}
     if prepend:
@@ -35,9 +36,14 @@ def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -
     return handle
 
 
+def own_hooks(module: Any, kind: str) -> dict[int, ModuleHook]:
+    """The hooks of one kind that were registered on the module, by key."""
+    return module._hooks.get(kind, {})
+
+
 def of(module: Any, kind: str) -> list[ModuleHook]:
     """The hooks of a kind, those of all modules first."""
-    return [*everywhere.get(kind, {}).values(), *module._hooks.get(kind, {}).values()]
+    return [*everywhere.get(kind, {}).values(), *own_hooks(module, kind).values()]
 
 
 def are_there(module: Any) -> bool:
@@ -45,8 +51,8 @@ def are_there(module: Any) -> bool:
     return bool(module._hooks or everywhere)
 
 
-def call(module: Any, args: tuple, kw: dict[str, Any]) -> Any:
-    """What module(*args, **kw) gives with all its hooks."""
+def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """Run module(*args, **kw) with all its hooks."""
     pending = of(module, "forward")
     try:
         args, kw = _before(module, args, kw)
@@ -55,57 +61,57 @@ def call(module: Any, args: tuple, kw: dict[str, Any]) -> Any:
         out = module.forward(*args, **kw)
         while pending:
             hook = pending.pop(0)
-            given = (module, args, kw, out) if hook.with_kwargs else (module, args, out)
-            found = hook.call(*given)
-            out = out if found is None else found
+            replacement = hook.call(*((module, args, kw, out) if hook.with_kwargs else (module, args, out)))
+            out = out if replacement is None else replacement
         return gradients.joined(out) if gradients else out
     except Exception:
-        for hook in (h for h in pending if h.always_call):  # they are told of a call that failed, too
+        for hook in (h for h in pending if h.always_call):  # always_call: after a failed call too
             hook.call(*((module, args, kw, None) if hook.with_kwargs else (module, args, None)))
         raise
 
 
-def _before(module: Any, args: tuple, kw: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Arguments as the hooks before the forward leave them."""
+def _before(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments after the hooks before the forward."""
     for hook in of(module, "forward_pre"):
         if not hook.with_kwargs:
-            found = hook.call(module, args)
-            args = args if found is None else _tuple(found)
+            replacement = hook.call(module, args)
+            args = args if replacement is None else _as_tuple(replacement)
             continue
-        found = hook.call(module, args, kw)
-        if found is None:
+        replacement = hook.call(module, args, kw)
+        if replacement is None:
             continue
-        if not (isinstance(found, tuple) and len(found) == 2):
+        if not (is_tuple(replacement) and len(replacement) == 2):
             raise TypeError(
                 f"{type(module).__name__}: a forward pre-hook with_kwargs=True returned"
-                f" {type(found).__name__}: return None or (args, kwargs)"
+                f" {type(replacement).__name__}: return None or (args, kwargs)"
             )
-        args, kw = found
+        args, kw = replacement
     return args, kw
 
 
-def _tuple(found: Any) -> tuple:
-    return found if isinstance(found, tuple) else (found,)
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if is_tuple(value) else (value,)
 
 
 class _Gradients:
     """The hooks of one call that see, and may change, the gradients of its outputs and inputs."""
 
     def __init__(self, module: Any):
-        self.module, self.grad_output = module, ()
+        self.module = module
+        self.grad_output: tuple[Any, ...] = ()
         self.before, self.after = of(module, "backward_pre"), of(module, "backward")
         self.places: dict[str, tuple[int, list[int]]] = {}  # side: of how many values which have gradients
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after)
 
-    def through(self, values: Sequence[Any], side: str) -> tuple:
+    def through(self, values: Sequence[Any], side: str) -> tuple[Any, ...]:
         """Values whose tensors hand their gradients to of_inputs or of_outputs, all at once."""
         at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
         self.places[side] = len(values), at
         passed = gated([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
-        made = dict(zip(at, passed, strict=True))
-        return tuple(made.get(i, v) for i, v in enumerate(values))
+        by_place = dict(zip(at, passed, strict=True))
+        return tuple(by_place.get(i, v) for i, v in enumerate(values))
 
     def joined(self, out: Any) -> Any:
         """What the forward returned (a tensor, or a tuple or list of them) as the start of the way back."""
@@ -113,36 +119,39 @@ class _Gradients:
             return self.through((out,), "outputs")[0]
         return type(out)(self.through(out, "outputs")) if type(out) in (tuple, list) else out
 
-    def of_outputs(self, grads: list) -> list:
-        given = _spread(grads, *self.places["outputs"])
+    def of_outputs(self, grads: list[Any]) -> list[Any]:
+        spread = _spread(grads, *self.places["outputs"])
         for hook in self.before:
-            found = hook.call(self.module, given)
-            given = given if found is None else _tuple(found)
-        self.grad_output = given
+            replacement = hook.call(self.module, spread)
+            spread = spread if replacement is None else _as_tuple(replacement)
+        self.grad_output = spread
         if not self.places["inputs"][1]:  # no gradient will come by there
             self.of_inputs([])
-        return [given[i] for i in self.places["outputs"][1]]
+        return [spread[i] for i in self.places["outputs"][1]]
 
-    def of_inputs(self, grads: list) -> list:
-        given = _spread(grads, *self.places["inputs"])
+    def of_inputs(self, grads: list[Any]) -> list[Any]:
+        spread = _spread(grads, *self.places["inputs"])
         for hook in self.after:
-            found = hook.call(self.module, given, self.grad_output)
-            if found is not None and len(_tuple(found)) != len(given):
+            replacement = hook.call(self.module, spread, self.grad_output)
+            if replacement is None:
+                continue
+            gradients = _as_tuple(replacement)
+            if len(gradients) != len(spread):
                 raise ValueError(
-                    f"{type(self.module).__name__}: a backward hook returned {len(_tuple(found))} gradients"
-                    f" for {len(given)} inputs: return None, or one for each"
+                    f"{type(self.module).__name__}: a backward hook returned {len(gradients)} gradients"
+                    f" for {len(spread)} inputs: return None, or one for each"
                 )
-            given = given if found is None else _tuple(found)
-        return [given[i] for i in self.places["inputs"][1]]
+            spread = gradients
+        return [spread[i] for i in self.places["inputs"][1]]
 
 
-def _spread(grads: list, n: int, at: list[int]) -> tuple:
+def _spread(grads: list[Any], n: int, at: list[int]) -> tuple[Any, ...]:
     """Gradients at their places among n values, None where a value has none."""
-    found = dict(zip(at, grads, strict=True))
-    return tuple(found.get(i) for i in range(n))
+    by_place = dict(zip(at, grads, strict=True))
+    return tuple(by_place.get(i) for i in range(n))
 
 
-def gated(tensors: list[Tensor], f: Callable[[list], list]) -> list[Tensor]:
+def gated(tensors: list[Tensor], f: Callable[[list[Any]], list[Any]]) -> list[Tensor]:
     """The same values; their gradients pass through f(gradients) -> gradients in one call.
 
     Several tensors are joined into one vector and cut again, since a node has one gradient.
@@ -155,22 +164,29 @@ def gated(tensors: list[Tensor], f: Callable[[list], list]) -> list[Tensor]:
         parts = [_part(g, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
         return cat([x.to(g.dtype).reshape(-1) for x in f(parts)])
 
-    whole = _gate(cat([t.reshape(-1) for t in tensors]), joined)
-    return [_part(whole, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
+    joint = _gate(cat([t.reshape(-1) for t in tensors]), joined)
+    return [_part(joint, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
 
 
 def _part(x: Tensor, a: int, b: int, like: Tensor) -> Tensor:
     return x.narrow(0, a, b - a).reshape(*like.shape).to(like.dtype)
 
 
+def _identity(xp: Any, x: Any) -> Any:
+    return x
+
+
 def _gate(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-    op = Op("composite", xp=lambda xp, x: x, grad=lambda g, *_: [f(g)], name="gate")
+    def gradient(g: Tensor, *_: Tensor) -> list[Tensor]:
+        return [f(g)]
+
+    op = Op("composite", xp=_identity, grad=gradient, name="gate")
     return Tensor(stand_for(op, x.node, (x.node,), {}))
 
 
 def tell(module: Any, kind: str, *args: Any) -> None:
     """Call the module's own hooks of a kind, in order."""
-    for hook in list(module._hooks.get(kind, {}).values()):
+    for hook in list(own_hooks(module, kind).values()):
         hook.call(*args)
 
 

@@ -49,7 +49,7 @@ class Module:
         has_setter = hasattr(getattr(type(self), name, None), "__set__")  # which decides
         if kind is not None and not has_setter:
             self._register(name, kind)
-            if kind is Buffer:
+            if isinstance(value, Buffer):
                 self._buffer_names[name] = value.persistent
         object.__setattr__(self, name, value)
 
@@ -108,7 +108,7 @@ class Module:
         """Set a parameter, or say with None that there is none; errors as register_buffer's, TypeError for
         another tensor."""
         self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
-        if param is not None and not isinstance(param, Parameter):
+        if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             call = f"register_parameter({name!r}, {describe(param)})"
             raise TypeError(f"{call}: takes a Parameter or None: give nn.Parameter(t)")
         self._register(name, Parameter)
@@ -126,7 +126,7 @@ class Module:
 
     def _check_name(self, call: str, name: str, same_kind: bool) -> None:
         """ValueError for a name with a dot, none, or one that means something else already."""
-        if not isinstance(name, str) or not name or "." in name:
+        if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             rule = "a name is a word without dots: give another"
             raise ValueError(f"{call}({name!r}): {rule}")
         if hasattr(self, name) and not same_kind and vars(self).get(name, 0) is not None:
@@ -160,7 +160,7 @@ class Module:
         yield self
 
     def named_modules(
-        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, "Module"]]:
         """(dotted name, module) for this module, whose name is the prefix, and all inside, each once.
 
@@ -320,7 +320,7 @@ class Module:
     def train(self, mode: bool = True) -> Self:
         """Choose how dropout and batch norm act, here and in all modules inside by their own `train`; returns
         self. ValueError for what is no bool."""
-        if not isinstance(mode, bool):
+        if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             raise ValueError(f"{type(self).__name__}.train({mode!r}): takes True or False: give one of them")
         self.training = mode
         for m in self.children():
@@ -545,7 +545,17 @@ KINDS = {  # what modules are made of: its name, and how its place is given anot
 REPLACED = {(kind, kind) for kind in KINDS} | {(Parameter, Module), (Parameter, Buffer), (Module, Buffer)}
 
 
-def _once(pairs: Iterable[tuple[str, Any]], seen: set | None = None) -> Iterator[tuple[str, Any]]:
+def own_members(module: Module, kind: type) -> Iterator[tuple[str, Any]]:
+    """(name, value) of the parameters, buffers or modules that are attributes of a module."""
+    return module._own(kind)
+
+
+def tree_of(module: Module) -> Iterator[tuple[str, Module]]:
+    """(prefix of its names, module) for a module and all inside, a shared one each time."""
+    return module._tree()
+
+
+def _once(pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None) -> Iterator[tuple[str, Any]]:
     seen = set() if seen is None else seen
     for name, value in pairs:
         if value not in seen:  # tensors and modules are hashed by identity
@@ -589,7 +599,8 @@ def _listed(what: str, names: list[str], tell: Callable[[str], str]) -> list[str
 
 def _renamed(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Tensors by other names; ValueError where two become one, or a pattern is none."""
-    pairs, out = list(rename), {}
+    pairs = list(rename)
+    out: dict[str, Any] = {}
     for name, value in state.items():
         new = name
         for pattern, text in pairs:

@@ -78,7 +78,8 @@ class BatchNorm(NormBase):
     def reset_running_stats(self) -> None:
         """Give the running statistics their first values: mean 0, variance 1, no batch counted."""
         if self.running_mean is not None and self.running_var is not None:
-            init.zeros_(self.running_mean), init.ones_(self.running_var)
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:

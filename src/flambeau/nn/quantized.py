@@ -5,7 +5,7 @@ from collections import Counter
 from ..ops.quantized import Quantized, check_quantization, quantize, quantized_linear
 from ..tensor import Tensor
 from .linear import Linear
-from .module import Module
+from .module import Module, own_members
 from .parameter import Parameter
 
 
@@ -51,11 +51,11 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
         check_quantization(bits, block)
     except ValueError as e:
         raise ValueError(f"quantize_({type(model).__name__}, bits={bits}, block={block}): {e}") from None
-    users = Counter(id(p) for m in model.modules() for _, p in m._own(Parameter))
+    users = Counter(id(p) for m in model.modules() for _, p in own_members(m, Parameter))
     layers: dict[int, QuantizedLinear] = {}
-    names = []
+    names: list[str] = []
     for name, m in list(model.named_modules()):
-        for own, child in list(m._own(Module)):
+        for own, child in list(own_members(m, Module)):
             if isinstance(child, Linear) and id(child) not in layers and _fits(child, block, users):
                 layers[id(child)] = _quantized(child, bits, block)
                 names.append(f"{name}.{own}" if name else own)

@@ -8,6 +8,8 @@ multiplies, and one product. The weights' gradients are one product over all ste
 whose slopes nobody wrote down (`cells.Cell`) is differentiated as its steps were computed.
 """
 
+from typing import Any
+
 from ..core.autocast import ruled
 from ..core.declare import stand_for
 from ..core.modes import no_grad
@@ -36,8 +38,12 @@ def recurrence(cell: Cell, s: Sequence) -> Tensor:
         found = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)  # type: ignore[arg-type]
         return [found[i] for i in present]
 
-    op = Op("composite", xp=lambda xp, x: x, grad=gradients, name=f"{cell.name}_steps")
+    op = Op("composite", xp=_identity, grad=gradients, name=f"{cell.name}_steps")
     return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))  # type: ignore[union-attr]
+
+
+def _identity(xp: Any, x: Any) -> Any:
+    return x
 
 
 def shown_by(states: Tensor, project: Tensor | None) -> Tensor:
@@ -55,14 +61,15 @@ def _first(s: Sequence) -> Tensor:
 
 
 def _states(cell: Cell, s: Sequence) -> list[Tensor]:
-    state, shown, made = _first(s), s.shown, []
+    states: list[Tensor] = []
+    state, shown = _first(s), s.shown
     for t, x in enumerate(s.given.unbind(0)):
         new = cell.step(by_gate(x, cell.gates), shown, state, s)
         state = new if s.kept is None else s.kept[t].where(new, state)
         shown = shown_by(state, s.project)
-        made.append(state)
-        _in_pieces(made)
-    return made
+        states.append(state)
+        _in_pieces(states)
+    return states
 
 
 def _in_pieces(made: list[Tensor]) -> None:

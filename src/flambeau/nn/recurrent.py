@@ -7,6 +7,7 @@ from math import inf, sqrt
 from typing import Any, ClassVar, cast
 
 from ..core.node import describe
+from ..core.tree import is_sequence
 from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.join import cat, stack
@@ -18,6 +19,10 @@ from .linear import new_parameter, positive
 from .module import Module
 from .recurrence import recurrence, shown_by
 from .utils.rnn import PackedSequence, lengths_of, packed, padded
+
+
+def _reverse(x: Tensor) -> Tensor:
+    return x.flip(0)
 
 
 class RecurrentModule(Module):
@@ -205,30 +210,34 @@ class RNNBase(RecurrentModule):
         wanted = [(count, batch, n) if batched else (count, n) for n in self._sizes()]
         if hx is None:
             return tuple(Tensor.zeros(count, batch, s[-1], dtype=x.dtype, device=x.device) for s in wanted)
-        given = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
-        if [t.shape for t in given] != wanted:
+        states: tuple[Tensor, ...] = tuple(hx) if is_sequence(hx) else (hx,)
+        if [t.shape for t in states] != wanted:
             shapes = " and ".join(str(list(s)) for s in wanted)
-            found = " and ".join(str(list(t.shape)) for t in given)
-            raise ValueError(f"{type(self).__name__}(hx of {found}): states here are {shapes}: give these")
-        return given if batched else tuple(t.unsqueeze(1) for t in given)
+            own = " and ".join(str(list(t.shape)) for t in states)
+            raise ValueError(f"{type(self).__name__}(hx of {own}): states here are {shapes}: give these")
+        return states if batched else tuple(t.unsqueeze(1) for t in states)
 
-    def _run(self, x: Tensor, start: tuple[Tensor, ...], steps: _Steps | None) -> tuple[Tensor, tuple]:
+    def _run(
+        self, x: Tensor, start: tuple[Tensor, ...], steps: _Steps | None
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         """[t, b, input] -> [t, b, directions * out], and the last states."""
         last: list[tuple[Tensor, ...]] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = dropout(x, self.dropout, self.training)
-            made = []
+            outputs: list[Tensor] = []
             for suffix in self._suffixes(layer):
                 y, state = self._direction(x, suffix, tuple(t[len(last)] for t in start), steps)
-                made.append(y)
+                outputs.append(y)
                 last.append(state)
-            x = made[0] if len(made) == 1 else cat(made, -1)
+            x = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
         return x, tuple(stack(each) for each in zip(*last, strict=True))
 
-    def _direction(self, x: Tensor, suffix: str, start: tuple, steps: _Steps | None) -> tuple[Tensor, tuple]:
+    def _direction(
+        self, x: Tensor, suffix: str, start: tuple[Any, ...], steps: _Steps | None
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         back = self.reverse or suffix.endswith("reverse")
-        turn = (lambda t: t.flip(0)) if steps is None else steps.turn
+        turn: Callable[[Tensor], Tensor] = _reverse if steps is None else steps.turn
         weight, bias, own, own_bias, project = (
             cast("Any", getattr(self, name + suffix, None))
             for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")

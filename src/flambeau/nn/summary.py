@@ -1,9 +1,11 @@
 """A model and an input into a table of its layers: shapes, parameters, operations, memory."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from math import prod
 from typing import Any, NamedTuple
 
+from ..core.handle import RemovableHandle
 from ..core.modes import no_grad
 from ..core.node import Node, toposort
 from ..core.tree import leaves
@@ -58,29 +60,18 @@ class Summary(NamedTuple):
     __repr__ = __str__
 
 
-def _line(cells: tuple[str, ...], wide: list[int]) -> str:
-    names, numbers = list(zip(cells, wide, strict=True))[:2], list(zip(cells, wide, strict=True))[2:]
-    return "  ".join([*(t.ljust(w) for t, w in names), *(t.rjust(w) for t, w in numbers)])
-
-
 def _flops(nodes: list[Node]) -> int:
     """Two for each multiplication of a product: its elements times what is summed for each."""
     total = 0
     for n in nodes:
         if n.op.kind == "contract":
             nk, shape = n.attrs["nk"], n.inputs[0].shape
-            summed = 1
-            for size in shape[len(shape) - nk :]:
-                summed *= size
-            elements = 1
-            for size in n.shape:
-                elements *= size
-            total += 2 * summed * elements
+            total += 2 * prod(shape[len(shape) - nk :]) * prod(n.shape)
     return total
 
 
 @contextmanager
-def _unchanged(model: Module) -> Iterator[None]:
+def _unchanged(model: Module) -> Generator[None, None, None]:
     """Afterwards the model's tensors are what they were: a call may move them, as running statistics."""
     known = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
     before = [(t, Tensor(t.node)) for t in known]
@@ -100,7 +91,7 @@ def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
     rows: list[LayerRow] = []
     names = {id(m): name for name, m in model.named_modules()}
     seen: set[Node] = set()
-    handles = []
+    handles: list[RemovableHandle] = []
     counted: set[int] = set()
 
     def note(module: Module, _args: Any, out: Any) -> None:

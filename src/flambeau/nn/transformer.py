@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..core.op import COMPOSED
-from ..errors import TypeError, ValueError
+from ..errors import ValueError
 from ..ops.elementwise import relu
 from ..tensor import Tensor
 from . import init
@@ -46,9 +46,11 @@ class _Layer(Module):
         own = self.__dict__
         device, eps, bias = own.pop("device"), own.pop("layer_norm_eps"), own.pop("bias")
         self.activation = _activation(self.activation)
-        how = {"batch_first": self.batch_first, "device": device}
         for name in self.attentions():
-            setattr(self, name, MultiheadAttention(width, self.nhead, p, bias, **how))
+            attention = MultiheadAttention(
+                width, self.nhead, p, bias, batch_first=self.batch_first, device=device
+            )
+            setattr(self, name, attention)
         self.linear1 = Linear(width, self.dim_feedforward, bias, device=device)
         self.dropout = Dropout(p)
         self.linear2 = Linear(self.dim_feedforward, width, bias, device=device)
@@ -90,7 +92,10 @@ class TransformerEncoderLayer(_Layer):
     ) -> Tensor:
         """[n, b, d] -> [n, b, d]; masks as of MultiheadAttention; is_causal: src_mask is the causal one."""
         how = {"key_padding_mask": src_key_padding_mask, "attn_mask": src_mask, "is_causal": is_causal}
-        attend = lambda x: self.self_attn(x, x, x, need_weights=False, **how)[0]  # noqa: E731
+
+        def attend(x: Tensor) -> Tensor:
+            return self.self_attn(x, x, x, need_weights=False, **how)[0]
+
         return self._through(src, [attend, self._forward_part])
 
 
@@ -113,21 +118,21 @@ class TransformerDecoderLayer(_Layer):
         memory_mask: Tensor | None = None,
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
-        **causal: bool,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
     ) -> Tensor:
-        """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. causal: tgt_is_causal and
-        memory_is_causal, that the masks are the causal ones."""
+        """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. tgt_is_causal, memory_is_causal:
+        whether the masks are the causal ones."""
         own: dict[str, Any] = {"key_padding_mask": tgt_key_padding_mask, "attn_mask": tgt_mask}
-        own["is_causal"] = causal.pop("tgt_is_causal", False)
         other: dict[str, Any] = {"key_padding_mask": memory_key_padding_mask, "attn_mask": memory_mask}
-        other["is_causal"] = causal.pop("memory_is_causal", False)
-        if causal:
-            raise TypeError(
-                f"TransformerDecoderLayer: unknown: {', '.join(causal)}: it takes tgt_is_causal,"
-                " memory_is_causal"
-            )
-        attend = lambda x: self.self_attn(x, x, x, need_weights=False, **own)[0]  # noqa: E731
-        look = lambda x: self.multihead_attn(x, memory, memory, need_weights=False, **other)[0]  # noqa: E731
+
+        def attend(x: Tensor) -> Tensor:
+            return self.self_attn(x, x, x, need_weights=False, is_causal=tgt_is_causal, **own)[0]
+
+        def look(x: Tensor) -> Tensor:
+            keys = {"need_weights": False, "is_causal": memory_is_causal, **other}
+            return self.multihead_attn(x, memory, memory, **keys)[0]
+
         return self._through(tgt, [attend, look, self._forward_part])
 
 

@@ -42,9 +42,10 @@ def get_total_norm(
 
 def _container(call: str, grads: Any) -> Gradients:
     if not isinstance(grads, Gradients):
-        given = f"{len(list(grads))} tensors" if isinstance(grads, Iterable) else describe(grads)
+        is_many = hasattr(grads, "__iter__")
+        text = f"{len(list(grads))} tensors" if is_many else describe(grads)
         rule = "takes what backward returned, since tensors have no .grad: grads = loss.backward()"
-        raise TypeError(f"{call}({given}): {rule}")
+        raise TypeError(f"{call}({text}): {rule}")
     return grads
 
 

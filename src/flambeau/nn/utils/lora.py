@@ -1,6 +1,7 @@
 """Fine-tuning a few parameters: low-rank additions to linear layers and to what attention multiplies by
 (LoRA), and freezing by name."""
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from math import sqrt
 from typing import Any
@@ -13,7 +14,7 @@ from ...tensor import Tensor
 from .. import init
 from ..attention import MultiheadAttention
 from ..linear import Linear, new_parameter, positive
-from ..module import Module
+from ..module import Module, own_members, tree_of
 from ..parameter import Parameter
 from ..quantized import QuantizedLinear
 from .parametrize import is_parametrized, register_parametrization, remove_parametrizations
@@ -80,7 +81,7 @@ def _packed(model: Module) -> list[tuple[str, MultiheadAttention, str]]:
     """(dotted name, module, name) of each weight of attention that is in no linear layer."""
     return [
         (f"{prefix}{name}", m, name)
-        for prefix, m in model._tree()
+        for prefix, m in tree_of(model)
         if isinstance(m, MultiheadAttention)
         for name in PACKED
         if isinstance(vars(m).get(name), Parameter)
@@ -92,21 +93,23 @@ def _matches(name: str, pattern: str | tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, p) for p in patterns)
 
 
-def _replaced(model: Module, kinds: tuple[type, ...], make: Any, pattern: str | tuple[str, ...]) -> int:
+def _replace(
+    model: Module, kinds: tuple[type, ...], make: Callable[[Any], Module], pattern: str | tuple[str, ...]
+) -> int:
     """Put make(module) in the place of each module of these kinds whose dotted name matches, those inside of
     others first, and a shared one's in all of its places; how many places."""
-    found = [
+    places = [
         (owner, last, m, f"{prefix}{last}")
-        for prefix, owner in model._tree()
-        for last, m in owner._own(Module)
+        for prefix, owner in tree_of(model)
+        for last, m in own_members(owner, Module)
         if type(m) in kinds
     ]
-    chosen = [(owner, last, m) for owner, last, m, name in found if _matches(name, pattern)]
-    made: dict[Module, Module] = {}
+    chosen = [(owner, last, m) for owner, last, m, name in places if _matches(name, pattern)]
+    replacements: dict[Module, Module] = {}
     for owner, last, m in reversed(chosen):
-        if m not in made:
-            made[m] = make(m)
-        setattr(owner, last, made[m])
+        if m not in replacements:
+            replacements[m] = make(m)
+        setattr(owner, last, replacements[m])
     return len(chosen)
 
 
@@ -126,26 +129,26 @@ def lora(
         rule = f"{weights[0][1]} of MultiheadAttention takes none: give 0, or a pattern without it"
         raise ValueError(f"lora(pattern={pattern!r}, dropout={dropout}): {rule}")
     model.requires_grad_(False)
-    layers = _replaced(model, LINEAR, lambda m: LoRALinear(m, r, alpha, dropout), pattern)
+    layers = _replace(model, LINEAR, lambda m: LoRALinear(m, r, alpha, dropout), pattern)
     for m, name in weights:
         register_parametrization(m, name, LowRank(getattr(m, name), r, alpha))
     if not layers and not weights:
         names = [name for name, m in model.named_modules() if type(m) in LINEAR]
         names += [name for name, _, _ in _packed(model)]
-        given = f"linear layers are {', '.join(names[:8]) or 'none'}{', ...' * (len(names) > 8)}"
-        raise ValueError(f"lora(pattern={pattern!r}): matches no linear layer: {given}")
+        layer_names = f"linear layers are {', '.join(names[:8]) or 'none'}{', ...' * (len(names) > 8)}"
+        raise ValueError(f"lora(pattern={pattern!r}): matches no linear layer: {layer_names}")
     return model
 
 
 def merge_lora(model: Module) -> Module:
     """Put linear layers with what was learned added in the places of all LoRALinear, and add it to weights of
     attention; returns the model. Quantised layers become Linear: `nn.quantize_` makes them small again."""
-    _replaced(model, (LoRALinear,), LoRALinear.merged, "*")
+    _replace(model, (LoRALinear,), LoRALinear.merged, "*")
     for m in list(model.modules()):
         adapted = [name for name in PACKED if _is_adapted(m, name)]
         for name in adapted:
             remove_parametrizations(m, name)
-        for _, p in m._own(Parameter) if adapted else ():
+        for _, p in own_members(m, Parameter) if adapted else ():
             p.requires_grad_(True)
     return model
 

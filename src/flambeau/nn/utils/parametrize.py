@@ -1,12 +1,13 @@
 """Tensors of modules computed from others: each use of `module.weight` applies a chain of modules to the
 parameters that are learned, as in torch.nn.utils.parametrize."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
 from ...core.modes import no_grad
 from ...core.node import describe
+from ...core.tree import is_sequence
 from ...errors import ValueError
 from ...tensor import Tensor
 from ..containers import ModuleDict, ModuleList
@@ -18,7 +19,7 @@ _open = 0
 
 
 @contextmanager
-def cached() -> Iterator[None]:
+def cached() -> Generator[None, None, None]:
     """Inside, each parametrized tensor is computed once."""
     global _open
     _open += 1
@@ -68,19 +69,19 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Tensor) -> None:
         """Take such originals that the value is computed from them; NotImplementedError where a map has no
         right_inverse."""
-        found: Any = value
+        original: Any = value
         for m in reversed(list(self)):
             undo = getattr(m, "right_inverse", None)
             if undo is None:
                 rule = "can't be undone: write its right_inverse(value), or set the original"
                 raise NotImplementedError(f"{type(m).__name__}: {rule}")
-            found = undo(found)
-        self._take(found)
+            original = undo(original)
+        self._take(original)
 
-    def _take(self, found: Any) -> None:
-        """Have these originals."""
-        several = isinstance(found, tuple | list)
-        parts = list(found) if several else [found]
+    def _take(self, originals: Any) -> None:
+        """Set the original tensors."""
+        several = is_sequence(originals)
+        parts: list[Tensor] = list(originals) if is_sequence(originals) else [originals]
         names = [f"original{i}" for i in range(len(parts))] if several else ["original"]
         if self._names and names == self._names:
             for name, part in zip(names, parts, strict=True):
@@ -90,8 +91,11 @@ class ParametrizationList(ModuleList):
             delattr(self, name)
         self._names = names
         for name, part in zip(names, parts, strict=True):
-            made = Parameter(part.detach(), self.wanted) if self.is_parameter else Buffer(part.detach())
-            setattr(self, name, made)
+            setattr(
+                self,
+                name,
+                Parameter(part.detach(), self.wanted) if self.is_parameter else Buffer(part.detach()),
+            )
 
     def forward(self) -> Any:  # type: ignore[override]
         """The value."""

@@ -9,6 +9,7 @@ from ...errors import TypeError, ValueError
 from ...ops.distribution import rand
 from ...ops.join import cat
 from ...tensor import Tensor
+from ..hooks import own_hooks
 from ..module import Module
 from ..parameter import Parameter
 
@@ -43,7 +44,7 @@ class BasePruningMethod(ABC):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """1 for what stays and 0 for what goes, where default_mask has 1; t: how important each is."""
 
-    def __call__(self, module: Module, _args: tuple) -> None:
+    def __call__(self, module: Module, _args: tuple[Any, ...]) -> None:
         setattr(module, self.name, self.apply_mask(module))
 
     def apply_mask(self, module: Module) -> Tensor:
@@ -86,7 +87,7 @@ class BasePruningMethod(ABC):
 
 def _hook(module: Module, name: str) -> int | None:
     """The key of the hook that prunes a parameter."""
-    for key, hook in module._hooks.get("forward_pre", {}).items():
+    for key, hook in own_hooks(module, "forward_pre").items():
         if isinstance(hook.call, BasePruningMethod) and hook.call.name == name:
             return key
     return None
@@ -224,12 +225,15 @@ def global_unstructured(
     parameters: (module, name) pairs. pruning_method: a class as L1Unstructured. importance_scores: a dict of
     (module, name) to what stands for their values. kw: what the method takes. TypeError for slices.
     """
-    pairs, scores = list(parameters), importance_scores or {}
+    pairs = list(parameters)
+    scores: dict[tuple[Module, str], Tensor] = importance_scores or {}
     if pruning_method.PRUNING_TYPE != "unstructured":
         rule = "slices of several shapes can't be compared: give a method of elements"
         raise TypeError(f"global_unstructured({pruning_method.__name__}): {rule}")
-    values = [scores.get(pair, getattr(*pair)).detach() for pair in pairs]
-    masks = [vars(m).get(f"{name}_mask", v * 0 + 1) for (m, name), v in zip(pairs, values, strict=True)]
+    values: list[Tensor] = [(scores[pair] if pair in scores else getattr(*pair)).detach() for pair in pairs]
+    masks: list[Tensor] = [
+        vars(m).get(f"{name}_mask", v * 0 + 1) for (m, name), v in zip(pairs, values, strict=True)
+    ]
     joined = cat([m.reshape(-1) for m in masks])
     mask = pruning_method(**kw).compute_mask(cat([v.reshape(-1) for v in values]), joined)
     at = 0
@@ -246,7 +250,7 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 def is_pruned(module: Module) -> bool:
     """Whether a parameter of the module, or of one inside, is pruned."""
-    hooks = (h.call for m in module.modules() for h in m._hooks.get("forward_pre", {}).values())
+    hooks = (h.call for m in module.modules() for h in own_hooks(m, "forward_pre").values())
     return any(isinstance(call, BasePruningMethod) for call in hooks)
 
 
@@ -258,7 +262,7 @@ def remove(module: Module, name: str) -> Module:
     if key is None:
         rule = f"{type(module).__name__} has no pruned parameter of that name: give another"
         raise ValueError(f"remove({name!r}): {rule}")
-    method: Any = module._hooks["forward_pre"].pop(key).call
+    method: Any = own_hooks(module, "forward_pre").pop(key).call
     value, wanted = method.apply_mask(module), getattr(module, f"{name}_orig").requires_grad
     for last in (name, f"{name}_orig", f"{name}_mask"):
         delattr(module, last)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...errors import ValueError
 from ...tensor import Tensor
+from ..hooks import own_hooks
 from ..module import Module
 from ..parameter import Parameter
 from .parametrizations import SpectralNorm, norm_except, usual_dim
@@ -18,17 +19,17 @@ class ComputedTensor:
         self.handle = module.register_forward_pre_hook(self)
         self(module, ())
 
-    def __call__(self, module: Module, _args: tuple) -> None:
+    def __call__(self, module: Module, _args: tuple[Any, ...]) -> None:
         setattr(module, self.name, self.compute(module))
 
 
 def _removed(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Module:
     """Let the tensor be a parameter again, and the others go."""
-    for hook in module._hooks.get("forward_pre", {}).values():
-        found: Any = hook.call
-        if isinstance(found, ComputedTensor) and (found.name, found.kind) == (name, kind):
-            value = found.compute(module).detach()
-            found.handle.remove()
+    for hook in own_hooks(module, "forward_pre").values():
+        computed: Any = hook.call
+        if isinstance(computed, ComputedTensor) and (computed.name, computed.kind) == (name, kind):
+            value = computed.compute(module).detach()
+            computed.handle.remove()
             for other in others:
                 delattr(module, f"{name}_{other}")
             delattr(module, name)
@@ -78,7 +79,7 @@ def spectral_norm(
     eps: a small number that keeps divisions from 0
     """
     weight = getattr(module, name)
-    norm = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
+    norm: Any = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
     norm.v_first = True
     delattr(module, name)
     module.register_parameter(f"{name}_orig", Parameter(weight.detach()))
