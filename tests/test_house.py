@@ -203,8 +203,8 @@ def public_names() -> set[str]:
 
 
 def parameters(f: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """How many a function has; 0 for constructors and public functions, which show each option by name."""
-    if f.name == "__init__" or f.name in public_names():
+    """How many a function has; 0 for constructors, forwards and public functions, which show each option."""
+    if f.name in ("__init__", "forward") or f.name in public_names():
         return 0
     named = [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]
     return sum(a.arg not in ("self", "cls") for a in named)
