@@ -271,7 +271,10 @@ CHECKS = {
         "ValueError if both dims are the same",
         [lambda: fb.diag_embed(X, dim1=1, dim2=1)],
     ),
-    "decompose._lower": ('ValueError if UPLO is neither "L" nor "U"', [lambda: linalg.eigh(SQUARE, "M")]),
+    "decompose._lower_triangle": (
+        'ValueError if UPLO is neither "L" nor "U"',
+        [lambda: linalg.eigh(SQUARE, "M")],
+    ),
     "decompose._not_larger": (
         "ValueError if the matrices are larger than the algorithm supports",
         [lambda: linalg.eigh(fb.ones(2000, 2000, **CPU))],
@@ -317,7 +320,7 @@ CHECKS = {
         "ValueError if the target has another shape",
         [lambda: F.binary_cross_entropy_with_logits(X, V)],
     ),
-    "lu._only_pivoted": ("ValueError if pivot is False", [lambda: linalg.lu(SQUARE, pivot=False)]),
+    "lu._check_pivot": ("ValueError if pivot is False", [lambda: linalg.lu(SQUARE, pivot=False)]),
     "lu.fits": (
         "ValueError if the right-hand sides do not fit the matrices",
         [lambda: linalg.solve_triangular(SQUARE, X.T, upper=True)],

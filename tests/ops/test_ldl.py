@@ -51,7 +51,7 @@ def test_batches_upper_triangles_doubles_and_what_is_singular():
 
 def test_errors():
     x = fb.ones(2, 2, device="cpu")
-    factors, rule = fb.linalg.ldl_factor(x), "would wait for the device: read info instead"
+    factors, rule = fb.linalg.ldl_factor(x), "would read from the device: read info instead"
     cases = {
         "linalg_ldl_factor(f32[2]): shape [2] is not a batch of square matrices: needs [..., n, n]": (
             lambda: fb.linalg.ldl_factor(x[0])
@@ -59,7 +59,8 @@ def test_errors():
         f"linalg_ldl_factor_ex(f32[2, 2], check_errors=True): check_errors=True {rule}": (
             lambda: fb.linalg.ldl_factor_ex(x, check_errors=True)
         ),
-        "linalg_ldl_solve(f32[2, 2], i32[2], f32[3, 1]): [3, 1] does not fit matrices [2, 2]: needs 2 rows": (
+        "linalg_ldl_solve(f32[2, 2], i32[2], f32[3, 1]): [3, 1] does not fit matrices [2, 2]:"
+        " it must have 2 rows": (
             lambda: fb.linalg.ldl_solve(*factors, fb.ones(3, 1, device="cpu"))
         ),
     }

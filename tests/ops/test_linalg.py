@@ -200,20 +200,20 @@ REFUSED = [
     ),
     (
         lambda x: fb.linalg.solve(x, x[:2]),
-        "linalg_solve(f32[3, 3], f32[2, 3]): [2, 3] does not fit matrices [3, 3]: needs 3 rows",
+        "linalg_solve(f32[3, 3], f32[2, 3]): [2, 3] does not fit matrices [3, 3]: it must have 3 rows",
     ),
     (
         lambda x: fb.linalg.qr(x, mode="full"),
-        "linalg_qr(f32[3, 3], mode='full'): mode 'full' is not 'reduced', 'complete' or 'r'",
+        "linalg_qr(f32[3, 3], mode='full'): mode='full' is unknown: use 'reduced', 'complete' or 'r'",
     ),
     (
         lambda x: fb.linalg.cholesky_ex(x, check_errors=True),
-        "linalg_cholesky_ex(f32[3, 3], check_errors=True): check_errors=True would wait for the device:"
+        "linalg_cholesky_ex(f32[3, 3], check_errors=True): check_errors=True would read from the device:"
         " read info instead",
     ),
     (
         lambda x: fb.linalg.eigvalsh(fb.zeros(1600, 1600, device=x.device)),
-        "linalg_eigvalsh(f32[1600, 1600]): 1600 rows and columns are more than 1536: take a smaller matrix"
+        "linalg_eigvalsh(f32[1600, 1600]): 1600 rows and columns are more than 1536: use a smaller matrix"
         " or a randomised method",
     ),
 ]

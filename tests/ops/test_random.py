@@ -367,12 +367,15 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
         "tau=0 divides by 0: give another, or hard=True",
     ),
     "histc": (lambda: ONES.histc(max=float("inf")), "the range of 0 to inf is not finite: give others"),
-    "renorm": (lambda: ONES.renorm(-1, 0, 1), "p=-1 is not above 0, or maxnorm=1 below 0: give others"),
+    "renorm": (
+        lambda: ONES.renorm(-1, 0, 1),
+        "p=-1 must be above 0 and maxnorm=1 at least 0: give such numbers",
+    ),
     "renorm maxnorm": (
         lambda: ONES.renorm(2, 0, -1),
-        "p=2 is not above 0, or maxnorm=-1 below 0: give others",
+        "p=2 must be above 0 and maxnorm=-1 at least 0: give such numbers",
     ),
-    "norm": (lambda: ONES.norm("most"), "p='most' is no norm: give a number, 'fro' or 'nuc'"),
+    "norm": (lambda: ONES.norm("most"), "p='most' is not a norm: give a number, 'fro' or 'nuc'"),
     "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1: give a probability"),
     "rrelu": (
         lambda: fb.rrelu(ONES, 3, 1, True),

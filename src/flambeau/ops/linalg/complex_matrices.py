@@ -1,7 +1,7 @@
-"""Factorisations of complex matrices, found on the host as eigenvalues are, with PyTorch's gradients.
+"""Factorisations of complex matrices, computed on the host, with PyTorch's gradients.
 
-Only the NumPy device has them: a matrix of a GPU is read, and the result is moved back, so a recorded call
-can't. Results of several parts are rows of one array, as those of real matrices.
+Only the NumPy device implements them. A matrix on a GPU is read and the result is moved back, so these
+functions can't be recorded. Results of several parts are rows of one array, as those of real matrices.
 """
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 def on_host(op: Callable[..., Tensor], *xs: Any, **attrs: Any) -> Tensor:
-    """An op of this module on the NumPy device, and its result where the first input is."""
-    made = op(*(as_float(x).to("cpu") for x in xs), **attrs)
-    return made.to(xs[0].device)
+    """Run an op of this module on the NumPy device; the result is moved to the device of the first input."""
+    result = op(*(as_float(x).to("cpu") for x in xs), **attrs)
+    return result.to(xs[0].device)
 
 
 def eye(x: Tensor, n: int) -> Tensor:
     """Ones on the diagonal, in the dtype and on the device of x."""
-    at = type(x).arange(n, device=x.device)
-    return (at.unsqueeze(-1) == at).to(x.dtype)
+    places = type(x).arange(n, device=x.device)
+    return (places.unsqueeze(-1) == places).to(x.dtype)
 
 
 def diagonal(x: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def each(xp: Any, f: Callable[..., Any], shape: Shape, *xs: Any) -> Any:
     return rows.reshape(out.shape)
 
 
-# --- what they are on arrays ---
+# --- references, on arrays ---
 
 
 def _solve_reference(xp: Any, a: Any, b: Any) -> Any:
@@ -70,8 +70,8 @@ def _solve_reference(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _lu_of(xp: Any, a: Any) -> Any:
-    """Rows are exchanged for that of the largest size, as LAPACK has it; packed as _lu is, order and pivots
-    behind."""
+    """LU with LAPACK's choice of pivots: the row with the largest |real| + |imag|. Packed as factor.lu: order
+    and pivots are the last columns."""
     m, n = a.shape
     a, order, pivots = a.copy(), list(range(m)), [0] * m
     for k in range(min(m, n)):
@@ -90,16 +90,16 @@ def _lu_reference(xp: Any, a: Any) -> Any:
 
 
 def _cholesky_of(xp: Any, a: Any) -> Any:
-    """The factor of the largest leading matrix that is positive definite; NaN outside it."""
-    found = xp.full(a.shape, float("nan"), dtype=a.dtype)
+    """The factor of the largest leading submatrix that is positive definite; NaN outside it."""
+    out = xp.full(a.shape, float("nan"), dtype=a.dtype)
     for k in range(a.shape[-1], 0, -1):
         try:
-            found[:k, :k] = xp.linalg.cholesky(a[:k, :k])
-            found[:k, k:] = 0
+            out[:k, :k] = xp.linalg.cholesky(a[:k, :k])
+            out[:k, k:] = 0
             break
         except xp.linalg.LinAlgError:
             continue
-    return found
+    return out
 
 
 def _cholesky_reference(xp: Any, a: Any) -> Any:
@@ -127,7 +127,7 @@ def _svd_reference(xp: Any, a: Any) -> Any:
     return xp.concatenate([values, u, xp.conj(xp.swapaxes(vh, -1, -2))], axis=-2)
 
 
-# --- gradients: what a loss's slope by the real part is, plus i times that by the imaginary one ---
+# --- gradients: dL/d(real part) + i dL/d(imaginary part) ---
 
 
 def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Gradients:
@@ -153,20 +153,21 @@ def _lu_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
 
 
 def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
-    """Walter and Lehmann (2018); of more columns than rows those behind are what the first make of them."""
+    """Walter and Lehmann (2018). With more columns than rows, the last columns of R are Q^H times those of
+    A."""
     m, n = a.shape[-2:]
     if complete and m > n:
         raise ValueError("the columns of Q beyond those of A have no gradient: use mode='reduced'")
     q, r, gq, gr = y[..., :m, :], y[..., m:, :].mT, g[..., :m, :], g[..., m:, :].mT
     k = min(m, n)
-    square, late = r[..., :k], None
+    square, last = r[..., :k], None
     if n > k:
-        late = q @ gr[..., k:]
+        last = q @ gr[..., k:]
         gq, gr = gq + a[..., k:] @ gr[..., k:].mH, gr[..., :k]
     inner = (gr @ square.mH - q.mH @ gq).triu()
     inner = inner + inner.mH - embedded(diagonal(inner).real)
-    made = on_host(Host._solve_on_host, square, (gq + q @ inner).mH).mH
-    return [made if late is None else cat([made, late], -1)]
+    first = on_host(Host._solve_on_host, square, (gq + q @ inner).mH).mH
+    return [first if last is None else cat([first, last], -1)]
 
 
 def _gaps(values: Tensor) -> Tensor:
@@ -183,28 +184,28 @@ def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
 
 
 def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
-    """Of losses that do not depend on the vectors' phases, which are free."""
+    """For losses that do not depend on the phases of the vectors, which are arbitrary."""
     m = a.shape[-2]
     u, s, v = y[..., 1 : m + 1, :], y[..., 0, :].real, y[..., m + 1 :, :]
     gu, gs, gv = g[..., 1 : m + 1, :], g[..., 0, :].real, g[..., m + 1 :, :]
-    none = s == 0
-    inverse = none.where(0.0, 1 / none.where(1.0, s))
+    zero = s == 0
+    inverse = zero.where(0.0, 1 / zero.where(1.0, s))
     gaps = _gaps(s * s)
     of_u, of_v = u.mH @ gu, v.mH @ gv
     inner = (of_u - of_u.mH) * gaps * s.unsqueeze(-2) + s.unsqueeze(-1) * ((of_v - of_v.mH) * gaps)
     inner = inner + embedded(gs) + embedded(diagonal(of_u).imag * inverse * 1j)
-    found = u @ inner @ v.mH
+    of_a = u @ inner @ v.mH
     if u.shape[-2] > u.shape[-1]:
-        found = found + ((gu - u @ of_u) * inverse.unsqueeze(-2)) @ v.mH
+        of_a = of_a + ((gu - u @ of_u) * inverse.unsqueeze(-2)) @ v.mH
     if v.shape[-2] > v.shape[-1]:
-        found = found + u @ ((gv - v @ of_v) * inverse.unsqueeze(-2)).mH
-    return [found]
+        of_a = of_a + u @ ((gv - v @ of_v) * inverse.unsqueeze(-2)).mH
+    return [of_a]
 
 
 def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """The logarithm's derivative is the inverse; its imaginary part is the angle of the sign."""
-    turned = (g[..., 0].conj() * y[..., 0]).imag
-    slope = g[..., 1].real - turned * 1j
+    angle = (g[..., 0].conj() * y[..., 0]).imag
+    slope = g[..., 1].real - angle * 1j
     return [inverse(a).mH * slope.unsqueeze(-1).unsqueeze(-1)]
 
 
@@ -217,7 +218,7 @@ def _op(shape: ShapeRule, xp: Reference, grad: Gradient) -> Callable[[Callable[P
 
 
 class Host:
-    """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
+    """The ops. They are not methods of tensors: linalg's functions move matrices to the host first."""
 
     @_op(lambda a, b: b, _solve_reference, _solve_grad)
     def _solve_on_host(self, b: Tensor) -> Prepared:
@@ -226,7 +227,7 @@ class Host:
 
     @_op(lambda s: (*s[:-1], s[-1] + 2), _lu_reference, _lu_grad)
     def _lu_on_host(self) -> Prepared:
-        """L and U in one, the order of the rows, the pivots from 1. [..., m, n] -> [..., m, n + 2]"""
+        """L and U in one matrix, the order of the rows, the 1-based pivots. [..., m, n] -> [..., m, n + 2]"""
         return (self,), {}
 
     @_op(lambda a: a, _cholesky_reference, _cholesky_grad)
@@ -250,7 +251,7 @@ class Host:
 
     @_op(lambda s: (*s[:-2], 2), _slogdet_reference, _slogdet_grad)
     def _slogdet_on_host(self) -> Prepared:
-        """The determinant's sign, and the logarithm of its size. [..., n, n] -> [..., 2]"""
+        """The determinant's sign, and the logarithm of its absolute value. [..., n, n] -> [..., 2]"""
         return (self,), {}
 
     @_op(lambda s: (*s[:-2], 1 + s[-2] + s[-1], min(s[-2:])), _svd_reference, _svd_grad)
@@ -260,7 +261,7 @@ class Host:
 
 
 def same(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the dtype that holds both, where one of them may be real."""
+    """Both in their promoted dtype; one of them may be real."""
     dtype = promote(a.dtype, b.dtype)
     return a.to(dtype), b.to(dtype)
 
@@ -276,7 +277,7 @@ def inverse(a: Tensor) -> Tensor:
 
 
 def lu(a: Tensor) -> Tensor:
-    """As lf._lu. [..., m, n] -> [..., m, n + 2]"""
+    """As lf.lu. [..., m, n] -> [..., m, n + 2]"""
     return on_host(Host._lu_on_host, a)
 
 
@@ -287,30 +288,33 @@ def cholesky(a: Tensor) -> Tensor:
 
 def qr(a: Tensor, complete: bool) -> tuple[Tensor, Tensor]:
     """Q and R. [..., m, n] -> [..., m, k], [..., k, n]"""
-    m, found = a.shape[-2], on_host(Host._qr_on_host, a, complete=complete)
-    return found[..., :m, :], found[..., m:, :].mT
+    m, packed = a.shape[-2], on_host(Host._qr_on_host, a, complete=complete)
+    return packed[..., :m, :], packed[..., m:, :].mT
 
 
 def slogdet(a: Tensor) -> tuple[Tensor, Tensor]:
-    """The determinant's sign, of size 1 (or 0), and the logarithm of its size. [..., n, n] -> [...], [...]"""
-    found = on_host(Host._slogdet_on_host, a)
-    return found[..., 0], found[..., 1].real
+    """The determinant's sign (of absolute value 1 or 0) and the logarithm of its absolute value.
+
+    [..., n, n] -> [...], [...]
+    """
+    packed = on_host(Host._slogdet_on_host, a)
+    return packed[..., 0], packed[..., 1].real
 
 
 def eigh(a: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues, which are real, and eigenvectors. [..., n, n] -> [..., n], [..., n, n]"""
-    found = on_host(Host._eigh_on_host, a)
-    return found[..., 0, :].real, found[..., 1:, :]
+    packed = on_host(Host._eigh_on_host, a)
+    return packed[..., 0, :].real, packed[..., 1:, :]
 
 
 def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V^H, k = min(m, n). [..., m, n] -> [..., m, k], [..., k], [..., k, n]"""
-    m, found = a.shape[-2], on_host(Host._svd_on_host, a)
-    return found[..., 1 : m + 1, :], found[..., 0, :].real, found[..., m + 1 :, :].mH
+    m, packed = a.shape[-2], on_host(Host._svd_on_host, a)
+    return packed[..., 1 : m + 1, :], packed[..., 0, :].real, packed[..., m + 1 :, :].mH
 
 
 def triangular(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
-    """X with T @ X = b, T being one triangle of a, with ones on its diagonal if unit. -> [..., n, k]"""
+    """X with T @ X = b for one triangle T of a, with ones on its diagonal if unit. -> [..., n, k]"""
     kept = (1 if upper else -1) if unit else 0
     half = a.triu(kept) if upper else a.tril(kept)
     return solve(half + eye(a, a.shape[-1]) if unit else half, b)

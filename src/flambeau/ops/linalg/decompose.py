@@ -12,7 +12,7 @@ from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
 from .kernels import LARGEST
-from .lu import failed, is_complex, matrices, unchecked
+from .lu import first_failed, is_complex, matrices, unchecked
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -54,7 +54,7 @@ def _not_larger(x: Tensor) -> Tensor:
     n = min(x.shape[-2:])
     if n > LARGEST:
         raise ValueError(
-            f"{n} rows and columns are more than {LARGEST}: take a smaller matrix or a randomised method"
+            f"{n} rows and columns are more than {LARGEST}: use a smaller matrix or a randomised method"
         )
     return x
 
@@ -67,13 +67,13 @@ def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
     """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
     [..., n, n] -> [..., n, n]
 
-    upper: the upper triangle, not the lower
+    upper: use the upper triangle instead of the lower
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
     a = matrices(A, square=True, complex_too=True)
-    found = host.cholesky if is_complex(a) else lf._cholesky
-    return found(a.mH).mH if upper else found(a)
+    factorise = host.cholesky if is_complex(a) else lf.cholesky
+    return factorise(a.mH).mH if upper else factorise(a)
 
 
 @composed
@@ -81,48 +81,48 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
     [..., n, n] -> [..., n, n], int32 [...]
 
-    A: the matrix, or a batch of them
-    upper: the upper triangle, not the lower
-    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    A: a matrix or a batch of matrices
+    upper: use the upper triangle instead of the lower
+    check_errors: only False is possible: a check would read; read `info` instead
     Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
         required); TypeError for integers.
     """
     unchecked(check_errors)
-    found = linalg_cholesky(matrices(A, square=True, complex_too=True), upper=upper)
-    return CholeskyEx(found, failed(lf.diagonal(found.detach().real)))
+    factor = linalg_cholesky(matrices(A, square=True, complex_too=True), upper=upper)
+    return CholeskyEx(factor, first_failed(lf.diagonal(factor.detach().real)))
 
 
 @composed
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]
 
-    upper: the upper triangle, not the lower
+    upper: use the upper triangle instead of the lower
     """
     return linalg_cholesky(input, upper=upper)
 
 
 @composed
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]
+    """X with A X = B, for the Cholesky factor of A. [..., n, k], [..., n, n] -> [..., n, k]
 
-    L: a lower triangular factor, as of cholesky
-    upper: the upper triangle, not the lower
+    L: the triangular factor, as cholesky returns it
+    upper: use the upper triangle instead of the lower
     Raises ValueError if an operand is not a batch of matrices (square ones if required); if leading dims do
         not broadcast; TypeError for integers.
     """
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
     low, b = lf.batched(low.mH if upper else low, b)
-    solved = host.triangular if is_complex(low) else lf._triangular
-    return solved(low.mH, solved(low, b, upper=False, unit=False), upper=True, unit=False)
+    solve = host.triangular if is_complex(low) else lf.triangular
+    return solve(low.mH, solve(low, b, upper=False, unit=False), upper=True, unit=False)
 
 
 @composed
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]
+    """The inverse of A, from its Cholesky factor. [..., n, n] -> [..., n, n]
 
-    L: a lower triangular factor, as of cholesky
-    upper: the upper triangle, not the lower
+    L: the triangular factor, as cholesky returns it
+    upper: use the upper triangle instead of the lower
     """
     return cholesky_solve(lf.identity(L, L.shape[-1]).expand(*L.shape), L, upper=upper)
 
@@ -134,24 +134,24 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
 
-    mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
-    A: the matrix, or a batch of them
+    mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are those of LAPACK.
+    A: a matrix or a batch of matrices
     Raises ValueError if mode is unknown.
     """
     a = matrices(A, complex_too=True)
     if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"mode {mode!r} is not 'reduced', 'complete' or 'r'")
+        raise ValueError(f"mode={mode!r} is unknown: use 'reduced', 'complete' or 'r'")
     if is_complex(a):
         q, r = host.qr(a, mode == "complete")
         return QR(q if mode != "r" else q.new_zeros(0), r)
-    packed = lf._qr(a, complete=mode == "complete")
+    packed = lf.qr(a, complete=mode == "complete")
     m = a.shape[-2]
     return QR(packed[..., :m, :] if mode != "r" else lf.zeros(a, 0), mT(packed[..., m:, :]))
 
 
 @composed
 def geqrf(input: Tensor) -> Geqrf:
-    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]
+    """Householder vectors below R, and their factors tau. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
@@ -164,19 +164,18 @@ def geqrf(input: Tensor) -> Geqrf:
 
 @composed
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q @ other (other @ Q if not left; Q^T if transpose) of the square Q that geqrf's factors are, which is
-    not made. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
+    """Q @ other (other @ Q if not left; Q^T if transpose) for the square Q of geqrf's factors, which is never
+    computed. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
 
-    transpose: multiply with the transpose. ValueError where sizes do not fit.
-    tau: the reflections' factors
+    transpose: multiply by the transpose of Q. ValueError if sizes do not fit.
+    tau: the factors of the reflections
     """
     a, b = matrices(input), matrices(other)
     m, k = a.shape[-2], tau.shape[-1]
     if b.shape[-2 if left else -1] != m or k > min(a.shape[-2:]):
         side = "rows" if left else "columns"
-        raise ValueError(
-            f"{list(b.shape)} needs {m} {side}, and factors be at most {min(a.shape[-2:])}, not {k}"
-        )
+        rule = f"it must have {m} {side}, and tau at most {min(a.shape[-2:])} factors, not {k}"
+        raise ValueError(f"other has shape {list(b.shape)}: {rule}")
     v, t = lf.reflectors(a[..., :k], tau)
     t = mT(t) if transpose else t
     return b - v @ (t @ (mT(v) @ b)) if left else b - ((b @ v) @ t) @ mT(v)
@@ -184,26 +183,24 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 @composed
 def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]
+    """The first columns of the product of Householder reflections. [..., m, n], [..., k] -> [..., m, n]
 
-    A: the matrix, or a batch of them
-    tau: the reflections' factors
+    A: a matrix or a batch of matrices
+    tau: the factors of the reflections
     Raises ValueError if there are fewer rows than columns, or columns than factors.
     """
     a, k = matrices(A), tau.shape[-1]
     if not a.shape[-2] >= a.shape[-1] >= k:
-        raise ValueError(
-            f"needs at least as many rows as columns, and as columns as factors: {list(a.shape)}, {k}"
-        )
+        raise ValueError(f"shape {list(a.shape)} with {k} factors: needs rows >= columns >= factors")
     return lf.product(a[..., :k], tau, a.shape[-1])
 
 
 # --- eigenvalues, singular values ---
 
 
-def _lower(a: Tensor, UPLO: str) -> Tensor:
+def _lower_triangle(a: Tensor, UPLO: str) -> Tensor:
     if UPLO.upper() not in ("L", "U"):
-        raise ValueError(f"UPLO={UPLO!r} is not 'L' or 'U'")
+        raise ValueError(f"UPLO={UPLO!r} is unknown: use 'L' or 'U'")
     return a if UPLO.upper() == "L" else a.mH
 
 
@@ -211,17 +208,17 @@ def _lower(a: Tensor, UPLO: str) -> Tensor:
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues, ascending, and eigenvectors as columns, of symmetric matrices. -> [..., n], [..., n, n]
 
-    One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
+    Reads one triangle. Signs of the vectors, and the basis of equal eigenvalues, are arbitrary.
 
-    A: the matrix, or a batch of them
-    UPLO: "L" or "U": which triangle is read
+    A: a matrix or a batch of matrices
+    UPLO: the triangle to read, "L" or "U"
     Raises ValueError if UPLO is neither "L" nor "U"; if an operand is not a batch of matrices (square ones if
         required); if the matrices are larger than the algorithm supports; TypeError for integers.
     """
-    a = _lower(matrices(A, square=True, complex_too=True), UPLO)
+    a = _lower_triangle(matrices(A, square=True, complex_too=True), UPLO)
     if is_complex(a):
         return Eigh(*host.eigh(a))
-    packed = lf._eigh(_not_larger(a))
+    packed = lf.eigh(_not_larger(a))
     return Eigh(packed[..., 0, :], packed[..., 1:, :])
 
 
@@ -229,8 +226,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]
 
-    A: the matrix, or a batch of them
-    UPLO: "L" or "U": which triangle is read
+    A: a matrix or a batch of matrices
+    UPLO: the triangle to read, "L" or "U"
     """
     return linalg_eigh(A, UPLO).eigenvalues
 
@@ -239,8 +236,8 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> SVD:
     """U, S, V^H with A = U diag(S) V^H, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
-    full_matrices: U is [m, m] and V^H [n, n]; no gradient flows through their further columns and rows.
-    driver: taken and without effect: there is one algorithm
+    full_matrices: U is [m, m] and V^H [n, n]; the additional columns and rows have no gradient.
+    driver: accepted and ignored: there is only one algorithm
     Raises ValueError if an operand is not a batch of matrices (square ones if required); if the matrices are
         larger than the algorithm supports; TypeError for integers.
     """
@@ -249,10 +246,10 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
         return _complex_svd(a, full_matrices)
     a = _not_larger(a)
     m, n = a.shape[-2:]
-    u, s, v = lf.svd_parts(lf._svd(a if m >= n else mT(a)), max(m, n))
+    u, s, v = lf.svd_parts(lf.svd(a if m >= n else mT(a)), max(m, n))
     if full_matrices and m != n:
-        whole = lf._qr(u.detach(), complete=True)[..., : max(m, n), min(m, n) :]
-        u = lf.join([u, whole], -1)
+        further = lf.qr(u.detach(), complete=True)[..., : max(m, n), min(m, n) :]
+        u = lf.join([u, further], -1)
     return SVD(u, s, mT(v)) if m >= n else SVD(v, s, mT(u))
 
 
@@ -269,8 +266,8 @@ def _complex_svd(a: Tensor, full_matrices: bool) -> SVD:
 def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending. [..., m, n] -> [..., min(m, n)]
 
-    A: the matrix, or a batch of them
-    driver: taken and without effect: there is one algorithm
+    A: a matrix or a batch of matrices
+    driver: accepted and ignored: there is only one algorithm
     """
     return linalg_svd(A, full_matrices=False).S
 
@@ -281,7 +278,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDTopLeve
 
     [..., m, n] -> [..., m, k], [..., k], [..., n, k]
 
-    some: the short form: as many columns as the rank can be
+    some: the reduced form, with min(m, n) columns
     """
     if not compute_uv:
         m, n = input.shape[-2:]

@@ -1,7 +1,7 @@
-"""Eigenvalues and eigenvectors of matrices that are not symmetric: complex numbers, found on the host.
+"""Eigenvalues and eigenvectors of general matrices: complex numbers, computed on the host.
 
-The iteration (LAPACK's geev) takes one step after another on one matrix, which is no work for a GPU: the
-matrix is moved to the NumPy device, and the results back.
+The iteration (LAPACK's geev) is sequential and unsuited to a GPU: the matrix is moved to the NumPy device,
+and the results are moved back.
 """
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
@@ -25,7 +25,7 @@ class Eig(NamedTuple):
 
 
 def _inverse(xp: Any, v: Any) -> Any:
-    """Inverses of matrices, NaN where there is none."""
+    """Inverses of matrices; NaN for singular ones."""
     try:
         return xp.linalg.inv(v)
     except xp.linalg.LinAlgError:
@@ -35,7 +35,8 @@ def _inverse(xp: Any, v: Any) -> Any:
 
 
 def _reference(xp: Any, x: Any) -> Any:
-    """Values, vectors as columns, and the conjugates of the inverse's rows, as columns too."""
+    """Eigenvalues, eigenvectors as columns, and the left eigenvectors (rows of the inverse, conjugated) as
+    columns."""
     values, vectors = xp.linalg.eig(xp.astype(x, "complex128"))
     lead = vectors.shape[:-2]
     if 0 in vectors.shape:
@@ -45,21 +46,21 @@ def _reference(xp: Any, x: Any) -> Any:
 
 
 def _grad(g: Tensor, y: Tensor, x: Tensor) -> Gradients:
-    """PyTorch's: of vectors of length 1 whose phases are free (Boeddeker et al., 2017)."""
+    """As in PyTorch, for vectors of norm 1 with arbitrary phases (Boeddeker et al., 2017)."""
     n = x.shape[-1]
     values, v, left = y[..., 0, :], y[..., 1 : n + 1, :], y[..., n + 1 :, :]
-    turned = v.mH @ g[..., 1 : n + 1, :]
-    along = turned.diagonal(0, -2, -1).real
-    apart = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj()
-    own = type(x).arange(n, device=x.device)
-    own = own.unsqueeze(-1) == own
-    inner = (turned - (v.mH @ v) * along.unsqueeze(-2)) / own.where(1.0, apart)
-    inner = own.where(g[..., 0, :].unsqueeze(-2), inner)
+    projected = v.mH @ g[..., 1 : n + 1, :]
+    along = projected.diagonal(0, -2, -1).real
+    gaps = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj()
+    places = type(x).arange(n, device=x.device)
+    on_diagonal = places.unsqueeze(-1) == places
+    inner = (projected - (v.mH @ v) * along.unsqueeze(-2)) / on_diagonal.where(1.0, gaps)
+    inner = on_diagonal.where(g[..., 0, :].unsqueeze(-2), inner)
     return [left @ inner @ v.mH]
 
 
 class Eigen:
-    """The op. It is no method of tensors: linalg.eig moves its matrix to the host first."""
+    """The op. It is not a method of tensors: linalg.eig moves its matrix to the host first."""
 
     @kernel(
         "opaque",
@@ -71,31 +72,32 @@ class Eigen:
         holomorphic=False,
     )
     def _eig(self) -> Prepared:
-        """Values, vectors, and what they are orthogonal to. [..., n, n] -> [..., 2 n + 1, n]"""
+        """Eigenvalues, right and left eigenvectors as rows of one matrix. [..., n, n] -> [..., 2 n + 1, n]"""
         return (self,), {}
 
 
 @composed
 def linalg_eig(A: Tensor) -> Eig:
-    """Eigenvalues and eigenvectors, as columns of length 1, of any matrices: complex, in no order.
+    """Eigenvalues and eigenvectors (columns of norm 1) of square matrices: complex, in no particular order.
 
-    Computed on the host: on a GPU the matrix is read, which a recorded call can't. ValueError where it is not
-    square. [..., n, n] -> [..., n], [..., n, n]
+    Computed on the host: it reads a matrix of a GPU, so it can't be recorded. ValueError if it is not square.
+    [..., n, n] -> [..., n], [..., n, n]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"shape {list(A.shape)} is not a batch of square matrices: needs [..., n, n]")
     n = A.shape[-1]
-    found = Eigen._eig(as_float(A).to("cpu")).to(A.device)
-    return Eig(found[..., 0, :], found[..., 1 : n + 1, :])
+    packed = Eigen._eig(as_float(A).to("cpu")).to(A.device)
+    return Eig(packed[..., 0, :], packed[..., 1 : n + 1, :])
 
 
 @composed
 def linalg_eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]
+    """Eigenvalues of square matrices: complex, in no particular order, computed on the host. [..., n, n] ->
+    [..., n]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     Raises ValueError if A is not a batch of square matrices.
     """
     return linalg_eig(A).eigenvalues

@@ -1,4 +1,5 @@
-"""Factorisations of batches of matrices with their gradients: blocks by kernels, the rest by matmul."""
+"""Factorisations of batches of matrices with their gradients: kernels factorise blocks, matmul does the
+rest."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from ...core.rules import Gradients
     from ...tensor import Tensor
 
-BLOCK = 64  # columns that one kernel factorises; more are split in halves, with products between
-PANEL = 32  # columns of a QR kernel: each is a thread's
+BLOCK = 64  # columns that one kernel factorises; more are split in halves, with matrix products between
+PANEL = 32  # columns of a QR kernel: one for each thread
 
 
 def mT(x: Tensor) -> Tensor:
@@ -61,7 +62,7 @@ def take_rows(x: Tensor, order: Tensor) -> Tensor:
 
 
 def inverse_order(order: Tensor) -> Tensor:
-    """Where each row went. [..., n] -> [..., n]"""
+    """The inverse permutation. [..., n] -> [..., n]"""
     places = type(order).arange(order.shape[-1], dtype=dt.int32, device=order.device)
     return (order.unsqueeze(-2) == places.unsqueeze(-1)).where(places, 0).sum(-1)
 
@@ -80,6 +81,7 @@ def _half(n: int, block: int) -> int:
 
 
 def substitute(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
+    """X with T @ X = b for a triangle T of a, by halves. [..., n, n], [..., n, k] -> [..., n, k]"""
     n = a.shape[-1]
     if n <= BLOCK:
         return Factor._triangular_block(a, b, upper, unit)
@@ -101,9 +103,9 @@ def _triangular_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, upper: bool, un
 
 @composite(grad=_triangular_grad)
 def _triangular(a: Tensor, b: Tensor, *, upper: bool, unit: bool) -> Tensor:
-    """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]
+    """X with T @ X = b for a triangle T of a. [..., n, n], [..., n, k] -> [..., n, k]
 
-    upper: the upper triangle, not the lower
+    upper: use the upper triangle instead of the lower
     """
     return zeros(b, *b.shape) if 0 in b.shape else substitute(a, b, upper, unit)
 
@@ -112,7 +114,7 @@ def _triangular(a: Tensor, b: Tensor, *, upper: bool, unit: bool) -> Tensor:
 
 
 def _eliminate(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Packed L and U, the order of the rows, and the pivots (from 1)."""
+    """Packed L and U, the order of the rows, and the 1-based pivots, by halves of the columns."""
     m, n = a.shape[-2:]
     k = min(m, n)
     block = BLOCK if m <= 4096 else columns_of(lu_turns, m, 8)  # a launch's loops have their limits
@@ -133,7 +135,7 @@ def _eliminate(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def lu_slope(g: Tensor, y: Tensor, solve: Callable[..., Tensor]) -> Tensor:
-    """The gradient of LU by the matrix whose rows are in order; solve: of triangular systems."""
+    """The gradient of LU. solve: solves triangular systems, as `triangular` does."""
     m, n = y.shape[-2], y.shape[-1] - 2
     k = min(m, n)
     low, up = lu_parts(y)
@@ -143,13 +145,13 @@ def lu_slope(g: Tensor, y: Tensor, solve: Callable[..., Tensor]) -> Tensor:
         right = g_up[..., k:]
         inner = (low.mH @ g_low - right @ up[..., k:].mH).tril(-1) + (g_up[..., :k] @ up1.mH).triu()
         over = _over_upper(inner, up1, solve)
-        found = solve(low.mH, join([over, right], -1) if n > k else over, upper=True, unit=True)
+        of_ordered = solve(low.mH, join([over, right], -1) if n > k else over, upper=True, unit=True)
     else:
         below = g_low[..., k:, :]
         inner = (low1.mH @ g_low[..., :k, :]).tril(-1) + (g_up @ up.mH - low[..., k:, :].mH @ below).triu()
         top = solve(low1.mH, inner, upper=True, unit=True)
-        found = _over_upper(join([top, below], -2), up, solve)
-    return take_rows(found, inverse_order(lu_order(y)))
+        of_ordered = _over_upper(join([top, below], -2), up, solve)
+    return take_rows(of_ordered, inverse_order(lu_order(y)))
 
 
 def _lu_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
@@ -163,7 +165,7 @@ def _over_upper(x: Tensor, up: Tensor, solve: Callable[..., Tensor]) -> Tensor:
 
 @composite(grad=_lu_grad)
 def _lu(a: Tensor) -> Tensor:
-    """L and U in one, the order of the rows, the pivots from 1. [..., m, n] -> [..., m, n + 2]"""
+    """L and U in one matrix, the order of the rows, the 1-based pivots. [..., m, n] -> [..., m, n + 2]"""
     m, n = a.shape[-2:]
     if 0 in a.shape:
         return zeros(a, *a.shape[:-1], n + 2)
@@ -175,17 +177,19 @@ def _lu(a: Tensor) -> Tensor:
 
 
 def lu_parts(packed: Tensor) -> tuple[Tensor, Tensor]:
-    """L and U apart. [..., m, n + 2] -> [..., m, k], [..., k, n]"""
+    """L and U as separate matrices. [..., m, n + 2] -> [..., m, k], [..., k, n]"""
     m, n = packed.shape[-2], packed.shape[-1] - 2
     k = min(m, n)
     return packed[..., :k].tril(-1) + identity(packed, m, k), packed[..., :k, :n].triu()
 
 
 def lu_order(packed: Tensor) -> Tensor:
+    """The order of the rows, from 0. [..., m, n + 2] -> [..., m] int32"""
     return packed.detach()[..., -2].real.int()
 
 
 def lu_pivots(packed: Tensor) -> Tensor:
+    """LAPACK's pivots, from 1. [..., m, n + 2] -> [..., k] int32"""
     m, n = packed.shape[-2], packed.shape[-1] - 2
     return packed.detach()[..., : min(m, n), -1].real.int()
 
@@ -193,14 +197,14 @@ def lu_pivots(packed: Tensor) -> Tensor:
 # --- Cholesky ---
 
 
-def _root(a: Tensor) -> Tensor:
+def _cholesky_by_halves(a: Tensor) -> Tensor:
     n = a.shape[-1]
     if n <= BLOCK:
         return Factor._cholesky_block(a)
     h = _half(n, BLOCK)
-    first = _root(a[..., :h, :h])
+    first = _cholesky_by_halves(a[..., :h, :h])
     below = mT(substitute(first, mT(a[..., h:, :h]), False, False))
-    second = _root(a[..., h:, h:] - below @ mT(below))
+    second = _cholesky_by_halves(a[..., h:, h:] - below @ mT(below))
     right = zeros(a, *a.shape[:-2], h, n - h)
     return join([join([first, right], -1), join([below, second], -1)], -2)
 
@@ -208,24 +212,24 @@ def _root(a: Tensor) -> Tensor:
 def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     inner = (mT(y) @ g).tril()
     inner = inner - embedded(diagonal(inner)) * 0.5
-    found = _triangular(mT(y), inner, upper=True, unit=False)
-    found = _triangular(mT(y), mT(found), upper=True, unit=False)
-    return [(found + mT(found)) * 0.5]
+    left = _triangular(mT(y), inner, upper=True, unit=False)
+    both = _triangular(mT(y), mT(left), upper=True, unit=False)
+    return [(both + mT(both)) * 0.5]
 
 
 @composite(grad=_cholesky_grad)
 def _cholesky(a: Tensor) -> Tensor:
     """The lower factor of symmetric positive definite matrices. [..., n, n] -> [..., n, n]"""
-    return zeros(a, *a.shape) if 0 in a.shape else _root(a)
+    return zeros(a, *a.shape) if 0 in a.shape else _cholesky_by_halves(a)
 
 
 # --- QR ---
 
 
 def reflectors(packed: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """V and T of the product I - V T V^T of Householder's reflections. [..., m, k], [..., k]
+    """V and T of the product I - V T V^T of Householder reflections. [..., m, k], [..., k]
 
-    T is found from V^T V by one triangular system, as Joffrain et al. (2006) show.
+    T solves one triangular system made of V^T V (Joffrain et al., 2006).
     """
     m, k = packed.shape[-2:]
     v = packed.tril(-1) + identity(packed, m, k)
@@ -235,7 +239,7 @@ def reflectors(packed: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def product(packed: Tensor, tau: Tensor, columns: int) -> Tensor:
-    """The first columns of the product of Householder's reflections. -> [..., m, columns]"""
+    """The first columns of the product of Householder reflections. -> [..., m, columns]"""
     v, t = reflectors(packed, tau)
     return identity(packed, packed.shape[-2], columns) - v @ (t @ mT(v[..., :columns, :]))
 
@@ -270,8 +274,8 @@ def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
         gq = gq + a[..., m:] @ mT(right)
         r, gr = r[..., :m], gr[..., :m]
     inner = r @ mT(gr) - mT(gq) @ q
-    found = _over_upper(gq + q @ (inner.tril() + mT(inner.tril(-1))), r, _triangular)
-    return [join([found, q @ right], -1) if n > m else found]
+    first = _over_upper(gq + q @ (inner.tril() + mT(inner.tril(-1))), r, _triangular)
+    return [join([first, q @ right], -1) if n > m else first]
 
 
 @composite(grad=_qr_grad)
@@ -293,7 +297,7 @@ def _qr(a: Tensor, *, complete: bool) -> Tensor:
 
 
 def _gaps(values: Tensor) -> Tensor:
-    """1 / (values_j - values_i), and 0 where they are equal: what depends on such a pair has no gradient."""
+    """1 / (values_j - values_i), and 0 where they are equal: such a pair adds nothing to the gradient."""
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     same = gap == 0
     return same.where(0.0, 1 / same.where(1.0, gap))
@@ -302,8 +306,8 @@ def _gaps(values: Tensor) -> Tensor:
 def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     values, v = y[..., 0, :], y[..., 1:, :]
     inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :])
-    found = v @ inner @ mT(v)
-    return [(found + mT(found)) * 0.5]
+    of_a = v @ inner @ mT(v)
+    return [(of_a + mT(of_a)) * 0.5]
 
 
 @composite(grad=_eigh_grad)
@@ -322,32 +326,36 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     u, s, v = svd_parts(y, m)
     gu, gs, gv = svd_parts(g, m)
     gaps = _gaps(s * s)
-    turned_u, turned_v = mT(u) @ gu, mT(v) @ gv
-    inner = (turned_u - mT(turned_u)) * gaps * s.unsqueeze(-2) + embedded(gs)
-    inner = inner + s.unsqueeze(-1) * ((turned_v - mT(turned_v)) * gaps)
-    found = u @ inner @ mT(v)
+    of_u, of_v = mT(u) @ gu, mT(v) @ gv
+    inner = (of_u - mT(of_u)) * gaps * s.unsqueeze(-2) + embedded(gs)
+    inner = inner + s.unsqueeze(-1) * ((of_v - mT(of_v)) * gaps)
+    of_a = u @ inner @ mT(v)
     if m > n:
-        none = s == 0
-        inverse = none.where(0.0, 1 / none.where(1.0, s))
-        found = found + ((gu - u @ turned_u) * inverse.unsqueeze(-2)) @ mT(v)
-    return [found]
+        zero = s == 0
+        inverse = zero.where(0.0, 1 / zero.where(1.0, s))
+        of_a = of_a + ((gu - u @ of_u) * inverse.unsqueeze(-2)) @ mT(v)
+    return [of_a]
 
 
 @composite(grad=_svd_grad)
 def _svd(a: Tensor) -> Tensor:
-    """Singular values over U over V, of no fewer rows than columns. [..., m, n] -> [..., 1 + m + n, n]"""
+    """Singular values over U over V, for at least as many rows as columns. [..., m, n] -> [..., 1 + m + n,
+    n]"""
     m, n = a.shape[-2:]
     if 0 in a.shape:
         return zeros(a, *a.shape[:-2], 1 + m + n, n)
     left = None
-    if m > n:  # the rotations see a square matrix
+    if m > n:  # the Jacobi kernel takes square matrices
         tall = reflect(a)
         left = product(tall[..., :m, :n], tall[..., m, :n], n)
         a = tall[..., :n, :].triu()
-    found = Factor._svd_jacobi(a)
-    # the columns of A V are U's times S; their QR gives orthonormal ones where S is 0, too
-    again = reflect(found[..., 1 : n + 1, :])
-    u = product(again[..., :n, :], again[..., n, :], n)
-    u = u * (diagonal(again[..., :n, :]) < 0).where(-1.0, 1.0).unsqueeze(-2)
+    packed = Factor._svd_jacobi(a)
+    # The columns of A V are those of U times S. Their QR gives orthonormal columns where S is 0, too.
+    scaled = reflect(packed[..., 1 : n + 1, :])
+    u = product(scaled[..., :n, :], scaled[..., n, :], n)
+    u = u * (diagonal(scaled[..., :n, :]) < 0).where(-1.0, 1.0).unsqueeze(-2)
     u = u if left is None else left @ u
-    return join([found[..., :1, :], u, found[..., n + 1 :, :]], -2)
+    return join([packed[..., :1, :], u, packed[..., n + 1 :, :]], -2)
+
+
+cholesky, triangular, lu, qr, eigh, svd = _cholesky, _triangular, _lu, _qr, _eigh, _svd

@@ -1,4 +1,4 @@
-"""Factorisations as opaque kernels, a workgroup a matrix: blocks that compositions are built of."""
+"""Factorisations as opaque kernels, one workgroup for each matrix; factor.py composes larger ones of them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from ...core.rules import LaunchRule, Prepared, Reference, ShapeRule
     from ...tensor import Tensor
 
-SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
-LARGEST = 1536  # of eigh and svd
-# Turns of loops that a thread takes in one launch, on every device: how a factorisation is composed does not
-# depend on where it runs, and what takes long on a GPU is ended by its watchdog.
+SWEEPS = 12  # of Jacobi rotations: float32 needs 6 to 9; a sweep without rotations ends them early
+LARGEST = 1536  # rows and columns of eigh and svd
+# Loop iterations of a thread in one launch, on every device: the composition of a factorisation must not
+# depend on the device, and a GPU's watchdog ends long launches.
 TURNS = SOFTWARE_TURNS
 
 
 def threads(limits: Limits, work: int) -> int:
-    """Threads a workgroup for `work` things to do at once; few on a CPU adapter, where barriers are dear."""
+    """Threads of a workgroup for `work` parallel items; few on a CPU adapter, where barriers are
+    expensive."""
     if limits.software:
         return 16 if work <= 64 else 64 if work <= 1024 else 256
     return 32 if work <= 32 else 64 if work <= 64 else 256
 
 
 def _power(n: int, least: int = 32) -> int:
-    """The power of two above n: sizes of workgroup memory are structure, and so should be few."""
+    """The power of two of at least n: memory sizes are part of the shader text, so few of them are used."""
     return max(least, 1 << (n - 1).bit_length())
 
 
@@ -42,17 +43,17 @@ def _float(*dtypes: dt.DType, **_: Any) -> dt.DType:
 
 
 def lu_turns(m: int, n: int) -> int:
-    """Turns of loops that a thread of a large LU takes. [m, n]"""
+    """Loop iterations of a thread of a large LU. [m, n]"""
     return m * (n + 2) // 256 + n * (m // 32 + 32 + (1 + m // 256) * (1 + n // 2))
 
 
 def qr_turns(m: int, n: int) -> int:
-    """Turns of loops that a thread of a large QR takes; the threads of a column share its rows. [m, n]"""
+    """Loop iterations of a thread of a large QR; the threads of a column share its rows. [m, n]"""
     return (m + 1) * n // 256 + n * (2 * m // 256 + 264) + (n - 1) * 2 * m // 8
 
 
 def columns_of(turns: Callable[[int, int], int], m: int, most: int) -> int:
-    """How many columns of [m, n] one launch may factorise, at most `most`."""
+    """The number of columns of [m, n] that one launch may factorise, at most `most`."""
     return next((n for n in range(most, 1, -1) if turns(m, n) <= TURNS), 1)
 
 
@@ -106,9 +107,10 @@ def _row_order_launch(limits: Limits, pivots: Node, rows: int) -> list[Launch]:
 def _sweeps(
     template: str, state: int, sizes: dict[str, int], options: dict[str, Any], workgroup: int, turns: int
 ) -> list[Launch]:
-    """The launches that rotate until nothing turns: the first starts from the matrix, others from a state.
+    """The launches of Jacobi sweeps: the first reads the matrix, later ones the state of the one before.
 
-    turns: of loops in one round. A launch does whole sweeps if it can, else part of one.
+    turns: loop iterations of one round. A launch does one or more sweeps, or part of a sweep if that is too
+    long.
     """
     rounds, room = sizes["size"] - 1, max(TURNS // turns, 1)
     each = min(max(room // rounds, 1), SWEEPS)
@@ -141,11 +143,13 @@ def _eigh_launch(limits: Limits, x: Node) -> list[Launch]:
     count, n, size = sizes.values()
     w = threads(limits, 2 * n)
     turns = 3 * (-(-size // 2 // w)) + (size // 2) * (3 * size // 2) // w
-    made = _sweeps("linalg/jacobi_eigh.wgsl", 2 * size * size, sizes, {"pairs": _power(size // 2)}, w, turns)
+    sweeps = _sweeps(
+        "linalg/jacobi_eigh.wgsl", 2 * size * size, sizes, {"pairs": _power(size // 2)}, w, turns
+    )
     return [
-        *made,
+        *sweeps,
         Launch(
-            "linalg/eigh_sort.wgsl", (made[-1].writes,), count, sizes, workgroup=(threads(limits, n), 1, 1)
+            "linalg/eigh_sort.wgsl", (sweeps[-1].writes,), count, sizes, workgroup=(threads(limits, n), 1, 1)
         ),
     ]
 
@@ -159,32 +163,34 @@ def _svd_launch(limits: Limits, x: Node) -> list[Launch]:
         team //= 2
     turns = -(-size // 2 * team // w) * (3 * -(-size // team) + team + 1)
     sizes["team"] = team
-    made = _sweeps("linalg/jacobi_svd.wgsl", size * (n + size), sizes, {}, w, turns)
+    sweeps = _sweeps("linalg/jacobi_svd.wgsl", size * (n + size), sizes, {}, w, turns)
     options, workgroup = {"most": _power(n)}, (threads(limits, 4 * n), 1, 1)
     return [
-        *made,
-        Launch("linalg/svd_sort.wgsl", (made[-1].writes,), count, sizes, options, workgroup=workgroup),
+        *sweeps,
+        Launch("linalg/svd_sort.wgsl", (sweeps[-1].writes,), count, sizes, options, workgroup=workgroup),
     ]
 
 
 class Factor:
-    """The kernels. They are no methods of tensors: ops/linalg/factor.py makes factorisations of them."""
+    """The kernels. They are not methods of tensors: factor.py composes factorisations of them."""
 
     @_factorisation(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
     def _lu_block(self: Any) -> Prepared:
-        """L below the diagonal, U above; the order of rows; the pivots. [..., m, n] -> [..., m, n + 2]"""
+        """L below the diagonal, U on and above it; the order of rows; the pivots. [..., m, n] -> [..., m, n +
+        2]"""
         return (self,), {}
 
     @_factorisation(lambda s: s, _cholesky_launch, reference.cholesky)
     def _cholesky_block(self: Any) -> Prepared:
-        """The lower factor from the lower triangle; NaN where there is none. [..., n, n] -> [..., n, n]"""
+        """The lower factor from the lower triangle; NaN if the matrix is not positive definite. [..., n, n]
+        -> [..., n, n]"""
         return (self,), {}
 
     @_factorisation(lambda a, b, upper, unit: b, _triangular_launch, reference.triangular)
     def _triangular_block(self: Any, b: Tensor, upper: bool, unit: bool) -> Prepared:
-        """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]
+        """X with T @ X = b for a triangle T of self. [..., n, n], [..., n, k] -> [..., n, k]
 
-        upper: the upper triangle, not the lower
+        upper: use the upper triangle instead of the lower
         """
         return (self, b), {"upper": upper, "unit": unit}
 
@@ -211,5 +217,5 @@ class Factor:
         xp=reference.row_order,
     )
     def _row_order(self: Any, rows: int) -> Prepared:
-        """The order of rows that LAPACK's pivots make. [..., k] -> [..., rows]"""
+        """The order of rows after the swaps of LAPACK's pivots. [..., k] -> [..., rows]"""
         return (self,), {"rows": rows}

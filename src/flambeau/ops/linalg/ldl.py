@@ -1,7 +1,7 @@
-"""Symmetric matrices that are not definite as L D L^T, D of blocks of 1 and 2 (Bunch and Kaufman, 1977).
+"""Symmetric indefinite matrices as L D L^T, where D has blocks of 1 and 2 (Bunch and Kaufman, 1977).
 
-One column after another of one matrix, which is no work for a GPU: it is read, and the result is moved back.
-Packed and counted as LAPACK's sytrf and hetrf do, of the lower triangle.
+The algorithm goes column by column, which is unsuited to a GPU: the matrix is read, and the result is moved
+back. The packed form and the pivots are those of LAPACK's sytrf and hetrf, for the lower triangle.
 """
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...core.rules import Prepared
     from ...tensor import Tensor
 
-ALPHA = (1 + 17**0.5) / 8  # which bounds how elements grow
+ALPHA = (1 + 17**0.5) / 8  # bounds the growth of elements
 
 
 class LDLFactor(NamedTuple):
@@ -36,7 +36,7 @@ class LDLFactorEx(NamedTuple):
 
 
 def _pivot(size: Any, s: Any, k: int) -> tuple[int, int]:
-    """How many columns the next block has, and the row that changes places with its last."""
+    """The number of columns of the next block, and the row to exchange with the last one of the block."""
     n = len(s)
     column = size(s[k + 1 :, k])
     if k == n - 1 or max(size(s[k, k]), column.max()) == 0:
@@ -81,7 +81,7 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
 
 
 def _solve_one(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
-    """X of what _factor_of gives. [n, n + 1], [n, k] -> [n, k]"""
+    """X with A @ X = b, for the result of _factor_of(A). [n, n + 1], [n, k] -> [n, k]"""
     low, pivots, x = packed[:, :-1], packed[:, -1].real.astype(int), b.copy()
     blocks: list[tuple[int, int, int, int]] = []
     k = 0
@@ -117,7 +117,7 @@ def _solve_reference(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
 
 
 class Symmetric:
-    """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
+    """The ops. They are not methods of tensors: linalg's functions move matrices to the host first."""
 
     @kernel(
         "opaque",
@@ -129,7 +129,7 @@ class Symmetric:
     def _ldl_on_host(self, hermitian: bool) -> Prepared:
         """L, D and the pivots. [..., n, n] -> [..., n, n + 1]
 
-        hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+        hermitian: a complex matrix equals its adjoint, not its transpose
         """
         return (self,), {"hermitian": hermitian}
 
@@ -141,31 +141,31 @@ class Symmetric:
         xp=_solve_reference,
     )
     def _ldl_solve_on_host(self, b: Tensor, hermitian: bool) -> Prepared:
-        """X, self being what _ldl_on_host gives. [..., n, n + 1], [..., n, k] -> [..., n, k]
+        """X with A @ X = b, where self is the packed form of A. [..., n, n + 1], [..., n, k] -> [..., n, k]
 
-        hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+        hermitian: a complex matrix equals its adjoint, not its transpose
         """
         return (self, b), {"hermitian": hermitian}
 
 
 @composed
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorEx:
-    """L and D in one matrix, pivots as LAPACK's sytrf, and info: the place of the first zero of D, or 0.
+    """L and D in one matrix, pivots as LAPACK's sytrf, and info: the 1-based index of D's first zero, or 0.
 
-    [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: of complex matrices that are their own adjoint,
-    not their transpose. Computed on the host, of the lower triangle, without gradients. check_errors would
-    read and so is refused: ValueError.
+    [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: complex matrices equal their adjoint, not their
+    transpose. Computed on the host from the lower triangle, without gradients. ValueError if check_errors is
+    True: a check would read.
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     """
     unchecked(check_errors)
     a = matrices(A, square=True, complex_too=True)
-    found = host.on_host(Symmetric._ldl_on_host, a.detach(), hermitian=bool(hermitian))
+    packed = host.on_host(Symmetric._ldl_on_host, a.detach(), hermitian=bool(hermitian))
     n = a.shape[-1]
-    pivots = found[..., n].real.to(dt.int32)
-    single = (pivots > 0) & (lf.diagonal(found[..., :n]) == 0)
+    pivots = packed[..., n].real.to(dt.int32)
+    single = (pivots > 0) & (lf.diagonal(packed[..., :n]) == 0)
     first = single.int().argmax(-1).int() + 1 if n else single.sum(-1).int()
-    return LDLFactorEx(found[..., :n], pivots, single.any(-1).where(first, 0) if n else first)
+    return LDLFactorEx(packed[..., :n], pivots, single.any(-1).where(first, 0) if n else first)
 
 
 @composed
@@ -173,17 +173,17 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> LDLFactor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
 
     hermitian: as there.
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     """
     return LDLFactor(*linalg_ldl_factor_ex(A, hermitian=hermitian)[:2])
 
 
 @composed
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
-    """X with A X = B, of what ldl_factor gives. [..., n, n], [..., n], [..., n, k] -> [..., n, k]
+    """X with A X = B, for the result of ldl_factor(A). [..., n, n], [..., n], [..., n, k] -> [..., n, k]
 
-    LD, pivots: these. hermitian: as there. ValueError where B has not n rows. Computed on the host, without
-    gradients.
+    LD, pivots: as ldl_factor returns them. hermitian: as there. ValueError if B does not have n rows.
+    Computed on the host, without gradients.
     """
     a, b = matrices(LD, square=True, complex_too=True), matrices(B, complex_too=True)
     fits(LD, B, a.shape[-1])

@@ -1,4 +1,4 @@
-"""LU and what is made of it, by torch.linalg's names: systems of equations, inverses, determinants."""
+"""LU, systems of equations, inverses and determinants, by torch.linalg's names."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...core.rules import Gradients
     from ...tensor import Tensor
 
-COMPLEX = "solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or lstsq, which the host computes of them"
+COMPLEX = "solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or lstsq, which run on the host"
 
 
 class LU(NamedTuple):
@@ -55,14 +55,14 @@ class SignLogDet(NamedTuple):
 
 
 def matrices(x: Tensor, square: bool = False, complex_too: bool = False) -> Tensor:
-    """Check that x is a batch of (square) matrices of floats (or complex numbers): float32 or float64."""
+    """x as float32 or float64 (complex if complex_too), checked to be a batch of (square) matrices."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise ValueError(
             f"shape {list(x.shape)} is not a batch of {kind}: needs [..., {'n, n' if square else 'm, n'}]"
         )
     if x.dtype.is_complex and not complex_too:
-        raise TypeError(f"takes no complex matrices: use {COMPLEX}")
+        raise TypeError(f"does not support complex matrices: use {COMPLEX}")
     if x.dtype.is_complex:
         return x
     if not x.dtype.is_float:
@@ -70,8 +70,8 @@ def matrices(x: Tensor, square: bool = False, complex_too: bool = False) -> Tens
     return as_float(x)
 
 
-def failed(diagonal: Tensor) -> Tensor:
-    """The place (from 1) of the first element that is no positive or negative number, 0 where all are."""
+def first_failed(diagonal: Tensor) -> Tensor:
+    """The 1-based index of the first element that is 0 or NaN, or 0. [..., n] -> [...] int32"""
     n = diagonal.shape[-1]
     if n == 0:
         return diagonal.sum(-1).int()
@@ -83,29 +83,30 @@ def failed(diagonal: Tensor) -> Tensor:
 # --- LU ---
 
 
-def _packed(A: Tensor) -> Tensor:
-    """LU, the order of rows and pivots of a batch of matrices, on the host where they are complex."""
+def _packed_lu(A: Tensor) -> Tensor:
+    """LU, the order of rows and pivots of a batch of matrices; complex ones on the host."""
     a = matrices(A, complex_too=True)
-    return host.lu(a) if is_complex(a) else lf._lu(a)
+    return host.lu(a) if is_complex(a) else lf.lu(a)
 
 
 def lu_info(packed: Tensor) -> Tensor:
-    return failed(lf.diagonal(packed.detach()[..., :-2]))
+    """The 1-based index of the first zero of U's diagonal, or 0. [..., m, n + 2] -> [...] int32"""
+    return first_failed(lf.diagonal(packed.detach()[..., :-2]))
 
 
 @composed
 def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> LUFactorEx:
-    """LU in one matrix, pivots (int32, from 1), and info: the place of the first zero of U's diagonal, or 0.
+    """LU in one matrix, pivots (int32, from 1), and info: the index (from 1) of U's first zero pivot, or 0.
 
-    [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused.
+    [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read, so only False is possible.
 
-    A: the matrix, or a batch of them
-    pivot: exchange rows; only True is possible
+    A: a matrix or a batch of matrices
+    pivot: only True (row exchanges) is possible
     Raises ValueError if pivot is False, or check_errors is True.
     """
-    _only_pivoted(pivot)
+    _check_pivot(pivot)
     unchecked(check_errors)
-    packed = _packed(A)
+    packed = _packed_lu(A)
     return LUFactorEx(packed[..., :-2], lf.lu_pivots(packed), lu_info(packed))
 
 
@@ -113,12 +114,12 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
 def linalg_lu_factor(A: Tensor, pivot: bool = True) -> LUFactor:
     """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]
 
-    A: the matrix, or a batch of them
-    pivot: exchange rows; only True is possible
+    A: a matrix or a batch of matrices
+    pivot: only True (row exchanges) is possible
     Raises ValueError if pivot is False.
     """
-    _only_pivoted(pivot)
-    packed = _packed(A)
+    _check_pivot(pivot)
+    packed = _packed_lu(A)
     return LUFactor(packed[..., :-2], lf.lu_pivots(packed))
 
 
@@ -126,22 +127,23 @@ def linalg_lu_factor(A: Tensor, pivot: bool = True) -> LUFactor:
 def linalg_lu(A: Tensor, pivot: bool = True) -> LU:
     """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]
 
-    pivot: exchange rows; only True is possible
+    pivot: only True (row exchanges) is possible
     Raises ValueError if pivot is False.
     """
-    _only_pivoted(pivot)
-    packed = _packed(A)
+    _check_pivot(pivot)
+    packed = _packed_lu(A)
     return LU(_permutation(lf.lu_order(packed)).to(packed.dtype), *lf.lu_parts(packed))
 
 
-def _only_pivoted(pivot: bool) -> None:
+def _check_pivot(pivot: bool) -> None:
     if not pivot:
-        raise ValueError("pivot=False is not stable and not offered: use pivot=True")
+        raise ValueError("pivot=False is unstable and not supported: use pivot=True")
 
 
 def unchecked(check_errors: bool) -> None:
+    """ValueError if check_errors is True: a check would read."""
     if check_errors:
-        raise ValueError("check_errors=True would wait for the device: read info instead")
+        raise ValueError("check_errors=True would read from the device: read info instead")
 
 
 def _permutation(order: Tensor) -> Tensor:
@@ -152,12 +154,12 @@ def _permutation(order: Tensor) -> Tensor:
 
 @composed
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> LU:
-    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]
+    """P, L, U from the result of lu_factor. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]
 
-    LU_data: both factors in one matrix, as lu_factor gives them
-    LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them
-    unpack_data: give L and U
-    unpack_pivots: give P
+    LU_data: both factors in one matrix, as lu_factor returns them
+    LU_pivots: the 1-based pivots that lu_factor returns
+    unpack_data: return L and U, else empty tensors
+    unpack_pivots: return P, else an empty tensor
     """
     m, n = LU_data.shape[-2:]
     empty = lf.zeros(LU_data, 0)
@@ -175,10 +177,10 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False
 ) -> Tensor:
-    """X with A X = B (X A = B if not left, A^H X = B if adjoint), A factorised. -> [..., n, k]
+    """X with A X = B (X A = B if not left, A^H X = B if adjoint), from the LU of A. -> [..., n, k]
 
-    LU: both factors in one matrix, as lu_factor gives them
-    pivots: the rows that were exchanged, counted from 1
+    LU: both factors in one matrix, as lu_factor returns them
+    pivots: the 1-based pivots that lu_factor returns
     Raises ValueError if an operand is not a batch of matrices (square ones if required); if leading dims do
         not broadcast; TypeError for integers.
     """
@@ -186,21 +188,21 @@ def linalg_lu_solve(
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     n = matrices(LU, square=True, complex_too=True).shape[-1]
     a, b = lf.batched(*(host.same(LU, B) if is_complex(LU, B) else (LU, B)))
-    solved = host.triangular if is_complex(a) else lf._triangular
+    solve = host.triangular if is_complex(a) else lf.triangular
     order = Factor._row_order(pivots, n).expand(*a.shape[:-1])
     if adjoint:
-        x = solved(a.mH, b, upper=False, unit=False)
-        return lf.take_rows(solved(a.mH, x, upper=True, unit=True), lf.inverse_order(order))
-    x = solved(a, lf.take_rows(b, order), upper=False, unit=True)
-    return solved(a, x, upper=True, unit=False)
+        x = solve(a.mH, b, upper=False, unit=False)
+        return lf.take_rows(solve(a.mH, x, upper=True, unit=True), lf.inverse_order(order))
+    x = solve(a, lf.take_rows(b, order), upper=False, unit=True)
+    return solve(a, x, upper=True, unit=False)
 
 
 @composed
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
+    """X with A X = b, from the LU of A. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
 
-    LU_data: both factors in one matrix, as lu_factor gives them
-    LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them
+    LU_data: both factors in one matrix, as lu_factor returns them
+    LU_pivots: the 1-based pivots that lu_factor returns
     """
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
@@ -209,7 +211,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 def _solve_packed(packed: Tensor, b: Tensor, adjoint: bool) -> Tensor:
-    """As lu_solve, of what _lu gives."""
+    """As lu_solve, for the packed result of factor.lu."""
     n, order = packed.shape[-2], lf.lu_order(packed)
     a = packed[..., :n]
     if adjoint:
@@ -225,40 +227,42 @@ def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, packed: Tensor, adjo
 
 @composite(grad=_solve_grad)
 def _solve(a: Tensor, b: Tensor, packed: Tensor, *, adjoint: bool) -> Tensor:
-    """X with a @ X = b (or a transposed), packed being a's LU. -> [..., n, k]"""
+    """X with a @ X = b (a transposed if adjoint). packed: the LU of a. -> [..., n, k]"""
     return lf.zeros(b, *b.shape) if 0 in b.shape else _solve_packed(packed, b, adjoint)
 
 
 def is_vector(a: Tensor, b: Tensor) -> bool:
+    """Whether b is a vector or a batch of vectors, as torch.linalg.solve decides."""
     return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
 
 
 def fits(a: Tensor, b: Tensor, rows: int) -> None:
+    """ValueError unless b has as many rows."""
     if b.ndim < 2 or b.shape[-2] != rows:
-        raise ValueError(f"{list(b.shape)} does not fit matrices {list(a.shape)}: needs {rows} rows")
+        raise ValueError(f"{list(b.shape)} does not fit matrices {list(a.shape)}: it must have {rows} rows")
 
 
 @composed
 def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> SolveEx:
-    """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+    """linalg.solve, and info: the 1-based index of the first zero pivot, or 0.
     [..., n, n], [..., n, k] -> [..., n, k], int32 [...]
 
-    B: the right-hand sides, one a column
+    B: the right-hand sides, as columns
     left: solve A X = B; else X A = B
-    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    check_errors: only False is possible: a check would read; read `info` instead
     Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
         required); if the right-hand sides do not fit the matrices; if leading dims do not broadcast;
         TypeError for integers.
     """
     unchecked(check_errors)
     if is_complex(A, B):
-        return SolveEx(_complex_solve(A, B, left), lu_info(_packed(A.detach())))
+        return SolveEx(_complex_solve(A, B, left), lu_info(_packed_lu(A.detach())))
     a, b = matrices(A, square=True), as_float(B)
     vector = is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
     a, b = (a, b) if left else (mT(a), mT(b))
     fits(A, b, a.shape[-1])
-    packed = lf._lu(a.detach())
+    packed = lf.lu(a.detach())
     info = lu_info(packed)
     a, b, packed = lf.batched(a, b, packed)
     x = _solve(a, b, packed, adjoint=False)
@@ -282,9 +286,10 @@ def _complex_solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
 
 @composed
 def linalg_solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
-    """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
+    """X with A X = B, or X A = B if not left; inf or NaN if A is singular.
 
-    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them; complex ones on the host.
+    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of vectors; complex ones run on the
+    host.
     """
     if is_complex(A, B):
         return _complex_solve(A, B, left)
@@ -297,7 +302,7 @@ def linalg_solve_triangular(
 ) -> Tensor:
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
 
-    unitriangular: the diagonal is taken as ones
+    unitriangular: the diagonal counts as ones
     Raises ValueError if an operand is not a batch of matrices (square ones if required); if the right-hand
         sides do not fit the matrices; if leading dims do not broadcast; TypeError for integers.
     """
@@ -307,8 +312,8 @@ def linalg_solve_triangular(
         a, b, upper = mT(a), mT(b), not upper
     fits(A, b, a.shape[-1])
     a, b = lf.batched(a, b)
-    solved = host.triangular if is_complex(a) else lf._triangular
-    x = solved(a, b, upper=bool(upper), unit=bool(unitriangular))
+    solve = host.triangular if is_complex(a) else lf.triangular
+    x = solve(a, b, upper=bool(upper), unit=bool(unitriangular))
     return x if left else mT(x)
 
 
@@ -321,14 +326,14 @@ def _inverse(a: Tensor) -> Tensor:
     """The inverse by LU. [..., n, n] -> [..., n, n]"""
     if 0 in a.shape:
         return lf.zeros(a, *a.shape)
-    return _solve_packed(lf._lu(a), lf.identity(a, a.shape[-1]).expand(*a.shape), False)
+    return _solve_packed(lf.lu(a), lf.identity(a, a.shape[-1]).expand(*a.shape), False)
 
 
 @composed
 def linalg_inv(A: Tensor) -> Tensor:
-    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
+    """The inverse; inf or NaN if the matrix is singular. [..., n, n] -> [..., n, n]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
@@ -338,49 +343,50 @@ def linalg_inv(A: Tensor) -> Tensor:
 
 @composed
 def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
-    """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+    """The inverse, and info: the 1-based index of the first zero pivot, or 0.
     [..., n, n] -> [..., n, n], int32 [...]
 
-    check_errors: raise where a factorisation failed, in place of saying so in `info`
+    A: a matrix or a batch of matrices
+    check_errors: only False is possible: a check would read; read `info` instead
     Raises ValueError if check_errors is True.
     """
     unchecked(check_errors)
-    return InverseEx(linalg_inv(A), lu_info(_packed(A.detach())))
+    return InverseEx(linalg_inv(A), lu_info(_packed_lu(A.detach())))
 
 
 # --- determinants ---
 
 
 def _sign(packed: Tensor) -> Tensor:
-    """Whether the rows were exchanged an even or odd number of times: 1 or -1."""
+    """1 for an even number of row exchanges, -1 for an odd one. [..., m, n + 2] -> [...]"""
     pivots = lf.lu_pivots(packed)
     places = type(pivots).arange(1, pivots.shape[-1] + 1, dtype=dt.int32, device=pivots.device)
     return 1.0 - (pivots != places).int().sum(-1).remainder(2).float() * 2.0
 
 
 def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor) -> Gradients:
-    """The cofactors: det times the inverse transposed, where one zero pivot is taken for a tiny one."""
+    """The cofactors: det times the inverse transposed. A zero pivot counts as 1e-12."""
     n = a.shape[-1]
     d = lf.diagonal(packed[..., :n])
     tiny = (d == 0).float() * 1e-12
     packed = lf.join([packed[..., :n] + lf.embedded(tiny), packed[..., n:]], -1)
     det = ((d + tiny).prod(-1) * _sign(packed) * g).unsqueeze(-1).unsqueeze(-1)
-    x = lf._triangular(mT(packed[..., :n]), lf.identity(a, n).expand(*a.shape), upper=False, unit=False)
-    x = lf._triangular(mT(packed[..., :n]), x, upper=True, unit=True)
+    x = lf.triangular(mT(packed[..., :n]), lf.identity(a, n).expand(*a.shape), upper=False, unit=False)
+    x = lf.triangular(mT(packed[..., :n]), x, upper=True, unit=True)
     return [lf.take_rows(x, lf.inverse_order(lf.lu_order(packed))) * det, None]
 
 
 @composite(grad=_det_grad)
 def _det(a: Tensor, packed: Tensor) -> Tensor:
-    """The determinant from LU. [..., n, n], _lu(a) -> [...]"""
+    """The determinant, from the LU of a. [..., n, n], [..., n, n + 2] -> [...]"""
     return lf.diagonal(packed[..., :-2]).prod(-1) * _sign(packed)
 
 
 @composed
 def linalg_det(A: Tensor) -> Tensor:
-    """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
+    """The determinant, with a gradient even if it is 0 (NaN for complex matrices). [..., n, n] -> [...]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
@@ -388,28 +394,29 @@ def linalg_det(A: Tensor) -> Tensor:
     if is_complex(a):
         sign, size = host.slogdet(a)
         return sign * size.exp()
-    return _det(a, lf._lu(a)) if 0 not in a.shape else a.sum((-2, -1)) + 1
+    return _det(a, lf.lu(a)) if 0 not in a.shape else a.sum((-2, -1)) + 1
 
 
 @composed
 def linalg_slogdet(A: Tensor) -> SignLogDet:
-    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
+    """The determinant's sign (or 0) and the logarithm of its absolute value (or -inf). [..., n, n] -> [...],
+    [...]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
         return SignLogDet(*host.slogdet(a))
-    packed = lf._lu(a)
+    packed = lf.lu(a)
     d = lf.diagonal(packed[..., :-2])
     return SignLogDet((d.sign().prod(-1) * _sign(packed)).detach(), d.abs().log().sum(-1))
 
 
 @composed
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant, NaN where that is negative; complex of complex ones.
+    """The logarithm of the determinant; NaN if it is negative, complex for complex matrices.
     [..., n, n] -> [...]"""
     sign, size = linalg_slogdet(input)
     if is_complex(input):

@@ -1,4 +1,4 @@
-"""Linear algebra made of factorisations: norms, condition, ranks, pseudo-inverses, least squares."""
+"""Linear algebra composed of factorisations: norms, condition, ranks, pseudo-inverses, least squares."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -42,17 +42,17 @@ class LeastSquares(NamedTuple):
 def _power_grad(g: Tensor, y: Tensor, x: Tensor, ord: float, dims: tuple[int, ...]) -> Gradients:
     if ord == 0:
         return [None]
-    none = y == 0
-    if ord == 2:  # x itself, and not its size, which does not bend at 0
-        return [none.where(0.0, g) / none.where(1.0, y) * x]
-    scale = none.where(0.0, g) / none.where(1.0, y) ** (ord - 1)
+    zero = y == 0
+    if ord == 2:  # x itself, not its absolute value: second derivatives stay exact at 0
+        return [zero.where(0.0, g) / zero.where(1.0, y) * x]
+    scale = zero.where(0.0, g) / zero.where(1.0, y) ** (ord - 1)
     size = x.abs()
     return [scale * x.sign() * ((size == 0).where(0.0, (size == 0).where(1.0, size) ** (ord - 1)))]
 
 
 @composite(grad=_power_grad)
 def _power_norm(x: Tensor, *, ord: float, dims: tuple[int, ...]) -> Tensor:
-    """sum(|x|^ord)^(1 / ord) over dims, which stay with size 1; the count of what is not 0 for ord 0."""
+    """sum(|x|^ord)^(1 / ord) over dims, which stay with size 1; for ord 0 the number of nonzero elements."""
     if ord == 0:
         return (x != 0).float()._sum(dims)
     if ord == 1:
@@ -60,7 +60,7 @@ def _power_norm(x: Tensor, *, ord: float, dims: tuple[int, ...]) -> Tensor:
     return (x * x)._sum(dims).sqrt() if ord == 2 else (x.abs() ** ord)._sum(dims) ** (1 / ord)
 
 
-def _kept(y: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
+def _drop_dims(y: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
     return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
 
 
@@ -74,30 +74,32 @@ def linalg_vector_norm(
 ) -> Tensor:
     """The norm of vectors along dims: any ord, infinities too. [..., n, ...] -> [...]
 
-    Of complex numbers their sizes. At 0 the gradient is 0; that of infinite ords is shared among equals.
+    Complex numbers count with their absolute values. The gradient is 0 at 0; for infinite ords equal elements
+    share it.
     """
-    x, result = _sizes_of(x, dtype)
+    x, result = _magnitudes(x, dtype)
     dims = reduced_dims(dim, x.ndim)
     if abs(ord) == float("inf"):
         return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim).to(result)
-    return _kept(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim).to(result)
+    return _drop_dims(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim).to(result)
 
 
-def _sizes_of(x: Tensor, dtype: DTypeLike | None) -> tuple[Tensor, dt.DType]:
-    """What a norm is computed of, in float32 or wider, and the real dtype that the norm has."""
+def _magnitudes(x: Tensor, dtype: DTypeLike | None) -> tuple[Tensor, dt.DType]:
+    """The elements (absolute values of complex ones) in float32 or wider, and the real dtype of the norm."""
     wide, dtype = in_float32(x, dtype)
     return wide.abs() if wide.dtype.is_complex else wide, dtype.real
 
 
 def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-    """The largest of sizes, none of which is negative: 0 of none, as PyTorch's norms of matrices have it."""
+    """The largest of non-negative values; 0 for an empty dim, as in PyTorch's matrix norms."""
     return (sizes.amax if sizes.shape[dim] else sizes.sum)(dim, keepdim=keepdim)
 
 
 def matrix_dims(x: Tensor, dim: Any) -> tuple[int, int]:
+    """Two different dims, normalised; ValueError for others."""
     dims = tuple(normal_dim(d, x.ndim) for d in dim)
     if len(dims) != 2 or dims[0] == dims[1]:
-        raise ValueError(f"dim={dim} are not two different dims")
+        raise ValueError(f"dim={dim} does not name two different dims: give two")
     return dims
 
 
@@ -111,8 +113,8 @@ def linalg_matrix_norm(
 ) -> Tensor:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]
 
-    A: the matrix, or a batch of them
-    ord: which norm
+    A: a matrix or a batch of matrices
+    ord: the norm's name or order
     Raises ValueError if ord is not a norm of matrices.
     """
     x, result = in_float32(A, dtype)
@@ -122,15 +124,15 @@ def linalg_matrix_norm(
     if ord in (1, -1, float("inf"), float("-inf")):
         along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = x.abs().sum(along, keepdim=True)
-        found = (_largest if ord > 0 else type(sums).amin)(sums, over, keepdim=True)
-        return _kept(found, (rows, columns), keepdim).to(result.real)
+        norm = (_largest if ord > 0 else type(sums).amin)(sums, over, keepdim=True)
+        return _drop_dims(norm, (rows, columns), keepdim).to(result.real)
     if ord not in ("nuc", 2, -2):
-        raise ValueError(f"ord={ord!r} is no norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+        raise ValueError(f"ord={ord!r} is not a matrix norm: use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)
     values = linalg_svdvals(x.permute(*order))
-    found = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
+    norm = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
     shape = (1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
-    return (found.reshape(*shape) if keepdim else found).to(result.real)
+    return (norm.reshape(*shape) if keepdim else norm).to(result.real)
 
 
 @composed
@@ -152,14 +154,14 @@ def linalg_norm(
     if dims is None:
         dims = tuple(range(A.ndim))
         if A.ndim not in (1, 2):
-            raise ValueError(f"ord={ord} needs 1 or 2 dims, or dim")
+            raise ValueError(f"ord={ord} needs a tensor of 1 or 2 dims: give dim")
     norm: Any = linalg_vector_norm if len(dims) == 1 else linalg_matrix_norm
     return norm(A, ord, dims, keepdim, dtype)
 
 
 @composed
 def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
-    """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]
+    """The condition number norm(A, p) * norm(A^-1, p); inf if A is singular. -> [...]
 
     Raises ValueError if an operand is not a batch of matrices (square ones if required); if ord is not a norm
         of matrices; TypeError for integers.
@@ -176,19 +178,20 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
 
 
 def _column(x: Any) -> Any:
-    """A number a matrix, to compare with a row of values."""
+    """One number for each matrix as a column, to compare with its row of values."""
     return x.unsqueeze(-1) if is_tensor(x) and x.ndim else x
 
 
 def _threshold(largest: Tensor, shape: Shape, atol: Any, rtol: Any) -> Tensor:
-    """What is taken for zero among singular values, as torch: the larger of atol and rtol * largest."""
+    """The bound below which singular values count as 0: the larger of atol and rtol * largest, as in
+    PyTorch."""
     if rtol is None:
         rtol = max(shape[-2:]) * EPS if atol is None else 0.0
     bound = largest * _column(rtol)
     return bound if atol is None else bound.maximum(_column(atol))
 
 
-def _sizes(a: Tensor, hermitian: bool) -> Tensor:
+def _singular_values(a: Tensor, hermitian: bool) -> Tensor:
     return linalg_eigvalsh(a).abs() if hermitian else linalg_svdvals(a)
 
 
@@ -201,11 +204,11 @@ def linalg_matrix_rank(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> Tensor:
-    """How many singular values are above a threshold (int64). [..., m, n] -> [...]
+    """The number of singular values above a threshold (int64). [..., m, n] -> [...]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     tol: singular values below it count as 0
-    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    hermitian: the matrix is symmetric: use eigenvalues instead of singular values
     atol: absolute tolerance
     rtol: relative tolerance
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
@@ -214,7 +217,7 @@ def linalg_matrix_rank(
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
         return type(a).zeros(a.shape[:-2], dtype=dt.default_integer(), device=a.device)
-    values = _sizes(a, hermitian)
+    values = _singular_values(a, hermitian)
     bound = _threshold(values.amax(-1, keepdim=True), a.shape, atol if tol is None else tol, rtol)
     return (values > bound).int().sum(-1)
 
@@ -233,7 +236,7 @@ def _pseudo_grad(g: Tensor, y: Tensor, a: Tensor, bound: Tensor) -> Gradients:
 
 @composite(grad=_pseudo_grad, holomorphic=False)
 def _pseudo(a: Tensor, bound: Tensor) -> Tensor:
-    """The pseudo-inverse, singular values up to bound taken for 0. [..., m, n], [..., 1] -> [..., n, m]"""
+    """The pseudo-inverse; singular values up to bound count as 0. [..., m, n], [..., 1] -> [..., n, m]"""
     u, s, vh = linalg_svd(a, full_matrices=False)
     kept = s > bound
     return vh.mH @ (kept.where(1 / kept.where(s, 1.0), 0.0).unsqueeze(-1) * u.mH)
@@ -250,8 +253,8 @@ def linalg_pinv(
 ) -> Tensor:
     """The pseudo-inverse by singular values; rcond is rtol. [..., m, n] -> [..., n, m]
 
-    A: the matrix, or a batch of them
-    hermitian: the matrix is symmetric: eigenvalues take the place of singular values
+    A: a matrix or a batch of matrices
+    hermitian: the matrix is symmetric: use eigenvalues instead of singular values
     atol: absolute tolerance
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
@@ -287,11 +290,11 @@ def _by_qr(a: Tensor, b: Tensor) -> Tensor:
 def linalg_lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> LeastSquares:
-    """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
+    """The X of least |A X - B|; of several the one with the smallest norm. -> (solution [..., n, k], ...)
 
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
-    values, of any rank, with the rank and (but for gelsy) the singular values, which have no gradient.
-    Residuals are given for m > n (but for gelsy).
+    values, of any rank, with the rank and (except for gelsy) the singular values, which have no gradient.
+    Residuals are returned if m > n (except for gelsy).
 
     rcond: singular values below this share of the largest count as 0
     Raises ValueError if the driver is unknown.
@@ -313,6 +316,6 @@ def linalg_lstsq(
         rank = linalg_matrix_rank(a, rtol=rcond)
         values = linalg_svdvals(a.detach()) if driver != "gelsy" else empty
     else:
-        raise ValueError(f"driver {driver!r} is not 'gels', 'gelsy', 'gelsd' or 'gelss'")
+        raise ValueError(f"driver={driver!r} is unknown: use 'gels', 'gelsy', 'gelsd' or 'gelss'")
     residuals = ((a @ x - b).abs() ** 2).sum(-2) if m > n and driver != "gelsy" else empty
     return LeastSquares(x.squeeze(-1) if vector else x, residuals, rank, values)

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, powers and the exponential, and the methods of tensors."""
+"""Products of matrices and vectors, powers and the exponential."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...ops.linalg.decompose import QR
     from ...tensor import Tensor
 
-HALVINGS = 16
+HALVINGS = 16  # of a matrix before its exponential is expanded
 
 
 @composed
@@ -34,13 +34,13 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     """
     a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
-    found = None
+    power = None
     while n:
         if n & 1:
-            found = a if found is None else found @ a
+            power = a if power is None else power @ a
         a, n = (a @ a if n > 1 else a), n >> 1
     one = lf.identity(a, a.shape[-1]).to(a.dtype).expand(*a.shape)
-    return covered(one, a) if found is None else found
+    return covered(one, a) if power is None else power
 
 
 def _exponential_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
@@ -53,7 +53,7 @@ def _exponential_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
 
 @composite(grad=_exponential_grad, holomorphic=False)
 def _exponential(a: Tensor) -> Tensor:
-    """exp of matrices: halved until small, Taylor's terms to the eighth, squared again as often."""
+    """exp of matrices: halved until small, eight terms of Taylor's series, then squared as often."""
     size = a.abs().sum(-2, keepdim=True).amax(-1, keepdim=True)
     times = (size * 4.0).log2().ceil().clamp(0.0, float(HALVINGS))
     x = a * (-times).exp2()
@@ -70,7 +70,7 @@ def _exponential(a: Tensor) -> Tensor:
 def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
@@ -98,7 +98,7 @@ def linalg_matmul(input: Tensor, other: Tensor) -> Tensor:
 
 @composed
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Rising powers of x in columns. [..., n] -> [..., n, N]"""
+    """Increasing powers of x in columns. [..., n] -> [..., n, N]"""
     x = x if x.ndim else x.reshape(1)
     columns = x.shape[-1] if N is None else N
     return x.unsqueeze(-1).pow(type(x).arange(columns, dtype=dt.int32, device=x.device))
@@ -117,7 +117,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     Raises ValueError if the dim is not of size 3.
     """
     rank = max(input.ndim, other.ndim)
-    back = rank - normal_dim(dim, rank)  # counted from the last dim, where shapes of two ranks meet
+    back = rank - normal_dim(dim, rank)  # counted from the end: shapes broadcast from the last dim
     if not all(x.ndim >= back and x.shape[-back] == 3 for x in (input, other)):
         raise ValueError(f"dim {dim} of {list(input.shape)} and {list(other.shape)} is not of size 3 in both")
     return input.cross(other, dim)
@@ -127,7 +127,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]
 
-    A: the matrix, or a batch of them
+    A: a matrix or a batch of matrices
     offset: which diagonal: above the main one where > 0, below where < 0
     dim1: the first of the two dims
     dim2: the second of the two dims
@@ -176,7 +176,7 @@ def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 def qr(input: Tensor, some: bool = True) -> QR:
     """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
 
-    some: the short form: as many columns as the rank can be
+    some: the reduced form, with min(m, n) columns
     """
     return linalg_qr(input, "reduced" if some else "complete")
 
@@ -191,10 +191,10 @@ def norm(
 ) -> Tensor:
     """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]
 
-    ValueError where p is another word.
+    ValueError if p is another string.
     """
     if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise ValueError(f"p={p!r} is no norm: give a number, 'fro' or 'nuc'")
+        raise ValueError(f"p={p!r} is not a norm: give a number, 'fro' or 'nuc'")
     x, own = in_float32(input, dtype)
     dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
     if p == "nuc":
@@ -210,15 +210,15 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 @composed
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]
+    """Slices along a dim, scaled down to a p-norm of at most maxnorm. [...] -> [...]
 
-    ValueError where p is not above 0, maxnorm is below 0, or the tensor has fewer than two dims;
-    IndexError where there is no such dim.
+    ValueError if p is not above 0, maxnorm is below 0, or the input has fewer than two dims; IndexError if
+    there is no such dim.
     """
     if not p > 0 or not maxnorm >= 0:
-        raise ValueError(f"p={p} is not above 0, or maxnorm={maxnorm} below 0: give others")
+        raise ValueError(f"p={p} must be above 0 and maxnorm={maxnorm} at least 0: give such numbers")
     if input.ndim < 2:
-        raise ValueError(f"takes at least 2 dims, not {input.ndim}: scale by linalg.vector_norm")
+        raise ValueError(f"takes at least 2 dims, not {input.ndim}: scale with linalg.vector_norm")
     d = normal_dim(dim, input.ndim)
     x, dtype = in_float32(input)
     size = linalg_vector_norm(x, p, tuple(e for e in range(input.ndim) if e != d), True)

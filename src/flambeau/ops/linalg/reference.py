@@ -1,20 +1,19 @@
-"""What the CPU device computes for the kernels of linalg/kernels.py: plain array steps in float64, batched.
+"""References of the kernels of linalg/kernels.py: batched array operations in float64.
 
-An array library's own routines raise where a matrix is singular; these give infinities and NaN, as kernels
-do.
+Routines of array libraries raise for singular matrices; these return infinities and NaN, as the kernels do.
 """
 
 from typing import Any
 
 
 def _steps(xp: Any, x: Any, *, axis: int) -> Any:
-    """Places along one of the last two axes, to compare with a step: [n, 1] or [1, n]."""
+    """Indices along one of the last two axes, to compare with a step: [n, 1] or [1, n]."""
     places = xp.arange(x.shape[axis])
     return places[:, None] if axis == -2 else places[None, :]
 
 
 def lu(xp: Any, x: Any) -> Any:
-    """Elimination by columns; rows are exchanged by an order that is taken at each step."""
+    """Elimination by columns with partial pivoting; each step reorders the rows."""
     x = x.astype(xp.float64)
     m, n = x.shape[-2:]
     lead = x.shape[:-2]
@@ -38,7 +37,7 @@ def lu(xp: Any, x: Any) -> Any:
 
 
 def cholesky(xp: Any, x: Any) -> Any:
-    """Outer products taken off, a column at a time."""
+    """Column by column: subtracts the outer product of each column."""
     x = x.astype(xp.float64)
     rows = _steps(xp, x, axis=-2)
     out: list[Any] = []
@@ -51,7 +50,7 @@ def cholesky(xp: Any, x: Any) -> Any:
 
 
 def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    """Substitution, a row at a time."""
+    """Substitution, row by row."""
     a, b = a.astype(xp.float64), b.astype(xp.float64)
     n = a.shape[-1]
     done: dict[int, Any] = {}  # rows of the result
@@ -64,7 +63,7 @@ def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
 
 
 def qr(xp: Any, x: Any) -> Any:
-    """Householder's reflections, as LAPACK's geqrf chooses their signs."""
+    """Householder reflections with the signs of LAPACK's geqrf."""
     x = x.astype(xp.float64)
     m, n = x.shape[-2:]
     rows, columns = _steps(xp, x, axis=-2), _steps(xp, x, axis=-1)
@@ -74,10 +73,10 @@ def qr(xp: Any, x: Any) -> Any:
         below = xp.sum(column * column, axis=-2, keepdims=True)
         alpha = x[..., min(k, m - 1) : min(k, m - 1) + 1, k : k + 1]
         size = xp.sqrt(alpha * alpha + below)
-        none = below == 0
-        beta = xp.where(none, alpha, xp.where(alpha >= 0, -size, size))
-        tau = xp.where(none, 0.0, (beta - alpha) / xp.where(none, 1.0, beta))
-        v = xp.where(rows == k, 1.0, column / xp.where(none, 1.0, alpha - beta)) if k < m else column * 0
+        is_done = below == 0
+        beta = xp.where(is_done, alpha, xp.where(alpha >= 0, -size, size))
+        tau = xp.where(is_done, 0.0, (beta - alpha) / xp.where(is_done, 1.0, beta))
+        v = xp.where(rows == k, 1.0, column / xp.where(is_done, 1.0, alpha - beta)) if k < m else column * 0
         tau = tau if k < m else tau * 0
         along = tau * xp.sum(v * x, axis=-2, keepdims=True)
         x = xp.where(columns > k, x - v * along, x)
@@ -87,13 +86,13 @@ def qr(xp: Any, x: Any) -> Any:
 
 
 def _finite(xp: Any, x: Any) -> tuple[Any, Any]:
-    """x, or zeros for matrices that are not finite, and NaN to add to these matrices' results."""
+    """x with zeros for matrices that are not finite, and NaN to add to the results of these matrices."""
     bad = ~xp.all(xp.isfinite(x), axis=(-2, -1), keepdims=True)
     return xp.where(bad, 0.0, x.astype(xp.float64)), xp.where(bad, xp.nan, 0.0)
 
 
 def eigh(xp: Any, x: Any) -> Any:
-    """The library's own, of the lower triangle."""
+    """The array library's eigh, of the lower triangle."""
     x, nan = _finite(xp, x)
     low = xp.tril(x)
     values, vectors = xp.linalg.eigh(low + xp.swapaxes(xp.tril(x, -1), -1, -2))
@@ -101,14 +100,14 @@ def eigh(xp: Any, x: Any) -> Any:
 
 
 def svd(xp: Any, x: Any) -> Any:
-    """The library's own, with U scaled by the singular values."""
+    """The array library's svd, with U scaled by the singular values."""
     x, nan = _finite(xp, x)
     u, s, vh = xp.linalg.svd(x)
     return xp.concatenate([s[..., None, :], u * s[..., None, :], xp.swapaxes(vh, -1, -2)], axis=-2) + nan
 
 
 def row_order(xp: Any, pivots: Any, rows: int) -> Any:
-    """The swaps, one after the other."""
+    """Applies the swaps in order."""
     places = xp.arange(rows)
     order = xp.broadcast_to(places, (*pivots.shape[:-1], rows))
     for k in range(pivots.shape[-1]):
