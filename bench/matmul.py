@@ -144,7 +144,7 @@ def likely(case: Case, count: int) -> list[str]:
     a, b = (fb.tensor(np.zeros_like(x)).realize() for x in case.given())
     order = toposort([case.multiply(a, b).node])
     head = next(n for n in order if n.op.kind == "contract")
-    product = product_of(Planner([head], order, get_device().limits), head, head)
+    product = product_of(Planner([head], order, get_device().limits).context, head, head)
     best: dict[Variant, str] = {}
     for variant in sorted(candidates(product), key=lambda variant: estimate(product, variant)):
         best.setdefault(variant._replace(split=1), str(variant))

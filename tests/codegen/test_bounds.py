@@ -25,7 +25,6 @@ from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.device import native
 from flambeau.errors import DeviceError
 from flambeau.fusion.planner import plan
-from flambeau.kernels.contract.registers import buffer_operand
 from flambeau.kernels.contract.subgroup_matrix import PLAIN
 from flambeau.kernels.lower import Trace
 from flambeau.selftest import random_program
@@ -99,13 +98,7 @@ def views(monkeypatch):
         seen.append((trace.steps[step].view, np.prod(node.shape, dtype=int)))
         return step
 
-    def operand(planner, node, full, inner=buffer_operand):
-        found = inner(planner, node, full)
-        seen.append((found.view, np.prod(found.node.shape, dtype=int)))
-        return found
-
     monkeypatch.setattr(Trace, "_read", reading)
-    monkeypatch.setattr("flambeau.kernels.contract.registers.buffer_operand", operand)
     return seen
 
 

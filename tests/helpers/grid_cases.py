@@ -14,7 +14,7 @@ from references.conv import avg_pool, conv_gradients, max_pool
 
 import flambeau as fb
 from flambeau.kernels.contract.cost_model import ONE_PASS_SUMMED
-from flambeau.kernels.contract.product import TILES
+from flambeau.kernels.contract.dispatch import TILES
 from flambeau.kernels.contract.skinny import FEW_ROWS, USUAL
 from flambeau.ops.index.scatter_rows import CHUNK
 from flambeau.ops.sort import histogram, scan, sort

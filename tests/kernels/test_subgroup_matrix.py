@@ -362,9 +362,9 @@ def test_highest_is_float32(units):
 def test_only_what_fits_is_a_candidate(limits, fits):
     x = fb.zeros(64, 64, device=PaperDevice(limits)).half().realize()
     order = toposort([(x @ x).node])
-    planner = Planner([order[-1]], order, limits)
+    context = Planner([order[-1]], order, limits).context
     head = next(n for n in order if n.op.kind == "contract")
-    assert sorted(map(str, subgroup_matrix.candidates(product_of(planner, head, head)))) == fits
+    assert sorted(map(str, subgroup_matrix.candidates(product_of(context, head, head)))) == fits
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])

@@ -19,7 +19,7 @@
 
 //# where the j-th row or column starts in its buffer, and in each test of padding
 {% macro origin(side, o, j) -%}
-  let {{ side }}{{ j }} = {{ sum(o.index, j) }};
+  let {{ side }}{{ j }} = {{ sum(o.places[0], j) }};
   let {{ side }}{{ j }}_t{{ loop.index0 }} = {{ sum(place, j) }}; //% for place, size in o.tests
 {%- endmacro %}
 
@@ -29,10 +29,10 @@
 
 //# everything one round of the summed loop reads of one side
 {% macro read(side, o, n, step, wgsl, summed) -%}
-  let {{ side }}k = {{ index_of(o.index.summed) }};
-//% if o.mode == "k"
+  let {{ side }}k = {{ index_of(o.places[0].summed) }};
+//% if o.along == "k"
 //% for j in range(n)
-    let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.binding, side ~ j ~ " + " ~ side ~ "k", 4) }};
+    let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.name, side ~ j ~ " + " ~ side ~ "k", 4) }};
 //% endfor
 //% else
 {{ read_step(side, o, n, s, wgsl, summed) }} //% for s in range(step)
@@ -44,23 +44,23 @@
 //% for place, size in o.tests
     let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ index_of(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
 //% endfor
-//% for j in range(0, n, 4 if o.mode == "free" else 1)
-{{ cell(side, o, j, s, step_ahead(o.index.summed, summed, s), wgsl) }}
+//% for j in range(0, n, 4 if o.along == "free" else 1)
+{{ cell(side, o, j, s, step_ahead(o.places[0].summed, summed, s), wgsl) }}
 //% endfor
 {%- endmacro %}
 
 {% macro cell(side, o, j, s, ahead, wgsl) -%}
-//% set T = wgsl(o.dtype, 4 if o.mode == "free" else 1)
+//% set T = wgsl(o.dtype, 4 if o.along == "free" else 1)
 //% set at = side ~ j ~ " + " ~ side ~ "k" ~ ahead
 //% set name = side ~ "x" ~ j ~ "_" ~ s
-//% if o.mode == "free"
-    let {{ name }} = {{ T.load(o.binding, at, 4) }};
+//% if o.along == "free"
+    let {{ name }} = {{ T.load(o.name, at, 4) }};
 //% elif o.tests
     let {{ name }}_ok = {% for _, size in o.tests %}{{ " & " if not loop.first }}
   {{- "(%s%d_t%d + %sk_t%d_%d < p.%s)" % (side, j, loop.index0, side, loop.index0, s, size) }}{% endfor %};
-    let {{ name }} = select({{ T }}(0), {{ T.load(o.binding, "select(0u, " ~ at ~ ", " ~ name ~ "_ok)", 1) }}, {{ name }}_ok);
+    let {{ name }} = select({{ T }}(0), {{ T.load(o.name, "select(0u, " ~ at ~ ", " ~ name ~ "_ok)", 1) }}, {{ name }}_ok);
 //% else
-    let {{ name }} = {{ T.load(o.binding, at, 1) }};
+    let {{ name }} = {{ T.load(o.name, at, 1) }};
 //% endif
 {%- endmacro %}
 
@@ -85,8 +85,8 @@
 
 //# one row's element at step s
 {% macro one(side, o, i, s) -%}
-  {% if o.mode == "k" %}{{ side }}x{{ i }}.{{ "xyzw"[s] }}
-  {%- elif o.mode == "free" %}{{ side }}x{{ i - i % 4 }}_{{ s }}.{{ "xyzw"[i % 4] }}
+  {% if o.along == "k" %}{{ side }}x{{ i }}.{{ "xyzw"[s] }}
+  {%- elif o.along == "free" %}{{ side }}x{{ i - i % 4 }}_{{ s }}.{{ "xyzw"[i % 4] }}
   {%- else %}{{ side }}x{{ i }}_{{ s }}{% endif %}
 {%- endmacro %}
 
@@ -94,7 +94,7 @@
 {% macro four(v, j, s, V) -%}
   {{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %})
 {%- endmacro %}
-{% macro four_name(v, j, s) -%}{{ "vx%d_%d" % (j * 4, s) if v.mode == "free" else "w%d_%d" % (s, j) }}{%- endmacro %}
+{% macro four_name(v, j, s) -%}{{ "vx%d_%d" % (j * 4, s) if v.along == "free" else "w%d_%d" % (s, j) }}{%- endmacro %}
 
 //# a vec4, or the j-th of its neighbours where they are stored one by one
 {% macro part(vector, j, width) -%}

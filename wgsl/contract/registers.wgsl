@@ -21,8 +21,8 @@
 {{ tile.coordinates("row0", rows, j) }} //% for j in range(tile_rows)
 {{ tile.coordinates("column0", columns, j) }} //% for j in range(tile_columns)
   // where its rows (u) and columns (v) begin
-{{ tile.origin("u", a, j) if j % 4 == 0 or a.mode != "free" }} //% for j in range(tile_rows)
-{{ tile.origin("v", b, j) if j % 4 == 0 or b.mode != "free" }} //% for j in range(tile_columns)
+{{ tile.origin("u", a, j) if j % 4 == 0 or a.along != "free" }} //% for j in range(tile_rows)
+{{ tile.origin("v", b, j) if j % 4 == 0 or b.along != "free" }} //% for j in range(tile_columns)
   var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(tile_rows), range(tile_columns // 4))
 //# several summed dims are one loop on software adapters: their compilers pass every sum from one loop to the next
   // sum over k
@@ -38,7 +38,7 @@
 {{ tile.read("u", a, tile_rows, step, wgsl, summed) }}
 {{ tile.read("v", b, tile_columns, step, wgsl, summed) }}
 //% for s in range(step)
-    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }}; //% for j in range(0 if b.mode == "free" else tile_columns // 4)
+    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }}; //% for j in range(0 if b.along == "free" else tile_columns // 4)
 //% for i, j in product(range(tile_rows), range(tile_columns // 4))
     acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), tile.four_name(b, j, s), "acc%d_%d" % (i, j)) }};
 //% endfor

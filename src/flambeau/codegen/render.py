@@ -29,7 +29,7 @@ from ..core.dtype import SHORT
 from ..core.files import HERE, cache_folder, read_checked, template_folder, write_checked
 from ..errors import KernelError
 from ..kernels.ir import out_name
-from .expressions import EXPRESSIONS, over
+from .expressions import EXPRESSIONS, Wgsl, vec
 
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
@@ -50,8 +50,6 @@ LIBRARY = (
     "lib/special.wgsl",
     "lib/words.wgsl",
 )
-LARGEST = {"i32": "2147483647", "u32": "4294967295u", "bool": "true"}
-SMALLEST = {"i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 ADDED: dict[str, str] = {}  # templates of custom ops
 # Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
 # (what a gather reads), and whose loops end for every size. tests/codegen/test_bounds.py watches each access.
@@ -148,128 +146,6 @@ class LineMarks(Extension):
                 )
                 token = Token(token.lineno, "data", "\n".join(marked))
             yield token
-
-
-class Wgsl(str):
-    """A WGSL type as templates see it: its text, its relatives, and the functions called on it."""
-
-    dtype: Any
-    width: int
-    called: dict
-
-    def __new__(cls, short: str, width: int, called: dict):
-        dtype = SHORT[short]
-        self = super().__new__(cls, vec(dtype.wgsl, width))
-        self.dtype, self.width, self.called = dtype, width, called
-        return self
-
-    @property
-    def kind(self) -> str:
-        return self.dtype.kind
-
-    @property
-    def zero(self) -> str:
-        return "false" if self.kind == "b" else "0"
-
-    @property
-    def highest(self) -> str:
-        """The largest scalar: what the least of no elements is."""
-        return LARGEST.get(self.dtype.wide.short) or self._constant("infinity")
-
-    @property
-    def lowest(self) -> str:
-        """The smallest scalar: what the largest of no elements is."""
-        return SMALLEST.get(self.dtype.wide.short) or self._constant("minus_infinity")
-
-    @property
-    def infinity(self) -> str:
-        return self._splat(self._constant("infinity"))
-
-    @property
-    def minus_infinity(self) -> str:
-        return self._splat(self._constant("minus_infinity"))
-
-    @property
-    def nan(self) -> str:
-        return self._splat(self._constant("not_a_number"))
-
-    def _constant(self, name: str) -> str:
-        """A call of a library function of no arguments: see wgsl/lib/math.wgsl."""
-        return f"{self.scalar.call(name)}()"
-
-    def _splat(self, scalar: str) -> str:
-        return f"{self}({scalar})" if self.width > 1 else scalar
-
-    @property
-    def u(self) -> str:
-        return vec("u32", self.width)
-
-    @property
-    def i(self) -> str:
-        return vec("i32", self.width)
-
-    @property
-    def b(self) -> str:
-        return vec("bool", self.width)
-
-    @property
-    def scalar(self) -> "Wgsl":
-        return Wgsl(self.dtype.short, 1, self.called)
-
-    def fn(self, name: str) -> str:
-        return f"{name}_{self.dtype.wide.short}" + (f"x{self.width}" if self.width > 1 else "")
-
-    def call(self, name: str) -> str:
-        """The name of a library function for this type, which is thereby added to the kernel."""
-        self.called.setdefault(self.fn(name), (name, self))
-        return self.fn(name)
-
-    def of(self, stored: str) -> str:
-        """A stored scalar as a value of this type."""
-        if self.kind == "b":
-            return f"{self}({stored} != 0u)"
-        return self.wrap(f"{self}({stored})")
-
-    def load(self, buffer: str, at: str, width: int) -> str:
-        """Element `at` of a buffer (with its three neighbours at width 4) as a value of this type, splatted
-        when it is narrower."""
-        if self.dtype.is_packed:
-            cell = self._unpack(buffer, at, width)
-        else:
-            cell = f"{buffer}[{over(at, 4) if width == 4 else at}]"
-        if self.kind == "b":
-            cell = f"({cell} != {vec('u32', width)}(0u))"
-        return f"{self}({cell})" if width < self.width else cell
-
-    def _unpack(self, buffer: str, at: str, width: int) -> str:
-        unpack = Wgsl(self.dtype.short, width, self.called).call(f"unpack_{self.dtype.short}")
-        if width == 4:
-            return f"{unpack}({buffer}[{over(at, 4)}])"
-        return f"{unpack}({buffer}[{over(at, 4 // self.dtype.itemsize)}], {at})"
-
-    def store(self, value: str) -> str:
-        """A value of this type as what its buffer holds; a packed one is four neighbours."""
-        if self.dtype.is_packed:
-            assert self.width == 4, "packed elements are written in whole words"
-            return f"{self.call(f'pack_{self.dtype.short}')}({value})"
-        return f"select({self.u}(0u), {self.u}(1u), {value})" if self.kind == "b" else value
-
-    def wrap(self, value: str) -> str:
-        """A computed value in the range of its integer of 8 or 16 bits; of other types it is left alone."""
-        if not (self.dtype.is_int and self.dtype.is_packed):
-            return value
-        shift = f"{self.u}({32 - 8 * self.dtype.itemsize}u)"
-        return f"(({value} << {shift}) >> {shift})"
-
-    def settle(self, value: str) -> str:
-        """A value as it would be read back from a buffer: 16-bit floats are rounded."""
-        if self.dtype.is_float and self.dtype.is_packed:
-            return f"{self.call(f'settle_{self.dtype.short}')}({value})"
-        return self.wrap(value)
-
-
-def vec(scalar: str, width: int) -> str:
-    return scalar if width == 1 else f"vec{width}<{scalar}>"
 
 
 @cache

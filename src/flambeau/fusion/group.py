@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..core.node import Node
-from ..kernels.ir import Kernel, Stored
+from ..kernels.ir import Kernel
+from ..kernels.lower import PlanContext
 
 NEAR_NODES = 256  # of the graph between members: values that are computed early live longer
 SEARCHED_NODES = 48  # below a member, or made of it, that are looked at
@@ -38,7 +39,7 @@ class FusedGroup:
         """How many elements are read once that several kernels would read anew."""
         return 0
 
-    def build(self, plan: Stored) -> Lowered | None:
+    def build(self, plan: PlanContext) -> Lowered | None:
         """Its kernels; None where several are better."""
         raise NotImplementedError
 

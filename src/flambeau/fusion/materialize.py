@@ -6,7 +6,7 @@ from math import prod
 from ..core.limits import Limits
 from ..core.node import Node, reached
 from ..kernels.lower import alias
-from ..legalize.cse import Merged, places
+from ..legalize.cse import Merged
 from .group import Decision
 
 HEADS = ("reduce", "fold", "contract", "opaque", "output", "pair")  # the ops that are kernels of their own
@@ -47,7 +47,7 @@ class Materialization:
 
     def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int]):
         self.roots, self.order, self.limits = graph.roots, graph.walk, limits
-        self.times, self.index = graph.times, places(graph.order)
+        self.times, self.index = graph.times, graph.index
         self.rank = self.index if graph.in_order else {id(n): i for i, n in enumerate(graph.walk)}
         self.dying = {graph.order[v] for v in dying}
         self.users: dict[int, list[Node]] = {id(n): [] for n in self.order}
@@ -58,7 +58,7 @@ class Materialization:
         self.epilogues = Epilogues()
         self.stored: set[Node] = set()
         self._required: set[Node] = set()  # stored whatever the planner thinks of it
-        self._why: dict[Node, str] = {}
+        self.why: dict[Node, str] = {}  # the reason that each is stored for
         self._computed_in: dict[Node, Node] = {}  # elementwise node -> the value whose kernel computes it
         self._decide()
 
@@ -67,18 +67,15 @@ class Materialization:
     def is_required(self, node: Node) -> bool:
         return node in self._required
 
-    def reasons(self, nodes: Iterable[Node]) -> list[str]:
-        """Why nodes are stored, each reason once."""
-        return list(dict.fromkeys(self._why[n] for n in nodes if n in self._why))
-
     def store(self, node: Node, why: str) -> None:
         self.stored.add(node)
-        self._why.setdefault(node, why)
+        self.why.setdefault(node, why)
 
     def require(self, node: Node, why: str) -> None:
         """Have a value stored whatever is decided later."""
-        self._required.add(alias(node))
-        self.store(alias(node), why)
+        node = alias(node)
+        self._required.add(node)
+        self.store(node, why)
 
     def apply(self, decision: Decision) -> None:
         """Do what a group decided; what is required stays stored."""
@@ -134,9 +131,10 @@ class Materialization:
         """Contractions read buffers: what they are given is stored, whoever else reads it. Only a short
         expression of buffers alone may be computed by one on a GPU, which decides that itself."""
         for i in n.inputs:
-            i = alias(i)
-            while i.op.kind == "movement" and i.buffer is None and i not in self.stored:
-                i = alias(i.inputs[0])
+            while i.buffer is None and (
+                i.op.kind == "composite" or (i.op.kind == "movement" and i not in self.stored)
+            ):
+                i = i.inputs[0]
             is_left = not self.limits.software and self._is_of_leaves(i)
             if i.buffer is None and i.op.kind == "elementwise" and not is_left:
                 self.store(i, "contractions read buffers")
@@ -189,7 +187,7 @@ class Materialization:
     def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
         """The node that goes on from a value inside its head's kernel, or none and why."""
         if at in self.stored:
-            return None, self._why[at]
+            return None, self.why[at]
         users = self.consumers(at)
         if len(users) != 1:
             return None, "several read it" if users else "nothing reads it"

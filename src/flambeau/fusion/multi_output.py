@@ -6,8 +6,8 @@ from math import prod
 
 from ..core.choose import choose
 from ..core.node import Node, reached
-from ..kernels.ir import Kernel, Stored
-from ..kernels.lower import alias
+from ..kernels.ir import Kernel
+from ..kernels.lower import PlanContext, alias
 from ..kernels.map import maps_kernel, with_results
 from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
 from .materialize import Materialization, are_made_apart
@@ -55,7 +55,7 @@ class MapGroup(FusedGroup):
 
     over: int = 0
 
-    def build(self, plan: Stored) -> Lowered | None:
+    def build(self, plan: PlanContext) -> Lowered | None:
         names = ("apart", "together")
         if choose(plan.limits, "maps", (len(self.outputs),), names, "together") == "apart":
             return None

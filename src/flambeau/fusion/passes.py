@@ -137,4 +137,10 @@ PASSES: tuple[Callable[[Draft], None], ...] = (
     write_in_place,
     merge_bundles,
 )
-PASSES_OF_ONE = (write_in_place,)  # of a plan that is one kernel
+
+
+def run_passes(draft: Draft) -> tuple[Kernel, ...]:
+    """The kernels of a draft after every pass; a single kernel can only be written over what it reads."""
+    for change in PASSES if len(draft.kernels) > 1 else (write_in_place,):
+        change(draft)
+    return draft.kernels

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ..core.node import Node, inputs_first
 from ..core.shape import broadcast
 from ..kernels.ir import Kernel
-from ..legalize.cse import places
 
 COUNTED = {"reduce", "fold", "opaque"}  # an operation for each element that they read
 
@@ -67,10 +66,12 @@ def last_of(kernels: tuple[Kernel, ...]) -> dict[int, int]:
 # --- what each kernel costs ---
 
 
-def costs_of(plan: Plan, order: Sequence[Node]) -> tuple[Cost, ...]:
-    """The cost of every kernel of a plan, in the plan's order; `order` has the node of each value."""
-    sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
-    walk, values = _Walk(order, sizes), _worked_for(plan, len(order))
+def costs_of(
+    plan: Plan, order: Sequence[Node], index: dict[int, int], sizes: dict[int, int]
+) -> tuple[Cost, ...]:
+    """The cost of every kernel of a plan, in the plan's order; `order` has the node of each value, `index`
+    the value of each node's id, and `sizes` the bytes of each value that is there or stored."""
+    walk, (values, reads) = _Walk(order, index, sizes), _worked_for(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
     heads: dict[int, int] = {}  # value -> the kernel that does its head's arithmetic, where several make it
     for i, k in reversed(list(enumerate(plan.kernels))):
@@ -79,25 +80,28 @@ def costs_of(plan: Plan, order: Sequence[Node]) -> tuple[Cost, ...]:
     costs = []
     for i, (k, value) in enumerate(zip(plan.kernels, values, strict=True)):
         operations, touched = walk.of(k.outputs if value in k.outputs else (value,))
-        reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.reads))
+        read = sum([min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(reads[i])])
         flops = k.flops or (operations if heads[value] == i else sizes[k.outputs[0]] // 4)
         shape = order[value].shape if value < len(order) else ()
         writes = sum(sizes[v] // shares[v] for v in k.outputs)
-        costs.append(Cost(k.name, k.shader.template, reads, writes, flops, shape))
+        costs.append(Cost(k.name, k.shader.template, read, writes, flops, shape))
     return tuple(costs)
 
 
-def _worked_for(plan: Plan, count: int) -> list[int]:
-    """For each kernel the node's value that it works for: its own, or that of who reads its temporary."""
+def _worked_for(plan: Plan, count: int) -> tuple[list[int], list[tuple[int, ...]]]:
+    """For each kernel the node's value that it works for, its own or that of who reads its temporary, and the
+    values that it reads."""
     values: list[int] = []
+    reads = [k.reads for k in plan.kernels]
     of_reader: dict[int, int] = {}  # temporary -> what its reader works for
-    for k in reversed(plan.kernels):
+    for k, read in zip(reversed(plan.kernels), reversed(reads), strict=True):
         output = next((v for v in k.outputs if v < count), k.outputs[0])
         values.append(of_reader.get(output, output))
-        for part in k.parts or (k,):
-            value = part.outputs[0] if k.parts else values[-1]
-            of_reader |= {v: value for v in part.reads if v >= count}
-    return values[::-1]
+        for part in k.parts:
+            of_reader |= {v: part.outputs[0] for v in part.reads if v >= count}
+        if not k.parts:
+            of_reader |= {v: values[-1] for v in read if v >= count}
+    return values[::-1], reads
 
 
 def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
@@ -106,7 +110,7 @@ def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
     same."""
     stored = {id(order[v]) for v, _ in plan.stored if v < len(order)}
     found = []
-    for k, value in zip(plan.kernels, _worked_for(plan, len(order)), strict=True):
+    for k, value in zip(plan.kernels, _worked_for(plan, len(order))[0], strict=True):
         tops = [order[v] for v in (k.outputs if value in k.outputs else (value,)) if v < len(order)]
         ends = stored.difference(map(id, tops))
         found.append(_down_to(ends, tops))
@@ -125,8 +129,8 @@ def _down_to(ends: set[int], tops: list[Node]) -> list[Node]:
 class _Walk:
     """Goes from a stored value down to the values that its kernels read."""
 
-    def __init__(self, order: Sequence[Node], sizes: dict[int, int]):
-        self.order, self.index = order, places(order)
+    def __init__(self, order: Sequence[Node], index: dict[int, int], sizes: dict[int, int]):
+        self.order, self.index = order, index
         self.stored = {i for i in sizes if i < len(order)}
         self.walked: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
 

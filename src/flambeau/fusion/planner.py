@@ -9,11 +9,11 @@ from ..core.limits import Limits
 from ..core.node import Node, toposort
 from ..kernels import fold, ir, launches, map, reduce
 from ..kernels.contract import contract
-from ..kernels.lower import PARAMS, NeedStore, alias, base_of, is_there, is_whole, value_of
+from ..kernels.lower import PARAMS, NeedStore, PlanContext, alias, is_whole
 from . import multi_output, row_groups, sibling_reductions
 from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization
-from .passes import PASSES, PASSES_OF_ONE, Draft
+from .passes import Draft, run_passes
 from .plan import Plan, costs_of
 from .rewrite import graph_of
 
@@ -36,24 +36,24 @@ class Planner:
         self.values = values = Materialization(graph, limits, dying or frozenset())
         self.nodes = graph.order  # by value; several values may be of one node
         self.dying = dying
-        # what kernels ask a plan for, see ir.Stored
-        self.limits, self.max_inputs = limits, limits.storage_buffers - 1
-        self.index, self.classes, self.users = values.index, graph.classes, values.users
-        self.stored = values.stored
-        self.epilogues = values.epilogues.nodes
-        self.value_shared: dict[Node, int] = {}  # of nodes that need no kernel: the value they are
-        self.temporaries: list[tuple[int, int]] = []  # values that are no node's, and their bytes
-        # what was built so far, and the nodes that are being built
-        self.kernels: list[ir.Kernel] = []
+        self.context = PlanContext(
+            limits,
+            limits.storage_buffers - 1,
+            values.index,
+            values.users,
+            graph.classes,
+            values.epilogues.nodes,
+            values.stored,
+            len(self.nodes),
+        )
+        self.kernels: list[ir.Kernel] = []  # that were built so far
         self.serials: list[int] = []  # of each kernel, that of the node that it begins with
-        self.emitted: set[Node] = set()
-        self.current: set[Node] = set()
         self.group_of = self._find_groups()  # node -> the group whose kernel stores it
 
     def _find_groups(self) -> dict[Node, FusedGroup]:
         """Find what is computed together; each finder sees what the groups before changed."""
         groups: list[FusedGroup] = []
-        if len(self.stored) == 1:
+        if len(self.values.stored) == 1:
             return {}
 
         def apply(decision: Decision) -> None:
@@ -69,11 +69,6 @@ class Planner:
                 apply(decision)
         return {n: g for g in groups for n in g.outputs}
 
-    def temporary(self, elements: int, itemsize: int = 4) -> int:
-        value = len(self.nodes) + len(self.temporaries)
-        self.temporaries.append((value, itemsize * max(elements, 1)))
-        return value
-
     # --- building ---
 
     def emit(self, node: Node) -> None:
@@ -81,19 +76,21 @@ class Planner:
         # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at what
         # can't be a part of it. That node is then stored first (it goes on the stack), and the kernel built
         # once more. Each round stores one node more or takes one group apart, so it ends.
-        stack = [node]
+        context, stack = self.context, [node]
         while stack:
             top = stack[-1]
-            if top.buffer is not None or top in self.emitted:
+            if top.buffer is not None or top in context.emitted:
                 stack.pop()
                 continue
-            group, mark = self.group_of.get(top), len(self.temporaries)
-            self.current = {*(group.outputs if group else (top,))}
+            group, mark = self.group_of.get(top), len(context.temporaries)
+            context.current.clear()
+            context.current.update(group.outputs if group else (top,))
             try:
-                built = group.build(self) if group else self._build(top)
+                built = group.build(context) if group else self._build(top)
                 self._check_params(top, group, built)
             except NeedStore as need:
-                del self.temporaries[mark:]
+                for value in list(context.temporaries)[mark:]:
+                    del context.temporaries[value]
                 first = self._store_first(top, group, need)
                 if first is not None:
                     stack.append(first)
@@ -109,17 +106,17 @@ class Planner:
         if node.op.kind == "output":
             if node.inputs[0].buffer is None:
                 raise NeedStore(node.inputs[0], "its kernel makes a further result too")
-            return Lowered(launches.part_kernels(self, node))
+            return Lowered(launches.part_kernels(self.context, node))
         head = self.values.epilogues.head_of.get(node)
         if head is not None:
-            return Lowered(BUILD[head.op.kind](self, head, node))
-        base, chain = base_of(self, node) if node.op.kind == "movement" else (node, ())
+            return Lowered(BUILD[head.op.kind](self.context, head, node))
+        base, chain = self.context.base_of(node) if node.op.kind == "movement" else (node, ())
         # a value may share the buffer of one that is computed beside it, never of a leaf: a leaf's may be
         # overwritten
-        is_made = base.buffer is None and is_there(self, base)
+        is_made = base.buffer is None and self.context.is_there(base)
         if base is not node and is_made and is_whole(base.shape, chain):
-            return Lowered([], {node: value_of(self, base)})
-        return Lowered(map.map_kernel(self, node))
+            return Lowered([], {node: self.context.value_of(base)})
+        return Lowered(map.map_kernel(self.context, node))
 
     def _check_params(self, top: Node, group: FusedGroup | None, built: Lowered | None) -> None:
         """NeedStore where a kernel of several expressions (a group's phases, a head and its epilogue) asks
@@ -131,11 +128,11 @@ class Planner:
     def _commit(self, node: Node, group: FusedGroup | None, built: Lowered) -> None:
         """Take what was built into the plan."""
         outputs = group.outputs if group else (node, *self._parts(node))
-        self.emitted.update(outputs)
-        self.value_shared |= built.shared
+        self.context.emitted.update(outputs)
+        self.context.shared.update(built.shared)
         times = max(self.values.times.get(n, 1) for n in self._computed(node, group))
-        why = self.values.reasons(outputs)
-        why = ", ".join(why if times == 1 else [*why, f"one for {times} that are equal"])
+        why = dict.fromkeys([self.values.why[n] for n in outputs if n in self.values.why])
+        why = ", ".join([*why, *([f"one for {times} that are equal"] if times > 1 else [])])
         if built.kernels:
             *ahead, last = built.kernels
             self.kernels += [replace(k, ends="the next kernel goes on") for k in ahead]
@@ -146,13 +143,15 @@ class Planner:
     def _computed(self, node: Node, group: FusedGroup | None) -> Sequence[Node]:
         """The nodes that a kernel is known to compute."""
         head = self.values.epilogues.head_of.get(node)
-        return group.nodes if group else (node,) if head is None else self.epilogues[head]
+        return group.nodes if group else (node,) if head is None else self.values.epilogues.nodes[head]
 
     def _parts(self, node: Node) -> list[Node]:
         """The further results that the kernels of a node make too."""
         whole = node.inputs[0] if node.op.kind == "output" else node
         return (
-            [u for u in self.users[id(whole)] if u.op.kind == "output"] if whole.op.kind == "opaque" else []
+            [u for u in self.values.users[id(whole)] if u.op.kind == "output"]
+            if whole.op.kind == "opaque"
+            else []
         )
 
     # --- what does not fit ---
@@ -163,8 +162,10 @@ class Planner:
         below = alias(need.node)
         if group is None:
             below = self._before_end(top) if below is top else below
-            assert below is not top and not is_there(self, below), f"{top} can't be lowered: {need.why}"
-        elif is_there(self, below) or below in group.nodes:
+            assert below is not top and not self.context.is_there(below), (
+                f"{top} can't be lowered: {need.why}"
+            )
+        elif self.context.is_there(below) or below in group.nodes:
             # A node of the group itself, or one that is stored already, can't be helped by storing it: the
             # kernel binds too much.
             self._shrink(group)
@@ -177,7 +178,7 @@ class Planner:
         """Where to end an epilogue that does not fit: before its last computed node (the head's own inputs
         do fit)."""
         head = self.values.epilogues.head_of.get(tail)
-        nodes = self.epilogues[head][:-1] if head is not None else []
+        nodes = self.values.epilogues.nodes[head][:-1] if head is not None else []
         return next((n for n in reversed(nodes) if n.op.kind != "movement"), tail)
 
     def _shrink(self, group: FusedGroup) -> None:
@@ -204,7 +205,7 @@ class Planner:
         least = min((g for g in groups[first:] if g is not None), key=lambda g: g.size)
         del stack[groups.index(least) + 1 :]
         self._ungroup(least)
-        if len(stack) > 1 and stack[-1] not in self.stored:
+        if len(stack) > 1 and stack[-1] not in self.values.stored:
             stack.pop()
 
     def _ungroup(self, group: FusedGroup) -> None:
@@ -212,34 +213,27 @@ class Planner:
         sake alone."""
         for n in group.outputs:
             self.group_of.pop(n, None)
-        unstored = [n for n in group.for_group if n not in self.emitted]
+        unstored = [n for n in group.for_group if n not in self.context.emitted]
         self.values.apply(Decision(store=group.private, private=unstored))
 
     def plan(self) -> Plan:
         """The kernels of all that is stored, and what passes make of them."""
         for n in self.values.order:
-            if n.buffer is None and n in self.stored:
+            if n.buffer is None and n in self.values.stored:
                 self.emit(n)
-        roots = tuple(value_of(self, alias(n)) for n in self.values.roots)
-        draft = Draft(
-            kernels=tuple(self.kernels),
-            serials=self.serials,
-            nodes=self.nodes,
-            roots=set(roots),
-            temporaries=dict(self.temporaries),
-            dying=self.dying,
-            limits=self.limits,
-        )
-        for change in PASSES if len(draft.kernels) > 1 else PASSES_OF_ONE:
-            change(draft)
-        plan = Plan(
-            draft.kernels,
-            leaves=tuple(i for i, n in enumerate(self.nodes) if n.buffer is not None),
-            scalars=tuple(i for i, n in enumerate(self.nodes) if n.scalars and n.buffer is None),
-            roots=roots,
-            stored=tuple(draft.stored.items()),
-        )
-        plan = replace(plan, costs=costs_of(plan, self.nodes))
+        roots = tuple([self.context.value_of(alias(n)) for n in self.values.roots])
+        nodes, temporaries, kernels = self.nodes, self.context.temporaries, tuple(self.kernels)
+        if len(kernels) > 1 or self.dying:  # one kernel can at most be written over what dies
+            draft = Draft(
+                kernels, self.serials, nodes, set(roots), temporaries, self.dying, self.values.limits
+            )
+            kernels = run_passes(draft)
+        leaves = tuple([i for i, n in enumerate(nodes) if n.buffer is not None])
+        scalars = tuple([i for i, n in enumerate(nodes) if n.scalars and n.buffer is None])
+        written = sorted({v for k in kernels for v in k.outputs})
+        sizes = {v: temporaries.get(v) or nodes[v].nbytes for v in (*leaves, *written)}
+        plan = Plan(kernels, leaves, scalars, roots, tuple([(v, sizes[v]) for v in written]))
+        plan = replace(plan, costs=costs_of(plan, nodes, self.context.index, sizes))
         emit("planned", plan, self.nodes)
         return plan
 

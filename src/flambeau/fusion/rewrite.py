@@ -7,7 +7,7 @@ from ..core.dtype import DType, float32
 from ..core.node import Node
 from ..core.op import OPS, Op
 from ..core.shape import Shape, View
-from ..legalize.cse import Merged, merged
+from ..legalize.cse import Merged, merged, places_of
 from ..legalize.rewrite import legalized
 
 SEARCHED_READERS = 16  # nodes behind a permute that are looked at, to tell who reads it
@@ -49,7 +49,8 @@ class _Rewriting:
         classes |= {n: others + i for i, n in enumerate(self.new_nodes)}
         times = {now[n]: graph.times[n] for n in graph.walk if n in graph.times}
         order = [now.get(n, n) for n in graph.order] + self.new_nodes
-        return Merged([now[r] for r in graph.roots], order, self.walk, classes, times, graph.in_order)
+        roots = [now[r] for r in graph.roots]
+        return Merged(roots, order, places_of(order), self.walk, classes, times, graph.in_order)
 
     def _drop_unread(self) -> None:
         """Leave out what nobody reads any more."""

@@ -6,8 +6,7 @@ from math import prod
 
 from ..core.node import Node, reached
 from ..core.shape import Shape
-from ..kernels.ir import Stored
-from ..kernels.lower import alias
+from ..kernels.lower import PlanContext, alias
 from ..kernels.rows import row_kernel
 from .group import Decision, FusedGroup, Lowered
 from .materialize import HEADS, Materialization
@@ -52,7 +51,7 @@ class RowGroup(FusedGroup):
         is_full = any(prod(n.shape) == self.size for n in self.outputs)
         return bool(self.outputs) and (len(self.reduces) > 1 or is_full)
 
-    def build(self, plan: Stored) -> Lowered | None:
+    def build(self, plan: PlanContext) -> Lowered | None:
         kernels = row_kernel(plan, self)
         return None if kernels is None else Lowered(kernels)
 

@@ -7,8 +7,7 @@ from math import prod
 
 from ..core.choose import choose
 from ..core.node import Node, reached
-from ..kernels.ir import Stored
-from ..kernels.lower import alias
+from ..kernels.lower import PlanContext, alias
 from ..kernels.reduce import several_kernels
 from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
 from .materialize import Materialization, are_made_apart
@@ -34,7 +33,7 @@ def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
 class ReductionGroup(FusedGroup):
     """Reductions of one shape over the same dims, and their epilogues."""
 
-    def build(self, plan: Stored) -> Lowered | None:
+    def build(self, plan: PlanContext) -> Lowered | None:
         heads = [n for n in self.nodes if n.op.kind == "reduce"]
         pairs = [(n, plan.epilogues[n][-1]) for n in heads]
         is_whole = all(tail is n for (_, tail), n in zip(pairs, self.outputs, strict=True))  # none was cut

@@ -3,7 +3,8 @@
 from itertools import accumulate
 from math import prod
 
-from .ir import Kernel, Quantities, Shader, WgslFunction, out_name
+from .emit import Quantities
+from .ir import Kernel, Shader, WgslFunction, out_name
 from .substitute import input_name, renamed
 
 

@@ -4,27 +4,28 @@ from math import prod
 
 from ..core.node import Node
 from ..core.shape import Affine, collapse, run_size
-from .ir import WORKGROUP, Bindings, Kernel, Quantities, Shader, Stored, spread_grid
-from .lower import Trace, check_turns, epilogue, finish_function, label
+from .emit import Bindings, Quantities, emit, naming_over, spread_grid
+from .ir import WORKGROUP, Kernel, Shader
+from .lower import PlanContext, Trace, check_turns, epilogue, finish_function, label
 
 
-def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
+def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     """Each element gathers the windows that it was part of."""
     x, spec = head.inputs[0], head.attrs["spec"]
     n = len(spec)
     lead = len(x.shape) - 2 * n
-    trace = Trace(planner, x.shape)
+    trace = Trace(plan, x.shape)
     root = trace.value(x)
     groups = (0,) * lead + tuple(range(1, 2 * n + 1))
     q, b = Quantities(), Bindings()
-    runs = collapse(x.shape[:lead], [Affine(a.strides[:lead], 0) for a in trace.affines()], groups[:lead])
+    runs = collapse(x.shape[:lead], [Affine(a.strides[:lead], 0) for a in trace.affines], groups[:lead])
     dims = [q.add("dim", run_size(x.shape, r)) for r in runs[1:]]
     runs = runs + [(d,) for d in range(lead, lead + 2 * n)]
     coords = [f"c{i}" for i in range(len(runs) - 2 * n)]
     coords += [f"w{i}" for i in range(n)] + [f"k{i}" for i in range(n)]
     size = q.add("size", prod(head.shape))
-    check_turns(planner.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
-    body = trace.function(runs, coords, b, q, root, 1)
+    check_turns(plan.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
+    body = emit(trace.steps, naming_over(runs, coords, b, q, 1), root)
     axes = tuple(
         (
             q.add("length", head.shape[lead + i]),
@@ -36,10 +37,10 @@ def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
         )
         for i, w in enumerate(spec)
     )
-    after = epilogue(planner, head, tail, head.shape, trace.reads)
+    after = epilogue(plan, head, tail, trace.reads)
     finish, e_sizes = finish_function(after, head.shape, b, q, "i")
     e_dims = [q.add("dim", s) for s in e_sizes[1:]]
-    grid = spread_grid(-(-prod(head.shape) // WORKGROUP), planner.limits.groups)
+    grid = spread_grid(-(-prod(head.shape) // WORKGROUP), plan.limits.groups)
     span = q.add("span", grid[0] * WORKGROUP)
     functions = (("value", body),) + ((("finish", finish),) if finish else ())
     shader = Shader(
@@ -59,5 +60,5 @@ def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
             ("span", span),
         ),
     )
-    name = label("fold", trace, after[0] if after else None)
-    return [Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)]
+    name = label("fold", trace, after.trace if after else None)
+    return [Kernel(name, shader, tuple(b.values), (plan.index[id(tail)],), tuple(q.values), grid)]

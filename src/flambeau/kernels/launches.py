@@ -7,55 +7,54 @@ from typing import NamedTuple
 from ..core.dtype import DType
 from ..core.node import Node
 from ..core.op import Launch
-from .ir import Bindings, Kernel, Quantities, Shader, Stored, coordinates, spread_grid
+from .emit import Bindings, Quantities, can_widen, coordinates, emit, naming_over, spread_grid
+from .ir import Kernel, Shader
 from .lower import (
     LONGEST_TRACED,
     NeedStore,
+    PlanContext,
     Trace,
-    base_of,
     check_turns,
     collapse_domain,
-    is_there,
     is_whole,
-    value_of,
     view_through,
 )
 from .map import copy_kernel
 
 
-def opaque_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
+def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
     """The op's launches in order, after the copies of inputs that do not lie in order.
 
     inputs: the op's, where its node has its value and let go of them.
     """
     assert head.op.launch is not None
     inputs = inputs or head.inputs
-    launches = head.op.launch(planner.limits, *inputs, **head.attrs)
-    parts = {u.op.part: u for u in planner.users[id(head)] if u.op.kind == "output"}
-    builder = _LaunchBuilder(planner, head, tail, inputs, parts)
+    launches = head.op.launch(plan.limits, *inputs, **head.attrs)
+    parts = {u.op.part: u for u in plan.users[id(head)] if u.op.kind == "output"}
+    builder = _LaunchBuilder(plan, head, tail, inputs, parts)
     copies: list[Kernel] = []
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
         node = inputs[at]
-        builder.given[at] = _Given(_stored(planner, node, copies), node.dtype, 1)
+        builder.given[at] = _Given(_stored(plan, node, copies), node.dtype, 1)
     return [*copies, *map(builder.kernel, launches)]
 
 
-def part_kernels(planner: Stored, node: Node) -> list[Kernel]:
+def part_kernels(plan: PlanContext, node: Node) -> list[Kernel]:
     """The opaque op again, for a part of it that is asked for when the op's own value is already there."""
-    return opaque_kernels(planner, node.inputs[0], node.inputs[0], node.inputs[1:])
+    return opaque_kernels(plan, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 
-def _stored(planner: Stored, node: Node, kernels: list[Kernel]) -> int:
+def _stored(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int:
     """The value that holds an input in row-major order, copied there if it must be."""
-    base, moves = base_of(planner, node)
-    if not is_there(planner, base):
+    base, moves = plan.base_of(node)
+    if not plan.is_there(base):
         raise NeedStore(base, "an opaque kernel reads it from a buffer")
-    value = value_of(planner, base)
+    value = plan.value_of(base)
     if not moves or is_whole(base.shape, moves):
         return value
     view = view_through(base.shape, moves)
-    copied = planner.temporary(prod(node.shape), node.dtype.itemsize)
-    kernels.append(copy_kernel(planner, node, value, view, copied))
+    copied = plan.temporary(prod(node.shape), node.dtype.itemsize)
+    kernels.append(copy_kernel(plan, node, value, view, copied))
     return copied
 
 
@@ -72,7 +71,7 @@ class _LaunchBuilder:
     """The launches of one op into kernels. parts: the nodes of its further results, by name; given: what
     there is to read by now, an input by its place, a launch's result by its name."""
 
-    planner: Stored
+    plan: PlanContext
     head: Node
     tail: Node
     inputs: tuple[Node, ...]
@@ -90,9 +89,9 @@ class _LaunchBuilder:
         return kernel
 
     def _kernel(self, launch: Launch) -> Kernel:
-        planner, given = self.planner, self.given
+        plan, given = self.plan, self.given
         label = self.head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
-        check_turns(planner.limits, label, launch.turns)
+        check_turns(plan.limits, label, launch.turns)
         q, b = Quantities(used=dict.fromkeys(launch.sizes, 1)), Bindings()
         options = dict(launch.options)
         for place, what in enumerate(launch.reads):
@@ -101,10 +100,10 @@ class _LaunchBuilder:
             b.kinds.append((dtype.stored, dtype.words[4 if place in launch.wide else width]))
         functions = ()
         if launch.traced is not None:
-            functions, options["dims"] = _traced(planner, self.inputs[launch.traced], b, q, launch)
+            functions, options["dims"] = _traced(plan, self.inputs[launch.traced], b, q, launch)
             options["fours"] = launch.fours
         line = launch.groups if isinstance(launch.groups, int) else 0
-        grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, planner.limits.groups)
+        grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, plan.limits.groups)
         options["across"] = q.add("across", grid[0])
         options["folded"] = q.add("folded", line) if line > grid[0] else ""
         options["dtypes"] = tuple(given[what].dtype.short for what in launch.reads)
@@ -128,27 +127,27 @@ class _LaunchBuilder:
         if launch.writes:
             return self.place(launch.writes, launch.elements, dtype)
         if self.tail.buffer is not None:  # of a value that is there already only parts are asked for
-            return self.planner.temporary(prod(self.tail.shape), dtype.itemsize)
-        return self.planner.index[id(self.tail)]
+            return self.plan.temporary(prod(self.tail.shape), dtype.itemsize)
+        return self.plan.index[id(self.tail)]
 
     def place(self, name: str, elements: int, dtype: DType) -> int:
         """The value of a result by its name: the graph's where the graph asks for it."""
         if name in self.parts:
-            return self.planner.index[id(self.parts[name])]
-        return self.planner.temporary(elements, dtype.itemsize)
+            return self.plan.index[id(self.parts[name])]
+        return self.plan.temporary(elements, dtype.itemsize)
 
 
-def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Launch):
+def _traced(plan: PlanContext, node: Node, b: Bindings, q: Quantities, launch: Launch):
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
-    trace = Trace(planner, node.shape, outputs=1 + len(launch.also), longest=LONGEST_TRACED)
+    trace = Trace(plan, node.shape, outputs=1 + len(launch.also), longest=LONGEST_TRACED)
     trace.reads |= set(b.values)
     root = trace.value(node)
-    if trace.turns > 1 and trace.turns * launch.turns > planner.limits.turns:
+    if trace.turns > 1 and trace.turns * launch.turns > plan.limits.turns:
         raise NeedStore(node, "its own loops would be inside the kernel's")
-    runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
-    dims = "", *(q.add("dim", s) for s in sizes[1:])  # an index is taken apart without the first
+    runs, sizes = collapse_domain(node.shape, trace.affines, (0,) * len(node.shape))
+    dims = "", *[q.add("dim", s) for s in sizes[1:]]  # an index is taken apart without the first
     room = len(b.values) + 2 * len(trace.reads) <= trace.most  # a buffer may be bound twice
-    width = 4 if launch.fours and room and trace.can_widen(runs, sizes) else 1
-    body = trace.function(runs, coordinates(len(runs), "c", "i"), b, q, root, width)
+    width = 4 if launch.fours and room and can_widen(trace.steps, runs, sizes) else 1
+    body = emit(trace.steps, naming_over(runs, coordinates(len(runs), "c", "i"), b, q, width), root)
     return (("value", body),), dims

@@ -1,30 +1,18 @@
 """Lowering: the expression behind a value, over a kernel's domain, becomes steps: loads, scalars and op
 calls."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
 
-from ..core.dtype import DType
-from ..core.events import emit, has_listener
+from ..core.limits import Limits
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
-from .cancel import EXACT, exact
-from .ir import (
-    Bindings,
-    PaddingTest,
-    Quantities,
-    Stored,
-    WgslFunction,
-    WgslIndex,
-    WgslStep,
-    coordinates,
-    name_index,
-)
-from .vectorize import can_widen, reading
+from .emit import Bindings, Quantities, Raw, Run, coordinates, emit, naming_over
+from .ir import WgslFunction
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
@@ -65,7 +53,7 @@ def check_size(shape: Shape) -> None:
         raise ValueError(f"run({list(shape)}): {rule}: split the tensor")
 
 
-def check_turns(limits: Any, name: str, turns: int) -> None:
+def check_turns(limits: Limits, name: str, turns: int) -> None:
     """KernelError where a thread would take more turns of loops than the adapter lets it."""
     if turns > limits.turns:
         rule = f"a thread of it would take {turns:,} turns of loops, and this adapter ends them after 65,535"
@@ -92,7 +80,7 @@ class Move(NamedTuple):
     """A movement op to be applied to a view; `below` is the node to store where no strides can say it."""
 
     name: str
-    args: tuple
+    args: tuple[Any, ...]
     below: Node | None
 
 
@@ -135,77 +123,89 @@ def alias(node: Node) -> Node:
 # --- what a plan has ---
 
 
-def is_there(plan: Stored, node: Node) -> bool:
-    """Whether a node's elements are in a buffer before the kernel that is being built."""
-    return node.buffer is not None or (node in plan.emitted and node in plan.stored)
+@dataclass(frozen=True)
+class PlanContext:
+    """What builders of kernels know of the plan that they build for; the planner alone changes it.
 
+    A value is a number; several may be of one node. max_inputs: buffers that a kernel of one result may read.
+    index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class
+    are equal. epilogues: a head, and what its kernel goes on with. stored: nodes whose values are kept in
+    buffers; emitted: those that have their kernels; current: those whose kernel is being built. shared: of
+    nodes that need no kernel, the value that they are. temporaries: values that are no node's, and their
+    bytes.
+    """
 
-def is_due(plan: Stored, node: Node) -> bool:
-    """Whether a node has to be stored before a kernel that reads it, and is not yet."""
-    return node in plan.stored and node not in plan.emitted and node not in plan.current
+    limits: Limits
+    max_inputs: int
+    index: dict[int, int]
+    users: dict[int, list[Node]]
+    classes: dict[Node, int]
+    epilogues: dict[Node, list[Node]]
+    stored: set[Node]
+    nodes: int  # how many values are of nodes
+    emitted: set[Node] = field(default_factory=set[Node])
+    current: set[Node] = field(default_factory=set[Node])
+    shared: dict[Node, int] = field(default_factory=dict[Node, int])
+    temporaries: dict[int, int] = field(default_factory=dict[int, int])
 
+    def is_there(self, node: Node) -> bool:
+        """Whether a node's elements are in a buffer before the kernel that is being built."""
+        return node.buffer is not None or (node in self.emitted and node in self.stored)
 
-def value_of(plan: Stored, node: Node) -> int:
-    """The value whose buffer a node's elements are in."""
-    value = plan.value_shared.get(node)
-    return plan.index[id(node)] if value is None else value
+    def is_due(self, node: Node) -> bool:
+        """Whether a node has to be stored before a kernel that reads it, and is not yet."""
+        return node in self.stored and node not in self.emitted and node not in self.current
 
+    def value_of(self, node: Node) -> int:
+        """The value whose buffer a node's elements are in."""
+        value = self.shared.get(node)
+        return self.index[id(node)] if value is None else value
 
-def base_of(plan: Stored, node: Node) -> tuple[Node, tuple[Move, ...]]:
-    """The node whose elements `node` shows, and the moves from there."""
-    chain: tuple[Move, ...] = ()
-    node = alias(node)
-    while node.op.kind == "movement" and not is_there(plan, node):
-        chain = (move_of(node), *chain)
-        node = alias(node.inputs[0])
-    return node, chain
+    def base_of(self, node: Node) -> tuple[Node, tuple[Move, ...]]:
+        """The node whose elements `node` shows, and the moves from there."""
+        chain: tuple[Move, ...] = ()
+        node = alias(node)
+        while node.op.kind == "movement" and not self.is_there(node):
+            chain = (move_of(node), *chain)
+            node = alias(node.inputs[0])
+        return node, chain
+
+    def before_packed(self, head: Node) -> Node:
+        """The last node of a head's epilogue that is written element by element: packed ones come in
+        fours."""
+        nodes = self.epilogues[head]
+        return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
+
+    def temporary(self, elements: int, itemsize: int = 4) -> int:
+        """A new value that is no node's, of so many elements."""
+        value = self.nodes + len(self.temporaries)
+        self.temporaries[value] = itemsize * max(elements, 1)
+        return value
 
 
 # --- tracing ---
 
 
-class Raw(NamedTuple):
-    """A step before its coordinates have names."""
+class OwnRows(NamedTuple):
+    """The reductions (ids) that a kernel makes itself over rows, and the strides by which a row is found."""
 
-    kind: str
-    dtype: DType
-    node: Node
-    args: tuple[int, ...] = ()
-    view: View | None = None
-    name: str = ""
-    value: int = -1
-    extra: tuple = ()
-
-
-@dataclass(frozen=True)
-class Naming:
-    """What the names in a function stand for: its coordinates, an affine as an index over these, and the
-    buffers and quantities of its kernel. inner: the dim of which it makes four neighbours, if it does."""
-
-    coords: tuple[str, ...]
-    index_of: Callable[[Affine], WgslIndex]
-    inner: int | None
-    bindings: Bindings
-    quantities: Quantities
-
-
-def naming_over(runs, coords, bindings: Bindings, q: Quantities, width: int) -> Naming:
-    """The naming of a function over runs of dims, a coordinate each."""
-    inner = runs[-1][-1] if width > 1 else None
-    return Naming(tuple(coords), lambda a: name_index(a, runs, coords, q), inner, bindings, q)
+    reductions: Container[int]
+    strides: tuple[int, ...]
 
 
 class Trace:
-    """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value.
+    """Walks an expression over a domain into raw steps.
 
     `outputs`: how many buffers the kernel writes that it does not read, of all that it may bind.
     `can_check`: whether it computes the expression only where there are elements, so that an index which is
-    outside is a fault.
+    outside is a fault. `rows`: the reductions that the kernel makes itself.
     """
+
+    rows: OwnRows | None = None
 
     def __init__(
         self,
-        planner: Stored,
+        plan: PlanContext,
         domain: Shape,
         head: Node | None = None,
         outputs: int = 1,
@@ -213,13 +213,14 @@ class Trace:
         longest: tuple[int, int] = LONGEST,
     ):
         check_size(domain)
-        self.planner, self.domain, self.head = planner, domain, head
-        self.most = planner.limits.storage_buffers - outputs
+        self.plan, self.domain, self.head = plan, domain, head
+        self.most = plan.limits.storage_buffers - outputs
         self.most_steps, self.most_words = longest
         self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
         self.steps: list[Raw] = []
+        self.affines: list[Affine] = []  # of all views of the steps
         self.words = 0  # how many Params the steps ask for at most
-        self.memo: dict = {}
+        self.memo: dict[tuple[Any, ...], int] = {}
         self.reads: set[int] = set()
         self.uses: dict[int, set[int]] = {}  # step -> the buffers below it
         self.top: Node | None = None
@@ -231,10 +232,10 @@ class Trace:
     def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
         """The step that holds `node` seen through `chain`."""
         node = alias(node)
-        while node.op.kind == "movement" and not is_there(self.planner, node):
+        while node.op.kind == "movement" and not self.plan.is_there(node):
             chain = chain if node.op.name == "detach" else (move_of(node), *chain)
             node = alias(node.inputs[0])
-        key = (self.planner.classes[node], *[move[:2] for move in chain])
+        key = (self.plan.classes[node], *[move[:2] for move in chain])
         if key not in self.memo:
             self.memo[key] = self._trace(node, chain, depth)
         return self.memo[key]
@@ -242,9 +243,11 @@ class Trace:
     def _trace(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
         if node is self.head:
             return self._add(Raw("acc", node.dtype, node))
-        if is_there(self.planner, node):
+        if self.rows is not None and id(node) in self.rows.reductions:
+            return self._stat(node, chain, self.rows)
+        if self.plan.is_there(node):
             return self._read(node, chain)
-        if is_due(self.planner, node):
+        if self.plan.is_due(node):
             raise NeedStore(node, "others read it too")
         kind = node.op.kind
         if kind == "source":
@@ -259,6 +262,14 @@ class Trace:
             return self._elementwise(node, chain, depth)
         raise NeedStore(node, f"{node.op.name} is a kernel of its own")
 
+    def _stat(self, node: Node, chain: tuple[Move, ...], rows: OwnRows) -> int:
+        """A reduction of the kernel's own rows; NeedStore where it is seen from another row."""
+        view = view_through(node.shape, chain)
+        steps = zip(view.index.strides, rows.strides, self.domain, strict=True)
+        if view.bounds or view.index.offset or any([s != own for s, own, n in steps if n > 1]):
+            raise NeedStore(node, "it is read for other rows")
+        return self._add(Raw("stat", node.dtype, node))
+
     def _check_words(self) -> None:
         """NeedStore for what was computed last where its views, and those of all before it, ask for too many
         Params: they are known when an op's inputs are, long after it was begun."""
@@ -267,16 +278,17 @@ class Trace:
             if last is not None:
                 raise NeedStore(last, "the views of the chain are many")
 
-    def _add(self, raw: Raw, below: set[int] = frozenset()) -> int:  # type: ignore[assignment]
+    def _add(self, raw: Raw, below: Iterable[int] = ()) -> int:
         self.steps.append(raw)
         affines = raw.view.affines if raw.view is not None else ()
+        self.affines += affines
         self.words += 1 + sum(1 + sum(stride != 0 for stride in a.strides) for a in affines)
         self.uses[len(self.steps) - 1] = set(below)
         return len(self.steps) - 1
 
     def _read(self, node: Node, chain: tuple[Move, ...]) -> int:
         view = view_through(node.shape, chain)
-        value = value_of(self.planner, node)
+        value = self.plan.value_of(node)
         self._bind(value, node)
         return self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
 
@@ -297,10 +309,14 @@ class Trace:
     def _source(self, node: Node, chain: tuple[Move, ...]) -> int:
         view = view_through(node.shape, chain)
         if node.op.name == "constant":
-            out = self._add(Raw("scalar", node.dtype, node))
-            return self._guard(out, node, view)
+            number = node.scalars[0]
+            at = number.quantity if isinstance(number, Planned) else ("scalar", self.plan.index[id(node)], 0)
+            return self._guard(self._add(Raw("scalar", node.dtype, node, extra=(at,))), node, view)
+        bare, seed = View(view.shape, view.index), ()
+        if node.op.name != "iota":
+            seed = tuple([("scalar", self.plan.index[id(node)], word) for word in range(4)])
         kind = "iota" if node.op.name == "iota" else "random"
-        out = self._add(Raw(kind, node.dtype, node, view=View(view.shape, view.index, ())))
+        out = self._add(Raw(kind, node.dtype, node, view=bare, extra=seed))
         return self._guard(out, node, view)  # counted on, or drawn, outside too
 
     def _elementwise(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
@@ -363,8 +379,8 @@ class Trace:
     def _gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
         x, index = node.inputs
         dim = node.attrs["dim"]
-        base, moves = base_of(self.planner, x)
-        if not is_there(self.planner, base):
+        base, moves = self.plan.base_of(x)
+        if not self.plan.is_there(base):
             raise NeedStore(base, "gather reads it by index")
         whole = view_through(base.shape, moves)
         if any(b.position.strides[dim] for b in whole.bounds):
@@ -377,7 +393,7 @@ class Trace:
             Move("expand", (index.shape,), None),
         )
         view = view_through(base.shape, (*moves, *cut, *chain))
-        value = value_of(self.planner, base)
+        value = self.plan.value_of(base)
         self._bind(value, node)
         extra = (x.shape[dim], whole.index.strides[dim])
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
@@ -388,93 +404,24 @@ class Trace:
         """Turns of loops inside the expression, and one for the loop that it may stand in."""
         return 1 + sum(LOOPS.get(s.name or s.kind, 0) for s in self.steps if s.kind in ("op", "random"))
 
-    # --- naming ---
+    # --- what the steps say together ---
 
-    def affines(self) -> list[Affine]:
-        return [a for s in self.steps if s.view is not None for a in s.view.affines]
-
-    def can_widen(self, runs: list[tuple[int, ...]], sizes: list[int]) -> bool:
-        """Whether four neighbours of the innermost run can be read at once everywhere."""
-        if not runs:
-            return False
-        # else a four may end behind them: what lies side by side is there up to a whole four
-        whole = sizes[-1] % 4 == 0 or (len(runs) == 1 and not self.checks and not self._strides(runs[-1][-1]))
-        return whole and can_widen(self.steps, runs)
-
-    def _strides(self, inner: int) -> bool:
-        """Whether a gather reads neighbours along a dim one by one, each where its own place begins."""
-        gathers = ((i, s.view.index) for i, s in enumerate(self.steps) if s.kind == "gather" and s.view)
-        return any(a.strides[inner] and reading(self.steps, i, inner) == "each" for i, a in gathers)
+    def over(self, steps: list[Raw]) -> "Trace":
+        """The same trace of other steps."""
+        other = copy(self)
+        other.steps = steps
+        other.affines = [a for s in steps if s.view is not None for a in s.view.affines]
+        return other
 
     def with_views(self, view_of: Callable[[int, View], View]) -> "Trace":
         """The same steps, the i-th of which reads through view_of(i, its view)."""
-        other = copy(self)
-        other.steps = [
-            s if s.view is None else s._replace(view=view_of(i, s.view)) for i, s in enumerate(self.steps)
-        ]
-        return other
-
-    def function(
-        self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int
-    ) -> WgslFunction:
-        """The function of all steps over runs of dims; that of an epilogue is given the head's result."""
-        body = self.emit(range(len(self.steps)), naming_over(runs, coords, bindings, q, width), result)
-        return body if self.head is None else body._replace(given=(("acc", self.head.dtype.short, width),))
-
-    def emit(self, steps: Iterable[int], naming: Naming, result: int) -> WgslFunction:
-        """The function of some of the steps: coordinates get their names, quantities their places in
-        Params."""
-        steps = [i for i in steps if self.steps[i].kind != "acc"]  # the head's result is given
-        lines = tuple([self.emit_step(i, naming) for i in steps])
-        if any([s.name in EXACT for s in lines]):
-            lines = exact(lines)
-        if has_listener("emitted"):
-            emit("emitted", lines, [self.steps[i].node for i in steps])
-        width = 1 if naming.inner is None else 4
-        return WgslFunction(
-            naming.coords, lines, self.variable(result), self.steps[result].dtype.short, width
-        )
-
-    def variable(self, step: int) -> str:
-        """What the value of a step is called."""
-        return "acc" if self.steps[step].kind == "acc" else f"t{step}"
-
-    def _number(self, node: Node) -> Any:
-        """The quantity of a host number: the place of its node, or what a planner's own says."""
-        number = node.scalars[0]
-        return number.quantity if isinstance(number, Planned) else ("scalar", self.planner.index[id(node)], 0)
-
-    def emit_step(self, i: int, naming: Naming) -> WgslStep:
-        s, q = self.steps[i], naming.quantities
-        name, extra, index, tests = s.name, (), None, ()
-        if s.view is not None:
-            if s.kind != "guard":  # a guard reads nothing: only its tests count
-                index = naming.index_of(s.view.index)
-            tests = tuple(
-                PaddingTest(naming.index_of(b.position), q.add("padded", b.size)) for b in s.view.bounds
-            )
-        if s.kind in ("load", "gather"):
-            read = reading(self.steps, i, naming.inner)
-            width = 4 if read == "four" else 1
-            name = naming.bindings.add(s.value, s.dtype, width)
-            extra = (width,)
-            if s.kind == "gather":
-                extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
-        if s.kind == "scalar":
-            name = q.add("scalar", self._number(s.node), s.dtype.wide.stored)
-        if s.kind == "random":
-            at = self.planner.index[id(s.node)]
-            extra = tuple(q.add("seed", ("scalar", at, w)) for w in range(4))
-        if s.kind == "inside":
-            dtype, words = s.extra
-            extra = (dtype.short, *(q.add("check", value, kind) for kind, value in words))
-        if s.kind == "op" and s.extra:
-            extra = (s.extra[0].short,)
-        args = tuple([self.variable(a) for a in s.args])
-        return WgslStep(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
+        steps = enumerate(self.steps)
+        return self.over([s if s.view is None else s._replace(view=view_of(i, s.view)) for i, s in steps])
 
 
-def collapse_domain(domain: Shape, affines: list[Affine], groups: tuple[int, ...]):
+def collapse_domain(
+    domain: Shape, affines: list[Affine], groups: tuple[int, ...]
+) -> tuple[list[Run], list[int]]:
     """Runs of dims and their sizes for a domain."""
     runs = collapse(domain, affines, groups)
     return runs, [run_size(domain, r) for r in runs]
@@ -483,7 +430,7 @@ def collapse_domain(domain: Shape, affines: list[Affine], groups: tuple[int, ...
 # --- what kernels of all kinds share ---
 
 
-def is_whole(shape, chain: tuple[Move, ...]) -> bool:
+def is_whole(shape: Shape, chain: tuple[Move, ...]) -> bool:
     """Whether the moves leave a buffer as it lies."""
     try:
         return view_through(shape, chain).is_contiguous
@@ -491,7 +438,7 @@ def is_whole(shape, chain: tuple[Move, ...]) -> bool:
         return False
 
 
-def label(head: str, *traces) -> str:
+def label(head: str, *traces: Trace | None) -> str:
     """`matmul+add+relu`: the head and the ops fused with it, in order."""
     names = [s.name for t in traces if t for s in t.steps if s.kind == "op"]
     if len(names) > 6:
@@ -499,37 +446,39 @@ def label(head: str, *traces) -> str:
     return "+".join([head, *names] if head else names or ["copy"])
 
 
+class Epilogue(NamedTuple):
+    """What a kernel computes of its head's result: the trace, and the step that is the end of it."""
+
+    trace: Trace
+    root: int
+
+
 def epilogue(
-    planner: Stored, head: Node, tail: Node, shape, trace_reads=(), checks: bool | None = None
-) -> tuple[Trace, int] | None:
+    plan: PlanContext, head: Node, tail: Node, reads: Iterable[int] = (), checks: bool | None = None
+) -> Epilogue | None:
     """The expression from the head's result to the tail, over the head's shape; None when they are one.
 
-    checks: whether the kernel checks indices before; None where it can't.
+    reads: the values that the kernel reads before. checks: whether it checks indices before; None where it
+    can't.
     """
     if head is tail:
         return None
-    trace = Trace(planner, shape, head, can_check=checks is not None)
-    trace.reads |= set(trace_reads)
+    trace = Trace(plan, head.shape, head, can_check=checks is not None)
+    trace.reads.update(reads)
     if checks:
         trace.begin_checks(tail)
-    back = () if tail.shape == tuple(shape) else (Move("reshape", (tuple(shape),), tail),)
-    return trace, trace.value(tail, back)
-
-
-def before_packed(planner: Stored, head: Node) -> Node:
-    """The last node of a head's epilogue that is written element by element: packed ones come in fours."""
-    nodes = planner.epilogues[head]
-    return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
+    back = () if tail.shape == head.shape else (Move("reshape", (head.shape,), tail),)
+    return Epilogue(trace, trace.value(tail, back))
 
 
 def finish_function(
-    trace_root: tuple[Trace, int] | None, shape: Shape, b: Bindings, q: Quantities, alone: str
+    after: Epilogue | None, shape: Shape, b: Bindings, q: Quantities, alone: str
 ) -> tuple[WgslFunction | None, list[int]]:
     """An epilogue, and the sizes of the coordinates that a place of the head's shape is taken apart into.
     alone: what one coordinate alone is called."""
-    if trace_root is None:
+    if after is None:
         return None, []
-    trace, root = trace_root
-    runs, sizes = collapse_domain(shape, trace.affines(), (0,) * len(shape))
+    trace, root = after
+    runs, sizes = collapse_domain(shape, trace.affines, (0,) * len(shape))
     coords = coordinates(len(runs), "e", alone)
-    return trace.function(runs, coords, b, q, root, 1), sizes
+    return emit(trace.steps, naming_over(runs, coords, b, q, 1), root), sizes

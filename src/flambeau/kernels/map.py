@@ -7,21 +7,21 @@ from math import prod
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View, refined
-from .ir import (
-    GPU_WORKGROUP,
-    WORKGROUP,
+from .emit import (
     Bindings,
     BoundTwice,
-    Kernel,
     Quantities,
-    Shader,
-    Stored,
+    Raw,
+    can_widen,
     check_bindings,
     coordinates,
+    emit,
     fitting,
+    naming_over,
     spread_grid,
 )
-from .lower import Move, NeedStore, Raw, Trace, collapse_domain, label
+from .ir import GPU_WORKGROUP, WORKGROUP, Kernel, Shader
+from .lower import Move, NeedStore, PlanContext, Trace, collapse_domain, label
 from .substitute import without_unused
 
 SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours
@@ -35,34 +35,34 @@ SLOW = 8  # price of an element from which on they make two: too few reads are u
 class ReadTrace(Trace):
     """The trace of reading one value through a view."""
 
-    def __init__(self, planner: Stored, node: Node, value: int, view: View):
-        super().__init__(planner, view.shape)
+    def __init__(self, plan: PlanContext, node: Node, value: int, view: View):
+        super().__init__(plan, view.shape)
         self.reads.add(value)
         self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
 
 
-def map_kernel(planner: Stored, node: Node) -> list[Kernel]:
+def map_kernel(plan: PlanContext, node: Node) -> list[Kernel]:
     """Every element by itself."""
-    value = planner.index[id(node)]
+    value = plan.index[id(node)]
     if node.op.kind == "gather":
-        trace = Trace(planner, node.shape, can_check=True)
-        return [_map(planner, trace, {value: trace._gather(node, (), 0)})]
-    return _over_finer_dims(planner, [node], lambda trace, roots: _map(planner, trace, {value: roots[0]}))
+        trace = Trace(plan, node.shape, can_check=True)
+        return [_map(plan, trace, {value: trace._gather(node, (), 0)})]
+    return _over_finer_dims(plan, [node], lambda trace, roots: _map(plan, trace, {value: roots[0]}))
 
 
-def pair_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
+def pair_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     """Two words an element, which come to lie side by side."""
-    return _over_finer_dims(planner, list(head.inputs), lambda *traced: _pair_map(planner, head, *traced))
+    return _over_finer_dims(plan, list(head.inputs), lambda *traced: _pair_map(plan, head, *traced))
 
 
 def _over_finer_dims(
-    planner: Stored, nodes: list[Node], build: Callable[[Trace, list[int]], Kernel]
+    plan: PlanContext, nodes: list[Node], build: Callable[[Trace, list[int]], Kernel]
 ) -> list[Kernel]:
     """A map of values of one shape, over finer dims than theirs where what they are made of was reshaped
     so."""
     domain = shape = nodes[0].shape
     while True:
-        trace = Trace(planner, domain, can_check=True)
+        trace = Trace(plan, domain, can_check=True)
         try:
             chain = () if domain == shape else (Move("reshape", (domain,), None),)
             return [build(trace, [trace.value(n, chain) for n in nodes])]
@@ -73,17 +73,17 @@ def _over_finer_dims(
             domain = finer
 
 
-def _pair_map(planner: Stored, head: Node, trace: Trace, steps: list[int]) -> Kernel:
+def _pair_map(plan: PlanContext, head: Node, trace: Trace, steps: list[int]) -> Kernel:
     q, b = Quantities(), Bindings()
     n = prod(trace.domain)
     size = q.add("size", n)
-    runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
-    dims = [*("" for _ in sizes[:1]), *(q.add("dim", s) for s in sizes[1:])]
-    body = trace.function(runs, coordinates(len(runs), "c", "i"), b, q, steps[0], 1)
+    runs, sizes = collapse_domain(trace.domain, trace.affines, (0,) * len(trace.domain))
+    dims = [*["" for _ in sizes[:1]], *[q.add("dim", s) for s in sizes[1:]]]
+    body = emit(trace.steps, naming_over(runs, coordinates(len(runs), "c", "i"), b, q, 1), steps[0])
     check_bindings(b, trace.most)
-    threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
-    several = PAIRS if planner.limits.software and n % PAIRS == 0 else 1
-    grid = spread_grid(-(-n // (threads * several)), planner.limits.groups)
+    threads = WORKGROUP if plan.limits.software else GPU_WORKGROUP
+    several = PAIRS if plan.limits.software and n % PAIRS == 0 else 1
+    grid = spread_grid(-(-n // (threads * several)), plan.limits.groups)
     span = q.add("span", grid[0] * threads)
     words = tuple(f"t{s}" for s in steps)
     results = tuple((word, head.dtype.short) for word in dict.fromkeys(words))
@@ -96,27 +96,27 @@ def _pair_map(planner: Stored, head: Node, trace: Trace, steps: list[int]) -> Ke
         (("values", body._replace(result="Results", results=results)),),
         (("size", size), ("dims", tuple(dims)), ("span", span), ("words", words), ("several", several)),
     )
-    out = (planner.index[id(head)],)
+    out = (plan.index[id(head)],)
     return Kernel(label("", trace), shader, tuple(b.values), out, tuple(q.values), grid)
 
 
-def maps_kernel(planner: Stored, nodes: list[Node], over: int) -> tuple[Kernel, dict[Node, int]] | None:
+def maps_kernel(plan: PlanContext, nodes: list[Node], over: int) -> tuple[Kernel, dict[Node, int]] | None:
     """Several values of the same elements, and for each node whose value is another's too that value; None
     where they read more buffers than fit.
 
     over: how many of the values will be written over one that is read.
     """
-    trace = Trace(planner, nodes[0].shape, outputs=len(nodes) - over, can_check=True)
+    trace = Trace(plan, nodes[0].shape, outputs=len(nodes) - over, can_check=True)
     steps: dict[int, list[Node]] = {}
     for n in nodes:
         steps.setdefault(trace.value(n), []).append(n)
     try:
-        made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
+        made = _map(plan, trace, {plan.index[id(same[0])]: step for step, same in steps.items()})
     except BoundTwice:
         return None
-    if over and made.binds - len(nodes) >= planner.limits.storage_buffers:
+    if over and made.binds - len(nodes) >= plan.limits.storage_buffers:
         return None  # where one is not written over after all, each has to fit by itself
-    return made, {n: planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
+    return made, {n: plan.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
 
 def with_results(k: Kernel, values: set[int]) -> Kernel:
@@ -148,35 +148,35 @@ def in_parts(k: Kernel, most: int) -> list[Kernel]:
     return [*parts, without_unused(with_results(k, taken))]
 
 
-def copy_kernel(planner: Stored, node: Node, value: int, view: View, out: int) -> Kernel:
+def copy_kernel(plan: PlanContext, node: Node, value: int, view: View, out: int) -> Kernel:
     """The elements of a view, laid out in order."""
-    return _map(planner, ReadTrace(planner, node, value, view), {out: 0})
+    return _map(plan, ReadTrace(plan, node, value, view), {out: 0})
 
 
-def _map(planner: Stored, trace: Trace, roots: dict[int, int]) -> Kernel:
+def _map(plan: PlanContext, trace: Trace, roots: dict[int, int]) -> Kernel:
     """roots: the step of each value that the kernel writes."""
-    return fitting(lambda narrow: _map_in_fours(planner, trace, roots, narrow))
+    return fitting(lambda narrow: _map_in_fours(plan, trace, roots, narrow))
 
 
-def _map_in_fours(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool) -> Kernel:
+def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     n = prod(trace.domain)
     size = q.add("size", n)
-    runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
+    runs, sizes = collapse_domain(trace.domain, trace.affines, (0,) * len(trace.domain))
     dtypes = [trace.steps[s].dtype for s in roots.values()]
     # four neighbours a thread, read at once where they lie side by side
     written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
-    width = written if not narrow and trace.can_widen(runs, sizes) else 1
+    width = written if not narrow and can_widen(trace.steps, runs, sizes) else 1
     # coordinates that are counted on end at the first dim's size; without others it is the size of all
     first = size if len(sizes) == 1 else q.add("dim", sizes[0]) if sizes and width < written else ""
-    dims = [*(first for _ in sizes[:1]), *(q.add("dim", s) for s in sizes[1:])]
+    dims = [*[first for _ in sizes[:1]], *[q.add("dim", s) for s in sizes[1:]]]
     coords = coordinates(len(runs), "c", "i")
-    body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
+    body = emit(trace.steps, naming_over(runs, coords, b, q, width), next(iter(roots.values())))
     check_bindings(b, trace.most)
-    threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
+    threads = WORKGROUP if plan.limits.software else GPU_WORKGROUP
     in_fours = len(roots) == 1 and width == 4
-    several = several_of(planner.limits, n, len(b.values), trace) if in_fours else 1
-    grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
+    several = several_of(plan.limits, n, len(b.values), trace) if in_fours else 1
+    grid = spread_grid(-(-n // (threads * written * several)), plan.limits.groups)
     span = q.add("span", grid[0] * threads)
     kind, name = "map", "value"
     if len(roots) > 1:

@@ -8,26 +8,25 @@ from typing import Any, NamedTuple
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View
-from .ir import (
-    GPU_WORKGROUP,
-    WORKGROUP,
+from .emit import (
     Bindings,
     BoundTwice,
-    Kernel,
     Quantities,
-    Shader,
-    Stored,
+    can_widen,
     check_bindings,
     coordinates,
+    emit,
     fitting,
-    out_name,
+    naming_over,
     spread_grid,
 )
+from .ir import GPU_WORKGROUP, WORKGROUP, Kernel, Shader, out_name
 from .lower import (
+    Epilogue,
     Move,
     NeedStore,
+    PlanContext,
     Trace,
-    before_packed,
     check_turns,
     collapse_domain,
     epilogue,
@@ -57,7 +56,7 @@ class ReductionDomain:
     def collapsed(self) -> tuple[list[tuple[int, ...]], list[int]]:
         """The dims as few runs as its expressions walk, and their sizes."""
         groups = (0,) * self.kept + (1,) * (len(self.shape) - self.kept)
-        return collapse_domain(self.shape, self.trace.affines(), groups)
+        return collapse_domain(self.shape, self.trace.affines, groups)
 
     @property
     def root(self) -> int:
@@ -100,19 +99,19 @@ class ReductionSpec(NamedTuple):
     dims: tuple[str, ...]
 
 
-def reduce_kernels(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
+def reduce_kernels(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     """One kernel; two where rows are long and few: their parts first, and then the parts of each row."""
-    return several_kernels(planner, [(head, tail)]) or []
+    return several_kernels(plan, [(head, tail)]) or []
 
 
-def several_kernels(planner: Stored, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
+def several_kernels(plan: PlanContext, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
     """The same for reductions of one shape over the same dims, which are read once; None where that binds too
     many buffers. pairs: the head and tail of each."""
     x, dims = pairs[0][0].inputs[0], pairs[0][0].attrs["dims"]
     outer = [d for d in range(len(x.shape)) if d not in dims]
     order = (*outer, *dims)
     shape = tuple(x.shape[d] for d in order)
-    trace = Trace(planner, shape, outputs=len(pairs), can_check=True)
+    trace = Trace(plan, shape, outputs=len(pairs), can_check=True)
     moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
     roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
     real = [d for d, n in enumerate(shape) if n > 1]
@@ -121,49 +120,50 @@ def several_kernels(planner: Stored, pairs: list[tuple[Node, Node]]) -> list[Ker
     if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
         return None
     made = [Reduction(head, tail) for head, tail in pairs]
-    return _staged(planner, made, ReductionDomain(trace, roots, shape, len(outer)))
+    return _staged(plan, made, ReductionDomain(trace, roots, shape, len(outer)))
 
 
-def reduce_parts(planner: Stored, head: Node, tail: Node, part: int, parts: int) -> Kernel:
+def reduce_parts(plan: PlanContext, head: Node, tail: Node, part: int, parts: int) -> Kernel:
     """The second stage: the parts of each row, which lie side by side, or one behind the other."""
-    if are_pieces(planner, head, parts):
-        trace_root = epilogue(planner, head, tail, head.shape)
-        return pieces_kernel(planner, head, tail, trace_root, part, parts)
-    trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
+    if are_pieces(plan, head, parts):
+        return pieces_kernel(plan, Reduction(head, tail, part), epilogue(plan, head, tail), parts)
+    trace = ReadTrace(plan, head, part, View.of((*head.shape, parts)))
     domain = ReductionDomain(trace, (0,), trace.domain, len(head.shape))
-    return ReduceBuilder(planner, [Reduction(head, tail)], domain, 1).kernel()
+    return ReduceBuilder(plan, [Reduction(head, tail)], domain, 1).kernel()
 
 
-def are_pieces(planner: Stored, head: Node, parts: int) -> bool:
+def are_pieces(plan: PlanContext, head: Node, parts: int) -> bool:
     """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
     which may be that of a kernel that reads the sums (see fusion/split_k.py)."""
-    return head.op.monoid == "sum" and parts <= PIECES and not planner.limits.software
+    return head.op.monoid == "sum" and parts <= PIECES and not plan.limits.software
 
 
-def pieces_kernel(planner: Stored, head: Node, tail: Node, after, part: int, pieces: int) -> Kernel:
-    """A thread adds up four neighbours of every piece, or one; after: the trace and root of the epilogue."""
-
-    def build(narrow: bool) -> Kernel:
-        return _pieces_kernel(planner, Reduction(head, tail, part), after, pieces, narrow)
-
-    return fitting(build)
+def pieces_kernel(plan: PlanContext, of: Reduction, after: Epilogue | None, pieces: int) -> Kernel:
+    """A thread adds up four neighbours of every piece, or one."""
+    return fitting(lambda narrow: _pieces_kernel(plan, of, after, pieces, narrow))
 
 
-def _pieces_kernel(planner: Stored, of: Reduction, after, pieces: int, narrow: bool) -> Kernel:
+def _pieces_kernel(
+    plan: PlanContext, of: Reduction, after: Epilogue | None, pieces: int, narrow: bool
+) -> Kernel:
     head, tail, part = of
     assert part is not None
     q, b = Quantities(), Bindings()
     size = prod(head.shape)
-    runs, sizes = collapse_domain(head.shape, after[0].affines() if after else [], (0,) * len(head.shape))
-    fits = not narrow and size % 4 == 0 and (after is None or after[0].can_widen(runs, sizes))
+    runs, sizes = collapse_domain(head.shape, after.trace.affines if after else [], (0,) * len(head.shape))
+    fits = not narrow and size % 4 == 0 and (after is None or can_widen(after.trace.steps, runs, sizes))
     width = 4 if fits else 1
     if tail.dtype.is_packed and width == 1:
-        raise NeedStore(before_packed(planner, head), "packed elements are written in fours")
+        raise NeedStore(plan.before_packed(head), "packed elements are written in fours")
     b.add(part, head.dtype, width)
     coords = coordinates(len(runs), "c", "first")
-    body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
-    check_bindings(b, planner.max_inputs)
-    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
+    body = (
+        (("finish", emit(after.trace.steps, naming_over(runs, coords, b, q, width), after.root)),)
+        if after
+        else ()
+    )
+    check_bindings(b, plan.max_inputs)
+    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), plan.limits.groups)
     options = {
         "acc": head.dtype.short,
         "size": q.add("size", size),
@@ -181,41 +181,41 @@ def _pieces_kernel(planner: Stored, of: Reduction, after, pieces: int, narrow: b
         tuple(options.items()),
         "split_sum",
     )
-    name = label("sum", after[0] if after else None)
-    return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
+    name = label("sum", after.trace if after else None)
+    return Kernel(name, shader, tuple(b.values), (plan.index[id(tail)],), tuple(q.values), grid)
 
 
-def _staged(planner: Stored, made: list[Reduction], domain: ReductionDomain) -> list[Kernel] | None:
-    build = ReduceBuilder(planner, made, domain, 1)
-    if len(made) == 1 and (kernel := window_kernel(planner, *made[0][:2], domain)):
+def _staged(plan: PlanContext, made: list[Reduction], domain: ReductionDomain) -> list[Kernel] | None:
+    build = ReduceBuilder(plan, made, domain, 1)
+    if len(made) == 1 and (kernel := window_kernel(plan, *made[0][:2], domain)):
         return [kernel]
     parts = build.parts_wanted()
     if parts > 1:
-        made = [m._replace(part=planner.temporary(domain.rows * parts)) for m in made]
+        made = [m._replace(part=plan.temporary(domain.rows * parts)) for m in made]
     try:
-        first = ReduceBuilder(planner, made, domain, parts).kernel()
+        first = ReduceBuilder(plan, made, domain, parts).kernel()
     except BoundTwice:
         return None
-    joined = (reduce_parts(planner, m.head, m.tail, m.part, parts) for m in made if m.part is not None)
+    joined = (reduce_parts(plan, m.head, m.tail, m.part, parts) for m in made if m.part is not None)
     return [first, *joined]
 
 
 class ReduceBuilder:
     """One reduction kernel in the making."""
 
-    def __init__(self, planner: Stored, made: list[Reduction], domain: ReductionDomain, parts: int):
-        self.planner, self.made, self.domain, self.parts = planner, made, domain, parts
+    def __init__(self, plan: PlanContext, made: list[Reduction], domain: ReductionDomain, parts: int):
+        self.plan, self.made, self.domain, self.parts = plan, made, domain, parts
         self.runs, self.sizes = domain.collapsed
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= domain.kept]
 
     def can_widen(self) -> bool:
         last = bool(self.inner) and self.sizes[-1] >= 4
-        return last and self.domain.trace.can_widen(self.runs, self.sizes)
+        return last and can_widen(self.domain.trace.steps, self.runs, self.sizes)
 
     def parts_wanted(self) -> int:
         rows, length = self.domain.rows, self.domain.length
-        if self.planner.limits.software:
+        if self.plan.limits.software:
             return self.split_more(split_of(rows, length))
         lanes, across, width = self.tree()
         blocks = max(-(-rows // across), 1)
@@ -224,9 +224,9 @@ class ReduceBuilder:
     def split_more(self, parts: int) -> int:
         """As many parts as a thread's turns of loops need."""
         longest = max((self.sizes[i] for i in self.inner), default=1)
-        while self.turns(parts) > self.planner.limits.turns and parts < longest:
+        while self.turns(parts) > self.plan.limits.turns and parts < longest:
             parts *= 2
-        check_turns(self.planner.limits, self.made[0].op, self.turns(parts))
+        check_turns(self.plan.limits, self.made[0].op, self.turns(parts))
         return parts
 
     def turns(self, parts: int) -> int:
@@ -247,30 +247,30 @@ class ReduceBuilder:
         return fitting(self._kernel)
 
     def _kernel(self, narrow: bool) -> Kernel:
-        planner, trace, made = self.planner, self.domain.trace, self.made
+        plan, trace, made = self.plan, self.domain.trace, self.made
         q, b = Quantities(), Bindings()
         width = 4 if not narrow and self.can_widen() else 1
         row_dims = tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:])
         reduced = [self.sizes[i] for i in self.inner]
-        first = [q.add("reduced", n) for n in reduced[:1]] if planner.limits.software else [""]
-        loops = (*first, *(q.add("reduced", n) for n in reduced[1:]))
-        alone = "r0" if planner.limits.software else "k"
+        first = [q.add("reduced", n) for n in reduced[:1]] if plan.limits.software else [""]
+        loops = (*first, *[q.add("reduced", n) for n in reduced[1:]])
+        alone = "r0" if plan.limits.software else "k"
         coords = coordinates(len(self.outer), "c", "row") + coordinates(len(self.inner), "r", alone)
-        body = trace.function(self.runs, coords, b, q, self.domain.root, width)
+        body = emit(trace.steps, naming_over(self.runs, coords, b, q, width), self.domain.root)
         if len(made) > 1:
             roots = zip(self.domain.roots, made, strict=True)
             results = dict.fromkeys((f"t{root}", m.head.dtype.short) for root, m in roots)
             body = body._replace(result="Results", results=tuple(results))
-        functions, ends, after = [("value", body)], [], []
+        functions, ends, after = [("value", body)], list[ReductionSpec](), list[Trace]()
         for i, m in enumerate(made):
-            given = (m.head, m.tail, m.head.shape, trace.reads, trace.checks)
-            after.append(epilogue(planner, *given) if m.part is None else None)
-            finish, sizes = finish_function(after[-1], m.head.shape, b, q, "row")
+            end = epilogue(plan, m.head, m.tail, trace.reads, trace.checks) if m.part is None else None
+            after += [end.trace] if end else []
+            finish, sizes = finish_function(end, m.head.shape, b, q, "row")
             functions += [(f"end{i}", finish)] if finish else []
             ends.append(self.spec(i, m, bool(finish), tuple(q.add("dim", n) for n in sizes[1:])))
-        checks = trace.checks or any(a[0].checks for a in after if a)
-        check_bindings(b, planner.limits.storage_buffers - len(made) - checks)
-        layout = self.serial if planner.limits.software else self.of_tree
+        checks = trace.checks or any(a.checks for a in after)
+        check_bindings(b, plan.limits.storage_buffers - len(made) - checks)
+        layout = self.serial if plan.limits.software else self.of_tree
         template, workgroup, grid, options = layout(q, width)
         options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
         options |= {"coords": tuple(coords[: len(self.outer)])}
@@ -283,14 +283,14 @@ class ReduceBuilder:
             tuple(functions),
             tuple(sorted(options.items())),
         )
-        written = tuple(planner.index[id(m.tail)] if m.part is None else m.part for m in made)
-        name = label("+".join(m.op for m in made), trace, *(a[0] for a in after if a))
+        written = tuple(plan.index[id(m.tail)] if m.part is None else m.part for m in made)
+        name = label("+".join(m.op for m in made), trace, *after)
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
     def spec(self, i: int, m: Reduction, has_epilogue: bool, dims: tuple[str, ...]) -> ReductionSpec:
         """The i-th reduction for the template. dims: of the coordinates of its epilogue, but the first."""
         dtype = m.head.dtype.short
-        behind = self.parts > 1 and are_pieces(self.planner, m.head, self.parts)
+        behind = self.parts > 1 and are_pieces(self.plan, m.head, self.parts)
         field = f".t{self.domain.roots[i]}" if len(self.made) > 1 else ""
         return ReductionSpec(
             f"_{i}" if i else "",
@@ -308,7 +308,7 @@ class ReduceBuilder:
 
     def serial(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
         threads = self.domain.rows * self.parts
-        grid = spread_grid(-(-threads // WORKGROUP), self.planner.limits.groups)
+        grid = spread_grid(-(-threads // WORKGROUP), self.plan.limits.groups)
         # the run that the parts divide: the longest, so that every part has work
         cut = max(range(len(self.inner)), key=lambda i: self.sizes[self.inner[i]], default=0)
         options = {
@@ -345,7 +345,7 @@ class ReduceBuilder:
         lanes = next((n for most, n in steps if turns <= most), alone)
         fits = [n for n in (1, 8, 32, 64, 128, 256) if n <= max(turns, 1)]
         bucket = (min(turns, 1 << 16).bit_length(), min(self.domain.rows, 1 << 16).bit_length(), width)
-        lanes = choose(self.planner.limits, "tree", bucket, fits, lanes)
+        lanes = choose(self.plan.limits, "tree", bucket, fits, lanes)
         return lanes, TREE_THREADS // lanes, width
 
     def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
@@ -353,7 +353,7 @@ class ReduceBuilder:
         blocks = max(-(-self.domain.rows // across), 1)
         step = lanes * width
         chunk = -(-self.domain.length // (self.parts * step)) * step
-        grid = spread_grid(blocks * self.parts, self.planner.limits.groups)
+        grid = spread_grid(blocks * self.parts, self.plan.limits.groups)
         options = {
             "rows": q.add("rows", self.domain.rows),
             "length": q.add("length", self.domain.length),

@@ -10,23 +10,22 @@ from typing import Any, NamedTuple, Protocol
 from ..core import choose
 from ..core.node import Node
 from ..core.shape import Shape, contiguous_strides
-from .ir import (
+from .emit import (
     Bindings,
     BoundTwice,
-    Kernel,
+    Naming,
     Quantities,
-    Shader,
-    Stored,
-    WgslFunction,
-    WgslStep,
+    below,
+    can_widen,
     check_bindings,
     coordinates,
+    emit,
     fitting,
-    out_name,
+    naming_over,
     spread_grid,
 )
-from .lower import Move, Naming, NeedStore, Raw, Trace, collapse_domain, label, naming_over, view_through
-from .vectorize import below
+from .ir import Kernel, Shader, WgslFunction, out_name
+from .lower import Move, OwnRows, PlanContext, Trace, collapse_domain, label
 from .window import line_of
 
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
@@ -76,37 +75,6 @@ class Group(Protocol):
     def outputs(self) -> Sequence[Node]: ...
 
 
-class RowTrace(Trace):
-    """A trace over rows in which the group's own reductions are known."""
-
-    def __init__(self, planner: Stored, domain: Shape, kept: int, group: Group):
-        super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
-        self.members = {id(n) for n in group.reduces}
-        self.variables: dict[int, str] = {}  # id of a reduction -> what it is called in the kernel
-        self.emitted: dict[
-            tuple[int, int | None], WgslStep
-        ] = {}  # by step and width: one has its Params once
-        row = contiguous_strides(domain[:kept])
-        self.own = (*row, *(0,) * (len(domain) - kept))
-
-    def _trace(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
-        if id(node) not in self.members:
-            return super()._trace(node, chain, depth)
-        view = view_through(node.shape, chain)
-        steps = zip(view.index.strides, self.own, self.domain, strict=True)
-        if view.bounds or view.index.offset or any(s != o for s, o, n in steps if n > 1):
-            raise NeedStore(node, "it is read for other rows")
-        return self._add(Raw("stat", node.dtype, node))
-
-    def emit_step(self, i: int, naming: Naming) -> WgslStep:
-        step = self.emitted.get((i, naming.inner))
-        if step is None:
-            step, raw = super().emit_step(i, naming), self.steps[i]
-            step = step._replace(name=self.variables[id(raw.node)]) if raw.kind == "stat" else step
-            self.emitted[i, naming.inner] = step
-        return step
-
-
 def domain_of(group: Group) -> tuple[Shape, int]:
     """The rows' shape, in the finest dims that the group's nodes have, and how many of them are kept."""
     rows, length = group.key
@@ -143,10 +111,10 @@ class Form(NamedTuple):
     prefetch: int
 
 
-def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
+def row_kernel(plan: PlanContext, group: Group) -> list[Kernel] | None:
     """The group's kernel; None where another form is better."""
     try:
-        kernel = fitting(RowBuilder(planner, group).kernel)
+        kernel = fitting(RowBuilder(plan, group).kernel)
     except BoundTwice:
         return None
     return kernel and [kernel]
@@ -155,23 +123,30 @@ def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
 class RowBuilder:
     """One kernel over rows in the making."""
 
-    def __init__(self, planner: Stored, group: Group):
-        self.planner, self.group = planner, group
+    def __init__(self, plan: PlanContext, group: Group):
+        self.plan, self.group = plan, group
         self.domain, self.kept = domain_of(group)
-        self.trace = trace = RowTrace(planner, self.domain, self.kept, group)
-        self.rows, self.length = group.key
-        self.results = [(n, self.traced(n)) for n in group.outputs]
-        self.values: dict[int, int] = {}  # id of a reduction -> the step that it reduces
-        todo = [r for _, r in self.results]
+        self.outputs = tuple(group.outputs)
         self.members = {id(n): n for n in group.reduces}
+        self.trace = trace = Trace(plan, self.domain, outputs=len(self.outputs), can_check=True)
+        self.rows, self.length = group.key
+        along = len(self.domain) - self.kept
+        row = (*contiguous_strides(self.domain[: self.kept]), *(0,) * along)
+        trace.rows = OwnRows(self.members, row)
+        self.results = [(n, self.traced(n)) for n in self.outputs]
+        self.values: dict[int, int] = {}  # id of a reduction -> the step that it reduces
+        self.below: dict[int, list[int]] = {}  # a result's step, or that of a value -> all that it is made of
+        todo = [r for _, r in self.results]
         while todo:  # reductions that results, or other reductions, need
-            for s in below(trace.steps, todo.pop()):
+            root = todo.pop()
+            self.below[root] = below(trace.steps, root)
+            for s in self.below[root]:
                 node = trace.steps[s].node
                 if trace.steps[s].kind == "stat" and id(node) not in self.values:
                     self.values[id(node)] = self.traced(node.inputs[0])
                     todo.append(self.values[id(node)])
-        groups = (0,) * self.kept + (1,) * (len(self.domain) - self.kept)
-        self.runs, self.sizes = collapse_domain(self.domain, trace.affines(), groups)
+        groups = (0,) * self.kept + (1,) * along
+        self.runs, self.sizes = collapse_domain(self.domain, trace.affines, groups)
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < self.kept]
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= self.kept]
 
@@ -199,8 +174,8 @@ class RowBuilder:
 
         def of(node: Node) -> int:
             if id(node) not in level:
-                made_of = below(self.trace.steps, self.values[id(node)])
-                stats = [self.trace.steps[s].node for s in made_of if self.trace.steps[s].kind == "stat"]
+                steps = [self.trace.steps[s] for s in self.below[self.values[id(node)]]]
+                stats = [s.node for s in steps if s.kind == "stat"]
                 level[id(node)] = max((1 + of(n) for n in stats), default=0)
             return level[id(node)]
 
@@ -246,7 +221,7 @@ class RowBuilder:
         for at, phase in enumerate(phases):
             roots = results if phase is phases[-1] else [step for _, step in phase.reductions]
             for root in roots:
-                for s in below(self.trace.steps, root):
+                for s in self.below[root]:
                     found.setdefault(s, set()).add(at)
         return sorted(found.items())
 
@@ -254,11 +229,11 @@ class RowBuilder:
 
     def can_widen(self) -> bool:
         last = bool(self.inner) and self.sizes[-1] % 4 == 0
-        return last and self.trace.can_widen(self.runs, self.sizes)
+        return last and can_widen(self.trace.steps, self.runs, self.sizes)
 
     def form(self, width: int) -> Form | None:
         """How the threads of a row go about it; None where they are no kernel of this kind."""
-        limits, reads = self.planner.limits, self.length // width
+        limits, reads = self.plan.limits, self.length // width
         phases = self.phases(True)
         held = sum(len(p.registers) for p in phases)
         if limits.software:
@@ -274,7 +249,7 @@ class RowBuilder:
     def on_software(self, turns: int) -> tuple[list[RowVariant], RowVariant]:
         """The variants that fit a software adapter, and the one by rule: a thread a row, if there are enough
         of them. Not where neighbouring rows share what they read: each reduction reads it for four then."""
-        if turns > self.planner.limits.turns:
+        if turns > self.plan.limits.turns:
             return [STAGED], STAGED
         loop = RowVariant("loop", 1)
         if self.rows < ROWS_FILL or line_of(self.trace.steps, self.runs, self.sizes, self.kept):
@@ -294,23 +269,23 @@ class RowBuilder:
         return variants, usual if usual in variants and usual != STAGED else loop if many else STAGED
 
     def kernel(self, narrow: bool) -> Kernel | None:
-        planner = self.planner
+        plan = self.plan
         width = 4 if not narrow and self.can_widen() else 1
-        if any(n.dtype.is_packed and (width == 1 or not self.is_long(n)) for n in self.group.outputs):
+        if any(n.dtype.is_packed and (width == 1 or not self.is_long(n)) for n in self.outputs):
             return None  # packed types are written in whole words
         form = self.form(width)
         if form is None:
             return None
         lanes = form.lanes
         q, b = Quantities(), Bindings()
-        threads = max(WORKGROUP[not planner.limits.software], lanes)
+        threads = max(WORKGROUP[not plan.limits.software], lanes)
         # one read of a row by one thread needs no test of its place: its names end in nothing
         reads = form.reads or form.prefetch
         places = (("", 0),) if lanes * reads == 1 else tuple([(f"_{j}", j * lanes) for j in range(reads)])
         own = coordinates(len(self.outer), "c", "row")
         along = coordinates(len(self.inner), "r", "k" if lanes * reads == 1 else "column")
         coords = own + along
-        grid = spread_grid(-(-self.rows // (threads // lanes)), planner.limits.groups)
+        grid = spread_grid(-(-self.rows // (threads // lanes)), plan.limits.groups)
         options: dict[str, Any] = {
             "rows": q.add("rows", self.rows),
             "length": q.add("length", self.length),
@@ -331,9 +306,9 @@ class RowBuilder:
         made = RowFunctions(self, naming, width, form)
         check_bindings(b, self.trace.most)
         options |= made.options(lanes)
-        if 4 * threads * len(options["partials"]) > planner.limits.workgroup_memory:
+        if 4 * threads * len(options["partials"]) > plan.limits.workgroup_memory:
             return None
-        outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.group.outputs)
+        outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.outputs)
         shader = Shader(
             "reduce/rows.wgsl",
             tuple(q.names),
@@ -343,9 +318,9 @@ class RowBuilder:
             tuple(made.functions),
             tuple(sorted(options.items())),
         )
-        heads = sorted((self.members[i] for i in self.values), key=lambda n: planner.index[id(n)])
+        heads = sorted((self.members[i] for i in self.values), key=lambda n: plan.index[id(n)])
         name = label("+".join(n.op.monoid for n in heads), self.trace)
-        written = tuple(planner.index[id(n)] for n in self.group.outputs)
+        written = tuple(plan.index[id(n)] for n in self.outputs)
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
     def is_long(self, node: Node) -> bool:
@@ -375,8 +350,6 @@ class RowFunctions:
         self.functions: list[tuple[str, WgslFunction]] = []
         self.names: Counter[str] = Counter()
         self.held: set[int] = set()  # steps whose values lanes hold by now
-        self.trace.variables.clear()
-        self.trace.emitted.clear()
         self.partials: dict[str, str] = {}
         self.phases = [self.phase(p) for p in build.phases(form.reads > 0, form.online)]
         self.full, self.single = [], []
@@ -401,7 +374,7 @@ class RowFunctions:
             name = names[id(node)] = self.called("row_" + node.op.monoid)
             follows = names[id(top)] if top else ""
             reductions.append(RowReduction(name, node.op.monoid, dtype, function, partials, follows))
-        self.trace.variables |= names
+        self.naming.stats.update(names)
         return tuple(held), tuple(reductions)
 
     def called(self, name: str) -> str:
@@ -417,13 +390,13 @@ class RowFunctions:
             if s in self.held:
                 given.append((f"t{s}", raw.dtype.short, width))
             elif raw.kind == "stat":
-                reductions[self.trace.variables[id(raw.node)]] = raw.dtype.short
+                reductions[self.naming.stats[id(raw.node)]] = raw.dtype.short
         each = tuple([name for name, *_ in given])
         given += [(name, dtype, 1) for name, dtype in reductions.items()]
         name = self.called(kind)
         own = [s for s in steps if s not in self.held]
         naming = self.naming if width > 1 else self.single_naming
-        body = self.trace.emit(own, naming, root)
+        body = emit(self.trace.steps, naming, root, own)
         self.functions.append((name, body._replace(given=tuple(given), each=each)))
         return name
 

@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import Affine, Bound, View
-from .ir import (
-    GPU_WORKGROUP,
-    WORKGROUP,
+from .emit import (
     Bindings,
-    Kernel,
     Quantities,
-    Shader,
-    Stored,
-    WgslFunction,
+    Raw,
+    are_side_by_side,
+    below,
     check_bindings,
     coordinates,
+    emit,
     fitting,
+    naming_over,
     spread_grid,
 )
-from .lower import Raw, epilogue, finish_function, label, naming_over
-from .vectorize import below, can_widen
+from .ir import GPU_WORKGROUP, WORKGROUP, Kernel, Shader, WgslFunction
+from .lower import PlanContext, epilogue, finish_function, label
 
 if TYPE_CHECKING:
     from .reduce import ReductionDomain
@@ -81,8 +80,10 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
 class WindowBuilder:
     """One kernel in the making: what depends on a cell alone is computed once for all that share it."""
 
-    def __init__(self, planner: Stored, head: Node, tail: Node, domain: "ReductionDomain", line: WindowLine):
-        self.planner, self.head, self.tail, self.domain, self.line = planner, head, tail, domain, line
+    def __init__(
+        self, plan: PlanContext, head: Node, tail: Node, domain: "ReductionDomain", line: WindowLine
+    ):
+        self.plan, self.head, self.tail, self.domain, self.line = plan, head, tail, domain, line
         self.runs, self.sizes = runs, _ = domain.collapsed
         self.outer = sum(r[0] < domain.kept for r in runs)
         self.column, self.tap = runs[self.outer - 1][-1], runs[-1][-1]
@@ -126,16 +127,16 @@ class WindowBuilder:
         names = [*self.lead, *self.loops, "cell"]
         rest = [i for i in below(trace.steps, root) if i not in self.by_cells]
         dense = not rest and not narrow and self.line.columns % 4 == 0 and _is_dense(self.line.cells)
-        width = 4 if dense and can_widen(read.steps, runs) else 1
+        width = 4 if dense and are_side_by_side(read.steps, runs) else 1
         edge = sorted({a for i in rest for a in trace.steps[i].args if a in self.by_cells}) or [root]
         own = sorted({i for e in edge for i in below(trace.steps, e)})
-        cells = read.emit(own, naming_over(runs, names, b, q, width), edge[0])
+        cells = emit(read.steps, naming_over(runs, names, b, q, width), edge[0], own)
         if not rest:
             return [("cells", cells)]
         results = tuple((f"t{e}", trace.steps[e].dtype.short) for e in edge)
         given = tuple((name, dtype, 1) for name, dtype in results)
         runs, names = [*first, last, *self.runs[self.outer :]], [*self.lead, "column", *self.loops, "tap"]
-        value = trace.emit(rest, naming_over(runs, names, b, q, 1), root)
+        value = emit(trace.steps, naming_over(runs, names, b, q, 1), root, rest)
         return [
             ("cells", cells._replace(result="Cells", results=results)),
             ("value", value._replace(given=given)),
@@ -144,16 +145,16 @@ class WindowBuilder:
     # --- the kernel ---
 
     def kernel(self, narrow: bool) -> Kernel:
-        planner, head, tail, line, domain = self.planner, self.head, self.tail, self.line, self.domain
+        plan, head, tail, line, domain = self.plan, self.head, self.tail, self.line, self.domain
         q, b = Quantities(), Bindings()
         functions = self.functions(b, q, narrow)
-        after = epilogue(planner, head, tail, head.shape, domain.trace.reads)
+        after = epilogue(plan, head, tail, domain.trace.reads)
         finish, e_sizes = finish_function(after, head.shape, b, q, "e0")
-        check_bindings(b, planner.max_inputs)
+        check_bindings(b, plan.max_inputs)
         functions += [("finish", finish)] if finish else []
-        threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
+        threads = WORKGROUP if plan.limits.software else GPU_WORKGROUP
         strips = -(-line.columns // 4)
-        grid = spread_grid(-(-strips * (domain.rows // line.columns) // threads), planner.limits.groups)
+        grid = spread_grid(-(-strips * (domain.rows // line.columns) // threads), plan.limits.groups)
         whole = line.columns % 4 == 0
         options = self.options(q, strips, grid[0], e_sizes)
         shader = Shader(
@@ -165,8 +166,8 @@ class WindowBuilder:
             tuple(functions),
             tuple(sorted(options.items())),
         )
-        name = label(head.op.monoid, domain.trace, after[0] if after else None)
-        out = (planner.index[id(tail)],)
+        name = label(head.op.monoid, domain.trace, after.trace if after else None)
+        out = (plan.index[id(tail)],)
         return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
 
     def options(self, q: Quantities, strips: int, groups: int, e_sizes) -> dict[str, Any]:
@@ -198,13 +199,13 @@ def _is_dense(cells: tuple[int, ...]) -> bool:
     return cells == tuple(range(len(cells))) and len(cells) % 4 == 0
 
 
-def window_kernel(planner: Stored, head: Node, tail: Node, domain: "ReductionDomain") -> Kernel | None:
+def window_kernel(plan: PlanContext, head: Node, tail: Node, domain: "ReductionDomain") -> Kernel | None:
     """A reduction along lines of windows as one kernel; None where it is none, or better as it is."""
     line = line_of(domain.trace.steps, *domain.collapsed, domain.kept)
     if line is None or tail.dtype.is_packed or domain.trace.checks:
         return None
     bucket = (min(domain.rows, 1 << 24).bit_length(), line.taps, line.stride)
-    if choose(planner.limits, "window", bucket, ["four", "one"], "four") == "one":
+    if choose(plan.limits, "window", bucket, ["four", "one"], "four") == "one":
         return None
-    made = WindowBuilder(planner, head, tail, domain, line)
+    made = WindowBuilder(plan, head, tail, domain, line)
     return fitting(made.kernel) if made.by_cells else None

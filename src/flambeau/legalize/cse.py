@@ -10,13 +10,15 @@ from ..core.node import Node, number_of, place_of_number
 class Merged(NamedTuple):
     """A graph without repetitions.
 
-    order: for each place of the graph's order the node that has its value. walk: the nodes, inputs first.
+    order: for each place of the graph's order the node that has its value; index: the first place of each
+    node there, by its id. walk: the nodes, inputs first.
     classes: nodes of one class are equal. times: how many nodes one stands for, where that is several.
     in_order: whether inputs come first in `order` too.
     """
 
     roots: list[Node]
     order: list[Node]
+    index: dict[int, int]
     walk: list[Node]
     classes: dict[Node, int]
     times: dict[Node, int]
@@ -66,7 +68,8 @@ def merged(roots: list[Node], order: list[Node]) -> Merged:
     classes = {n: c if n.inputs else i for i, (n, c) in pairs}
     times = {now[same[0]]: len(same) for same in leader.values()}
     walk = list(dict.fromkeys(merged_order))
-    return Merged([now.get(r, r) for r in roots], merged_order, walk, classes, times)
+    index = places_of(merged_order)
+    return Merged([now.get(r, r) for r in roots], merged_order, index, walk, classes, times)
 
 
 def _is_fill(n: Node) -> bool:
@@ -87,7 +90,7 @@ def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:
     return copy
 
 
-def places(order: Sequence[Node]) -> dict[int, int]:
+def places_of(order: Sequence[Node]) -> dict[int, int]:
     """The first place of each node in an order, by its id."""
     first: dict[int, int] = {}
     for i, n in enumerate(order):

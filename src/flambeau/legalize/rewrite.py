@@ -16,7 +16,7 @@ from ..core.op import Op
 from ..kernels.lower import Planned
 from . import complex_numbers, integer_heads, integers
 from .complex_numbers import Parts
-from .cse import Merged, merged
+from .cse import Merged, merged, places_of
 from .integers import Integer
 from .pair import Pair, moved, tensor_of
 
@@ -83,7 +83,7 @@ class _Legalizing:
         order = [_standing(n, became.get(self._stored(n), n)) for n in self.order]
         first = set(order)
         order += dict.fromkeys(n for n in graph.order if n not in first)
-        return graph._replace(order=order, in_order=False)
+        return graph._replace(order=order, index=places_of(order), in_order=False)
 
     def _stored(self, n: Node) -> Node:
         made = self.now[n]

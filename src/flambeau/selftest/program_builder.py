@@ -12,7 +12,7 @@ import flambeau as fb
 from ..core import dtype as dt
 from ..core.limits import Limits
 from ..kernels import ir, reduce, rows
-from ..kernels.contract import product, registers, skinny
+from ..kernels.contract import dispatch, registers, skinny
 from ..ops.attention import launches
 from ..ops.index import scatter_rows as scatters
 from ..ops.sort import scan, sort
@@ -50,7 +50,7 @@ THRESHOLDS = sorted(
         ir.WORKGROUP,
         ir.GPU_WORKGROUP,
         *(n for pair in rows.THREADS_OF_A_ROW for n in pair),
-        *(n for t in product.TILES.values() for n in t[:3]),
+        *(n for t in dispatch.TILES.values() for n in t[:3]),
         *(4 * s.lanes * s.reads for s in skinny.SKINNY.values()),
     }
 )

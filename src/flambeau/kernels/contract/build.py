@@ -4,14 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, prod
 
-from ...core.shape import View
-from ..ir import Kernel, fitting
-from ..map import ReadTrace
+from ..emit import fitting
+from ..ir import Kernel
 from .cost_model import skinny_turn, tail_of
 from .depthwise import depthwise_kernel
-from .operand import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, OperandIndexing
-from .pack import packed_copy
-from .product import TILES, GemmTile, Product, SumPieces, in_pieces
+from .dispatch import TILES, GemmTile, OperandIndexing, SumPieces, in_pieces
+from .pack import packed_operand
+from .product import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Product
 from .skinny import SKINNY, skinny_kernel, skinny_short_kernel
 from .tiles import tail_sum_kernel, tile_kernel
 from .variant import Variant
@@ -24,7 +23,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     if variant.kernel == "depthwise":
         return [fitting(lambda narrow: depthwise_kernel(product, narrow))]
     if variant.kernel in TILES:
-        product, copies = packed(product, TILES[variant.kernel])
+        product, copies = _with_copies(product, TILES[variant.kernel])
         if variant.tail:
             return [*copies, *tail_kernels(product, variant.kernel)]
         make, step = _of_tiles(product, TILES[variant.kernel])
@@ -52,19 +51,19 @@ def tail_kernels(product: Product, name: str) -> list[Kernel]:
     """The kernels of a product whose last tiles are cut, and added up by another."""
     tile, tail = TILES[name], tail_of(product, name)
     assert tail is not None
-    part = product.planner.temporary(-(-product.k // tail.long) * tail.cut * tile.rows * tile.columns)
+    part = product.plan.temporary(-(-product.k // tail.long) * tail.cut * tile.rows * tile.columns)
     pieces = SumPieces(product.k, part)
     first = fitting(lambda narrow: tile_kernel(product, pieces, tile, tail, narrow))
     return [first, fitting(lambda narrow: tail_sum_kernel(product, part, tile, tail, narrow))]
 
 
-def packed(product: Product, tile: GemmTile) -> tuple[Product, list[Kernel]]:
+def _with_copies(product: Product, tile: GemmTile) -> tuple[Product, list[Kernel]]:
     """A product with sides laid out anew for reads of four where that pays, and the copies to run first."""
     sides, copies = [], []
     for o, own, other in ((product.a, ROWS, COLUMNS), (product.b, COLUMNS, ROWS)):
         times = -(-product.domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
         if is_worth_packing(product, o, own, times):
-            o, copy = pack(product, o, own)
+            o, copy = packed_operand(product, o, (BATCH, own, SUMMED))
             copies.append(copy)
         sides.append(o)
     a, b = sides
@@ -81,14 +80,3 @@ def is_worth_packing(product: Product, o: Operand, own: int, times: int) -> bool
         return False
     elements = prod(shape)
     return times * elements * SINGLY > 2 * BYTE * elements * o.dtype.itemsize + KERNEL
-
-
-def pack(product: Product, o: Operand, own: int) -> tuple[Operand, Kernel]:
-    """Copy a side so that the summed dims lie innermost."""
-    domain = product.domain
-    order = [d for g in (BATCH, own, SUMMED) for d in domain.order if domain.groups[d] == g and o.walks(d)]
-    (load,) = o.trace.steps
-    assert load.view is not None
-    value, view, copy = packed_copy(product.planner, load.node, load.value, load.view, order)
-    seen = View(o.walked_shape(), view.index)
-    return Operand(o.node, ReadTrace(product.planner, load.node, value, seen), 0, domain.shape), copy

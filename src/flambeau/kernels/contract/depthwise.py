@@ -1,18 +1,15 @@
 """Contractions of few rows over short windows (depthwise convolutions): a thread makes four neighbours."""
 
-from dataclasses import replace
-
 from ..ir import GPU_WORKGROUP, Kernel
 from ..window import WindowLine, walk_of
-from .operand import COLUMNS, ROWS, SUMMED, OperandIndexing
-from .product import ContractionBuilder, Product, SumPieces, TileLoad
+from .dispatch import ContractionBuilder, OperandIndexing, SumPieces, TileLoad
+from .product import COLUMNS, ROWS, SUMMED, Product
 from .skinny import FEW_ROWS, thread_rows
 
 
 def along(product: Product) -> Product:
     """With the many as columns, and dims in the order of memory."""
-    made = product if product.m <= product.n else product.transposed()
-    return replace(made, domain=made.domain._replace(order=tuple(range(len(made.domain.shape)))))
+    return (product if product.m <= product.n else product.transposed()).in_memory_order()
 
 
 def line_of(product: Product) -> WindowLine | None:
@@ -20,7 +17,7 @@ def line_of(product: Product) -> WindowLine | None:
     shape, groups, b = product.domain.shape, product.domain.groups, product.b
     own = [d for d in range(len(shape)) if groups[d] == COLUMNS and shape[d] > 1]
     summed = [d for d in range(len(shape)) if groups[d] == SUMMED and shape[d] > 1]
-    if product.m > FEW_ROWS or not own or not summed or shape[own[-1]] < 4 or not b.walks(summed[-1]):
+    if product.m > FEW_ROWS or not own or not summed or shape[own[-1]] < 4 or summed[-1] not in b.walked:
         return None
     column, tap = own[-1], summed[-1]
     found = {walk_of(a, column, tap) for a in b.affines if a.strides[column] or a.strides[tap]}

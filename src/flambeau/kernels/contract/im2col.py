@@ -7,12 +7,12 @@ from typing import NamedTuple
 from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, View, Window, contiguous_strides
-from ..ir import Kernel, Stored
-from ..lower import Move, base_of, is_there, value_of, view_through
-from ..map import ReadTrace, copy_kernel
+from ..ir import Kernel
+from ..lower import Move, PlanContext, view_through
+from ..map import copy_kernel
 from .cost_model import by_rule, candidates
-from .operand import COLUMNS, ROWS, Operand, sums_positions
-from .product import TILES, Product
+from .dispatch import TILES
+from .product import COLUMNS, ROWS, Operand, Product, sums_positions
 
 # Picoseconds on the GPU of cost_model.CORES. Staging an element takes longer where it is read by
 # itself: along positions of windows that are summed (weights' gradients), each with its own tests, and along
@@ -29,11 +29,11 @@ class Windowed(NamedTuple):
     rest: tuple[Move, ...]
 
 
-def windowed(planner: Stored, o: Operand) -> Windowed | None:
+def windowed(plan: PlanContext, o: Operand) -> Windowed | None:
     """How an operand shows windows of a buffer; None where it does not, or is computed."""
-    base, chain = base_of(planner, o.node)
+    base, chain = plan.base_of(o.node)
     at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)
-    if at is None or not o.is_stored or not is_there(planner, base):
+    if at is None or not o.is_stored or not plan.is_there(base):
         return None
     (spec,) = chain[at].args
     view = view_through(base.shape, chain[:at])
@@ -49,7 +49,7 @@ def laid_out(product: Product) -> tuple[Product, list[Kernel]]:
         return product, []
     for side, own in (("a", ROWS), ("b", COLUMNS)):
         o = getattr(product, side)
-        found = windowed(product.planner, o)
+        found = windowed(product.plan, o)
         if found is not None:
             default = rule(product, o, found, own)
             name = choose(product.limits, "windows", product.bucket, ["view", "copy"], default)
@@ -72,19 +72,18 @@ def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
 def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:
     """Copy what windows are taken of, with the zeros in it and its inner leading dims (channels) innermost,
     and walk dims as they lie there."""
-    planner, domain = product.planner, product.domain
+    plan, domain = product.plan, product.domain
     o, padded = getattr(product, side), found.padded
     rank, (move, *_) = len(padded.shape), found.rest
     inner = rank - len(move.args[0])
     order = (0, *range(inner, rank), *range(1, inner))
     laid = padded.permute(order)
-    value = planner.temporary(prod(laid.shape), o.dtype.itemsize)
+    value = plan.temporary(prod(laid.shape), o.dtype.itemsize)
     strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
     bare = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
     seen = view_through(bare, found.rest)
-    (load,) = o.trace.steps
-    new = Operand(o.node, ReadTrace(planner, load.node, value, seen), 0, domain.shape)
+    new = o.read_from(value, seen.expand(domain.shape))
     far = new.affines[0].strides
-    walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if new.walks(d) else 0))
+    walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if d in new.walked else 0))
     made = replace(product, domain=domain._replace(order=walked), **{side: new})
-    return made, [copy_kernel(planner, load.node, value_of(planner, found.base), laid, value)]
+    return made, [copy_kernel(plan, o.load.node, plan.value_of(found.base), laid, value)]

@@ -1,43 +1,39 @@
-"""Contractions as kernels: which dims are rows, columns, batch and summed, and how each side is read."""
+"""Products in register tiles: each thread makes rows x columns of the result, without barriers."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.choose import choose
-from ...core.node import Node
-from ...core.shape import Affine, Shape, View, collapse_dims, contiguous_strides
-from ..ir import (
-    WORKGROUP,
+from ...core.shape import Affine, Shape, View
+from ..emit import (
     Bindings,
-    Kernel,
     Quantities,
-    Shader,
-    Stored,
-    WgslFunction,
-    WgslIndex,
+    can_widen,
     check_bindings,
+    emit,
     fitting,
     name_parts,
+    naming_over,
     spread_grid,
 )
-from ..lower import (
-    Move,
-    NeedStore,
-    base_of,
-    before_packed,
-    check_turns,
-    epilogue,
-    is_there,
-    label,
-    value_of,
-    view_through,
-)
+from ..ir import WORKGROUP, Kernel, Shader, WgslFunction
+from ..lower import Epilogue, NeedStore, check_turns, label
 from ..reduce import reduce_parts
-from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, DimGroup, SplitIndex
-from .pack import packed_copy
+from .dispatch import OperandSpec
+from .pack import packed_operand
+from .product import (
+    BATCH,
+    COLUMNS,
+    NAMES,
+    READS_BUFFERS,
+    ROWS,
+    SUMMED,
+    ContractionDomain,
+    Operand,
+    Product,
+    SplitIndex,
+)
 
 GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 LARGE_FROM = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
@@ -45,298 +41,160 @@ TRANSPOSE_FROM = 256  # rows, columns and summed: from here on a copy costs less
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
 
 
-class BufferSpec(NamedTuple):
-    """What the template needs of one operand."""
-
-    binding: str
-    dtype: str
-    mode: str
-    index: SplitIndex
-    tests: tuple[tuple[SplitIndex, str], ...]
-
-
-@dataclass(frozen=True)
-class BufferOperand:
-    """One side of a contraction: its buffer, how its elements lie and how they are read.
-
-    mode: "free" reads four neighbours of its own dims at once, "k" four of the summed dims, "scalar" one.
-    """
-
-    node: Node
-    value: int
-    view: View
-    mode: str = "scalar"
-
-    @cached_property
-    def walked(self) -> frozenset[int]:
-        """The dims along which other elements are read."""
-        strides = zip(*(a.strides for a in self.view.affines), strict=True)
-        return frozenset(d for d, s in enumerate(strides) if any(s) and self.view.shape[d] > 1)
-
-    def walks(self, d: int) -> bool:
-        return d in self.walked
-
-
-class RegisterTile(NamedTuple):
-    """The rows and columns of the result that a thread makes."""
-
-    rows: int
-    columns: int
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.columns}"
-
-
-@dataclass(frozen=True)
-class BufferProduct:
-    """A contraction of two buffers: its rows' side, its columns' side, its dims and the group of each.
-
-    part: the value that takes the sums of pieces of the summed dims, where a second kernel adds them up.
-    """
-
-    planner: Stored
-    head: Node
-    tail: Node
-    a: BufferOperand
-    b: BufferOperand
-    full: Shape
-    groups: tuple[int, ...]
-    part: int | None = None
-
-
-def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> list[Kernel]:
-    """Each thread makes rows x columns of the result, reading vec4s where the layout allows."""
-    if tail.dtype.is_packed:
-        raise NeedStore(before_packed(planner, head), "tiles of registers are written element by element")
-    a, b, groups = in_walk_order((buffer_operand(planner, i, full) for i in head.inputs), head, full)
-    product = BufferProduct(planner, head, tail, a, b, full, groups)
+def register_kernels(product: Product) -> list[Kernel]:
+    """The kernels of a product: one, or two where few results have long sums, and a copy of the rows' side
+    before where that makes vec4s of it."""
+    plan, head = product.plan, product.head
+    if product.tail.dtype.is_packed:
+        raise NeedStore(plan.before_packed(head), "tiles of registers are written element by element")
+    for o in (product.a, product.b):
+        if not o.is_stored:
+            raise NeedStore(plan.base_of(o.node)[0], READS_BUFFERS)
     dim, parts = _split_of(product)
     if parts == 1:
         return _kernels(product)
-    part = planner.temporary(prod(head.shape) * parts)
-    first = _kernels(replace(_in_parts(product, dim, parts), tail=head, part=part))
-    return [*first, reduce_parts(planner, head, tail, part, parts)]
+    part = plan.temporary(prod(head.shape) * parts)
+    first = _kernels(_in_parts(product, dim, parts), part)
+    return [*first, reduce_parts(plan, head, product.tail, part, parts)]
 
 
-def in_walk_order(operands: Iterable[Any], head: Node, full: Shape) -> tuple:
-    """The rows' side, the columns' side, and each dim's group."""
-    a, b = operands
-    rank = len(full) - head.attrs["nk"]
-    own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
-    own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
-    last = max((d for d in range(rank) if full[d] > 1), default=-1)
-    # columns are the side whose dim the result has innermost: neighbours store side by side
-    if last in own_a:
-        a, b, own_a, own_b = b, a, own_b, own_a
-    groups = tuple(
-        SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
-        for d in range(len(full))
-    )
-    return a, b, groups
-
-
-def _kernels(product: BufferProduct) -> list[Kernel]:
-    build = RegisterTileBuilder(product)
+def _kernels(product: Product, part: int | None = None) -> list[Kernel]:
+    build = RegisterBuilder(product, part)
     kernel = fitting(build.kernel)
-    if (build.a.mode == "scalar" or build.is_worth_transposing()) and build.is_worth_packing():
-        a, copy = _pack(product)
-        return [copy, fitting(RegisterTileBuilder(replace(product, a=a)).kernel)]
+    if (build.modes[0] == "scalar" or build.is_worth_transposing()) and build.is_worth_packing():
+        a, copy = packed_operand(product, product.a, (BATCH, SUMMED, ROWS))
+        return [copy, fitting(RegisterBuilder(replace(product, a=a), part).kernel)]
     return [kernel]
 
 
-def _split_of(product: BufferProduct) -> tuple[int, int]:
+# --- sums that are split ---
+
+
+def _split_of(product: Product) -> tuple[int, int]:
     """Which summed dim to share among threads, in how many parts: where a GPU would have too few results, or
     a thread would take more turns of the loop than it may."""
     # Two reasons, two bounds. `least`: llvmpipe ends a thread's loops at `turns`, so the sum must be cut at
     # least so often. `most`: few results leave a GPU idle, so it may be cut until threads fill it, but not
     # into parts too short to be worth a second kernel. A dim is cut only where the parts are equal, or it is
     # padded.
-    limits, full, groups = product.planner.limits, product.full, product.groups
-    size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
-    threads = size[BATCH] * -(-size[ROWS] // 8) * -(-size[COLUMNS] // 8)
-    least, most = max(-(-_turns(full, groups) // limits.turns), 1), 1
+    limits, full = product.limits, product.domain.shape
+    summed = [d for d, g in enumerate(product.domain.groups) if g == SUMMED]
+    turns = _turns([full[d] for d in summed])
+    threads = product.batch * -(-product.m // 8) * -(-product.n // 8)
+    least, most = max(-(-turns // limits.turns), 1), 1
     if not limits.software and 0 < threads < GPU_FILL:
-        most = min(GPU_FILL // threads, size[SUMMED] // LEAST_SUMMED)
-    summed = [d for d, g in enumerate(groups) if g == SUMMED]
+        most = min(GPU_FILL // threads, product.k // LEAST_SUMMED)
     choices = [(s, d) for d in summed for s in range(least, max(most, 4 * least) + 1) if full[d] % s == 0]
     if least > 1:  # the fewest that do; where none divides a dim, the longest is padded
         longest = max(summed, key=lambda d: full[d])
-        parts, dim = min((c for c in choices if c[0] > 1), default=(least, longest))
-        check_turns(limits, "contraction", -(-_turns(full, groups) // min(parts, full[dim])))
+        parts, dim = min([c for c in choices if c[0] > 1], default=(least, longest))
+        check_turns(limits, "contraction", -(-turns // min(parts, full[dim])))
         return dim, parts
-    parts, dim = max((c for c in choices if c[0] <= most), default=(1, 0))
+    parts, dim = max([c for c in choices if c[0] <= most], default=(1, 0))
     return dim, parts
 
 
-def _turns(full, groups) -> int:
+def _turns(sizes: list[int]) -> int:
     """Turns of a thread's loops over the summed dims."""
     turns = 1
-    for n, g in reversed(list(zip(full, groups, strict=True))):
-        turns = turns * n + (n > 1) if g == SUMMED else turns
+    for n in reversed(sizes):
+        turns = turns * n + (n > 1)
     return turns
 
 
-def _in_parts(product: BufferProduct, dim: int, parts: int) -> BufferProduct:
+def _in_parts(product: Product, dim: int, parts: int) -> Product:
     """With a summed dim as two, padded where it must be: which part, the last dim of the result, and where in
     it."""
-    rank, rest, groups = len(product.head.shape), -product.full[dim] % parts, product.groups
-
-    def cut(o: BufferOperand) -> BufferOperand:
-        view = _padded(o.view, dim, rest) if rest else o.view
-        return replace(o, view=_split(view, rank, dim, parts))
-
-    a, b = cut(product.a), cut(product.b)
-    groups = (*groups[:rank], BATCH, *groups[rank:])
-    return replace(product, a=a, b=b, full=a.view.shape, groups=groups)
-
-
-def _padded(view: View, dim: int, rest: int) -> View:
-    """A dim with so many zeros behind it."""
-    none = (0,) * len(view.shape)
-    return view.pad(none, tuple(rest if d == dim else 0 for d in range(len(none))))
+    domain, rank = product.domain, product.rank
+    each = -(-domain.shape[dim] // parts)
+    summed = [each if d == dim else n for d, n in enumerate(domain.shape)][rank:]
+    shape = (*domain.shape[:rank], parts, *summed)
+    groups = (*domain.groups[:rank], BATCH, *domain.groups[rank:])
+    a, b = (o.seen(lambda view: _cut(view, dim, shape, rank), shape) for o in (product.a, product.b))
+    domain = ContractionDomain(shape, groups, tuple(range(len(shape))))
+    return replace(product, a=a, b=b, domain=domain)
 
 
-def _split(view: View, rank: int, dim: int, parts: int) -> View:
-    """A summed dim as two: which part (a dim of the result, the last), and where in it."""
-    each = view.shape[dim] // parts
+def _cut(view: View, dim: int, shape: Shape, rank: int) -> View:
+    """A view with a dim as two: its parts at `rank`, and where in a part; zeros fill up the last one."""
+    parts, each = shape[rank], shape[dim + 1]
+    if rest := parts * each - view.shape[dim]:
+        none = (0,) * len(view.shape)
+        view = view.pad(none, tuple([rest if d == dim else 0 for d in range(len(none))]))
 
     def cut(a: Affine) -> Affine:
         return Affine((*a.strides[:rank], a.strides[dim] * each, *a.strides[rank:]), a.offset)
 
-    summed = tuple(each if d == dim else n for d, n in enumerate(view.shape))[rank:]
-    return view.map((*view.shape[:rank], parts, *summed), cut)
+    return view.map(shape, cut)
 
 
-def _pack(product: BufferProduct) -> tuple[BufferOperand, Kernel]:
-    """Lay the rows' side out anew, its own dims innermost, so that four rows are read at once."""
-    o, groups = product.a, product.groups
-    order = [d for g in (BATCH, SUMMED, ROWS) for d in range(len(groups)) if groups[d] == g and o.walks(d)]
-    value, view, copy = packed_copy(product.planner, o.node, o.value, o.view, order)
-    return BufferOperand(o.node, value, view), copy
+# --- one kernel ---
 
 
-def buffer_operand(planner: Stored, node: Node, full) -> BufferOperand:
-    base, chain = base_of(planner, node)
-    if not is_there(planner, base):
-        raise NeedStore(base, "contractions read buffers")
-    return BufferOperand(
-        base, value_of(planner, base), view_through(base.shape, (*chain, Move("expand", (full,), node)))
-    )
+class RegisterBuilder:
+    """One dispatch of a product in the making. Both sides, the result and the epilogue walk the same runs of
+    dims, so a thread finds each coordinate once. part: the value that takes the sums of parts."""
 
+    def __init__(self, product: Product, part: int | None):
+        self.product, self.part, self.limits = product, part, product.limits
+        self.after = product.after if part is None else None
+        self.out, *read = product.places(self.after)
+        domain, (a, b) = product.domain, (product.a, product.b)
+        affines = [self.out, *a.affines, *b.affines, *read]
+        self.walk = domain.walk(affines, BATCH, ROWS, COLUMNS, SUMMED)
+        self.runs, self.sizes = self.walk
+        # the epilogue alone walks the dims of the result in fewer runs
+        self.walk_read = domain.walk(read, BATCH, ROWS, COLUMNS).joined() if self.after else None
+        names = iter(range(len(domain.shape)))
+        self.coords = {group: [f"x{next(names)}" for _ in runs] for group, runs in self.runs.items()}
+        self.modes = ("scalar", "scalar")  # how the sides are read, see OperandSpec.along
 
-class RegisterTileBuilder:
-    """One kernel of register tiles in the making."""
+    # --- how it reads and what it makes ---
 
-    def __init__(self, product: BufferProduct):
-        self.product, self.planner, self.head = product, product.planner, product.head
-        self.a, self.b = product.a, product.b
-        self.full, self.groups, self.nk = product.full, product.groups, product.head.attrs["nk"]
-
-    def kernel(self, narrow: bool) -> Kernel:
-        head, tail, part = self.head, self.product.tail, self.product.part
-        q, bindings = self.q, self.bindings = Quantities(), Bindings()
-        out = Affine(contiguous_strides(self.full[: len(self.full) - self.nk]) + (0,) * self.nk, 0)
-        reads = {self.a.value, self.b.value}
-        after = epilogue(self.planner, head, tail, head.shape, reads) if part is None else None
-        self.collapse([out, *self.a.view.affines, *self.b.view.affines, *self.of_epilogue(after)])
-        modes = ("scalar", "scalar") if narrow else (self.mode(self.a, ROWS), self.mode(self.b, COLUMNS))
-        self.a, self.b = replace(self.a, mode=modes[0]), replace(self.b, mode=modes[1])
-        m, n, batch = (self.total(g) for g in (ROWS, COLUMNS, BATCH))
-        tile = self.tile(m, n)
-        wg = workgroup_of(-(-n // tile.columns))
-        tiles = (-(-n // (tile.columns * wg[0])), -(-m // (tile.rows * wg[1])))
-        grid = spread_grid(tiles[0] * tiles[1] * batch, self.planner.limits.groups)
-        options = {
-            "acc": head.dtype.short,
-            "tile_rows": tile.rows,
-            "tile_columns": tile.columns,
-            "step": self.step(),
-            "flat": self.planner.limits.software and len(self.of(SUMMED)) > 1,
-            "a": self.side(self.a, ROWS),
-            "b": self.side(self.b, COLUMNS),
-            "rows": self.group(ROWS),
-            "columns": self.group(COLUMNS),
-            "summed": self.group(SUMMED),
-            "batch": self.group(BATCH),
-            "out": self.place(out, BATCH, ROWS, COLUMNS),
-            "tiles": (q.add("tiles", tiles[0]), q.add("tiles", tiles[1])),
-            "groups": q.add("groups", grid[0]),
-        }
-        width = 4 if self.stores_fours(out) else 1
-        functions = (("finish", self.finish(after, width == 4 and not narrow)),) if after else ()
-        check_bindings(bindings, self.planner.max_inputs)  # the epilogue may read an operand too
-        shader = Shader(
-            "contract/registers.wgsl",
-            tuple(q.names),
-            tuple(bindings.kinds),
-            ((tail.dtype.short, width),),
-            (*wg, 1),
-            functions,
-            tuple(options.items()),
-        )
-        name = label(head.attrs["label"], after[0] if after else None)
-        out_value = self.planner.index[id(tail)] if part is None else part
-        return Kernel(name, shader, tuple(bindings.values), (out_value,), tuple(q.values), grid)
+    def mode(self, o: Operand, own: int) -> str:
+        """Whether vec4 reads fit: neighbours along the side's last own run, or along the last summed run."""
+        strides = {run: o.view.index.strides[run[-1]] for runs in self.runs.values() for run in runs}
+        if o.view.bounds or o.view.index.offset % 4:
+            return "scalar"
+        for along, group in (("free", own), ("k", SUMMED)):
+            if self.runs[group]:
+                last = self.runs[group][-1]
+                others = [s for run, s in strides.items() if run is not last]
+                if strides[last] == 1 and self.sizes[group][-1] % 4 == 0 and not any([s % 4 for s in others]):
+                    return along
+        return "scalar"
 
     def is_worth_packing(self) -> bool:
         """Every packed element is read by many columns, and rows come in fours."""
-        return self.total(ROWS) % 4 == 0 and self.total(COLUMNS) >= PACK_FROM
+        return self.product.m % 4 == 0 and self.product.n >= PACK_FROM
 
     def is_worth_transposing(self) -> bool:
         """Whether the rows' side is read by fours along the summed dims, which makes four steps of each turn
         of a loop, and one or two are a fraction of the text and run as fast."""
-        if self.a.mode != "k" or not self.planner.limits.software:
+        a, b = self.modes
+        if a != "k" or not self.limits.software:
             return False
-        return self.is_large() if self.b.mode == "free" else self.b.mode == "scalar" and self.is_much()
+        return self.is_large() if b == "free" else b == "scalar" and self.is_much()
 
     def is_much(self) -> bool:
         """Whether there is more to compute than to compile."""
-        return prod(map(self.total, range(4))) >= LARGE_FROM
+        product = self.product
+        return product.batch * product.m * product.n * product.k >= LARGE_FROM
 
     def is_large(self) -> bool:
         """Whether every group of dims is long."""
-        least = min(self.total(g) for g in (ROWS, COLUMNS, SUMMED))
-        return self.planner.limits.software and self.total(BATCH) == 1 and least >= TRANSPOSE_FROM
+        product = self.product
+        least = min(product.m, product.n, product.k)
+        return self.limits.software and product.batch == 1 and least >= TRANSPOSE_FROM
 
     def step(self) -> int:
         """How many neighbours along the last summed run a turn of the loop takes."""
-        if "k" in (self.a.mode, self.b.mode):
+        if "k" in self.modes:
             return 4
-        summed = self.of(SUMMED)
-        is_even = bool(summed) and self.sizes[summed[-1]] % 2 == 0
-        return 2 if is_even and self.a.mode == self.b.mode == "free" and self.is_large() else 1
+        is_even = bool(self.runs[SUMMED]) and self.sizes[SUMMED][-1] % 2 == 0
+        return 2 if is_even and self.modes == ("free", "free") and self.is_large() else 1
 
-    def of_epilogue(self, after) -> list[Affine]:
-        return [Affine((*f.strides, *(0,) * self.nk), f.offset) for f in after[0].affines()] if after else []
-
-    def collapse(self, affines: list[Affine]) -> None:
-        """Merge dims within each group; a group's dims count as neighbours though others stand between."""
-        order = sorted(range(len(self.full)), key=lambda d: (self.groups[d], d))
-        self.runs, self.sizes = collapse_dims(self.full, order, affines, self.groups)
-        self.coords = [f"x{i}" for i in range(len(self.runs))]
-
-    def of(self, *groups: int) -> list[int]:
-        return [i for i, r in enumerate(self.runs) if self.groups[r[0]] in groups]
-
-    def total(self, group: int) -> int:
-        return prod(self.sizes[i] for i in self.of(group))
-
-    def mode(self, o: BufferOperand, group: int) -> str:
-        """Whether vec4 reads fit: neighbours along the side's last own run, or along the last summed run."""
-        strides = [o.view.index.strides[r[-1]] for r in self.runs]
-
-        def fits(i: int) -> bool:
-            rest = (s for j, s in enumerate(strides) if j != i)
-            return strides[i] == 1 and self.sizes[i] % 4 == 0 and all(s % 4 == 0 for s in rest)
-
-        if o.view.bounds or o.view.index.offset % 4:
-            return "scalar"
-        for name, runs in (("free", self.of(group)), ("k", self.of(SUMMED))):
-            if runs and fits(runs[-1]):
-                return name
-        return "scalar"
-
-    def tile(self, m: int, n: int) -> RegisterTile:
+    def tile(self) -> tuple[int, int]:
         """Rows and columns of a thread's tile: 8 x 8, less where the result has less.
 
         A software adapter pays for every read and has no registers to run out of: it takes 16 rows, and 16
@@ -347,69 +205,112 @@ class RegisterTileBuilder:
         # m and n are rows and columns of the whole result; a is the rows' side, b the columns'. Each row of a
         # tile reads a once and each column b once for every step, so a larger tile reads less for a multiply-
         # add; it also is that much more text to compile.
-        large = self.planner.limits.software and self.is_much()
-        usual = RegisterTile(self.tile_rows(m, large), self.tile_columns(n, large))
-        tiles = [RegisterTile(a, b) for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
-        bucket = (*map(_size, (m, n, self.total(SUMMED))), self.a.mode, self.b.mode, self.head.dtype.short)
-        return choose(self.planner.limits, "registers", bucket, tiles, usual)
+        m, n, k = self.product.m, self.product.n, self.product.k
+        large = self.limits.software and self.is_much()
+        usual = f"{self.tile_rows(m, large)}x{self.tile_columns(n, large)}"
+        texts = [f"{a}x{b}" for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
+        bucket = (_size(m), _size(n), _size(k), *self.modes, self.product.head.dtype.short)
+        rows, _, columns = choose(self.limits, "registers", bucket, texts, usual).partition("x")
+        return int(rows), int(columns)
 
     def tile_rows(self, m: int, large: bool) -> int:
-        if large and m >= 16 and (self.step() < 4 or self.planner.limits.lanes > 4):
+        if large and m >= 16 and (self.step() < 4 or self.limits.lanes > 4):
             return 16
         if m > 4:
             return 8
-        return 4 if m > 2 or self.a.mode == "free" else max(m, 1)  # fours of rows want four of them
+        return 4 if m > 2 or self.modes[0] == "free" else max(m, 1)  # fours of rows want four of them
 
     def tile_columns(self, n: int, large: bool) -> int:
-        if large and self.b.mode == "scalar" and n >= PACK_FROM:
+        if large and self.modes[1] == "scalar" and n >= PACK_FROM:
             return 16
         return 8 if n > 4 else 4
 
-    def named(self, *groups: int) -> tuple[list[tuple[int, ...]], list[str]]:
-        """The runs of groups, and their coordinates."""
-        keep = self.of(*groups)
-        return [self.runs[i] for i in keep], [self.coords[i] for i in keep]
-
-    def place(self, a: Affine, *groups: int) -> tuple[WgslIndex, ...]:
-        return name_parts(a, [self.named(g) for g in groups], self.q)
-
-    def side(self, o: BufferOperand, own: int) -> BufferSpec:
-        binding = self.bindings.add(o.value, o.node.dtype, 1 if o.mode == "scalar" else 4)
-
-        def place(a: Affine) -> SplitIndex:
-            return SplitIndex(
-                self.q.add("offset", a.offset) if a.offset else "", *self.place(a, BATCH, own, SUMMED)
-            )
-
-        tests = tuple((place(t.position), self.q.add("padded", t.size)) for t in o.view.bounds)
-        return BufferSpec(binding, o.node.dtype.short, o.mode, place(o.view.index), tests)
-
-    def group(self, group: int) -> DimGroup:
-        runs, name = self.of(group), NAMES[group]
-        numbers = [*((f"{name}_dim", self.sizes[i]) for i in runs), (name, self.total(group))]
-        *sizes, total = self.q.add_all(numbers)
-        return DimGroup(tuple(self.coords[i] for i in runs), tuple(sizes), total)
-
-    def stores_fours(self, out: Affine) -> bool:
+    def stores_fours(self) -> bool:
         """Whether four neighbouring columns lie side by side in the result, and are stored at once: a real
         GPU gains nothing by it, a CPU's compiler has a quarter of the stores to work through."""
-        if not (self.planner.limits.software and self.of(COLUMNS)):
-            return False
-        runs, sizes = self.joined([out])
-        *others, last = (out.strides[r[-1]] for r in runs)
-        return last == 1 and sizes[-1] % 4 == 0 and all(s % 4 == 0 for s in others)
+        shape, groups, side_by_side = self.product.domain.shape, self.product.domain.groups, 1
+        for d in reversed(range(self.product.rank)):
+            if shape[d] != 1:
+                if groups[d] != COLUMNS:
+                    break
+                side_by_side *= shape[d]
+        return self.limits.software and side_by_side % 4 == 0
 
-    def joined(self, affines: list[Affine]) -> tuple[list[tuple[int, ...]], list[int]]:
-        """The dims of the result as few runs as these affines walk, the columns last."""
-        dims = [d for i in self.of(BATCH, ROWS, COLUMNS) for d in self.runs[i]]
-        return collapse_dims(self.full, dims, affines, self.groups)
+    # --- its text ---
 
-    def finish(self, after, wide: bool) -> WgslFunction:
+    def kernel(self, narrow: bool) -> Kernel:
+        product, head = self.product, self.product.head
+        a, b = product.a, product.b
+        self.modes = ("scalar", "scalar") if narrow else (self.mode(a, ROWS), self.mode(b, COLUMNS))
+        rows, columns = self.tile()
+        workgroup = workgroup_of(-(-product.n // columns))
+        tiles = -(-product.n // (columns * workgroup[0])), -(-product.m // (rows * workgroup[1]))
+        width = 4 if self.stores_fours() else 1
+        q, bindings, step = Quantities(), Bindings(), self.step()
+        options, specs = self.named(q, bindings)
+        functions: tuple[tuple[str, WgslFunction], ...] = ()
+        if self.after is not None:
+            functions = (("finish", self.finish(self.after, width == 4 and not narrow, q, bindings)),)
+        check_bindings(bindings, product.plan.max_inputs)  # the epilogue may read an operand too
+        grid = spread_grid(tiles[0] * tiles[1] * product.batch, self.limits.groups)
+        options |= {
+            "acc": head.dtype.short,
+            "tile_rows": rows,
+            "tile_columns": columns,
+            "step": step,
+            "flat": self.limits.software and len(self.runs[SUMMED]) > 1,
+            "a": specs[0],
+            "b": specs[1],
+            "tiles": (q.add("tiles", tiles[0]), q.add("tiles", tiles[1])),
+            "groups": q.add("groups", grid[0]),
+        }
+        tail = product.tail if self.part is None else head
+        shader = Shader(
+            "contract/registers.wgsl",
+            tuple(q.names),
+            tuple(bindings.kinds),
+            ((tail.dtype.short, width),),
+            (*workgroup, 1),
+            functions,
+            tuple(options.items()),
+        )
+        name = label(head.attrs["label"], self.after.trace if self.after else None)
+        out = product.plan.index[id(tail)] if self.part is None else self.part
+        return Kernel(name, shader, tuple(bindings.values), (out,), tuple(q.values), grid)
+
+    def named(self, q: Quantities, bindings: Bindings) -> tuple[dict[str, Any], list[OperandSpec]]:
+        """What the template asks for under names: the groups of dims, where results go, and both sides."""
+        a, b = self.product.a, self.product.b
+        affines = list(dict.fromkeys([self.out, *a.affines, *b.affines]))
+        sizes = [("padded", bound.size) for o in (a, b) for bound in o.view.bounds]
+        parts = [(self.runs[g], self.coords[g]) for g in (BATCH, ROWS, COLUMNS, SUMMED)]
+        widths = [1 if along == "scalar" else 4 for along in self.modes]
+        names = dict(zip(affines, name_parts(affines, parts, q), strict=True))
+        padded = iter(q.add_all(sizes))
+        buffers = (
+            bindings.add(a.load.value, a.dtype, widths[0]),
+            bindings.add(b.load.value, b.dtype, widths[1]),
+        )
+        groups = self.walk.named(self.coords, q)
+        specs: list[OperandSpec] = []
+        for o, own, along, buffer in zip((a, b), (ROWS, COLUMNS), self.modes, buffers, strict=True):
+            places = {
+                a: SplitIndex(offset, by[BATCH], by[own], by[SUMMED]) for a, (offset, by) in names.items()
+            }
+            tests = tuple([(places[t.position], next(padded)) for t in o.view.bounds])
+            by_group = groups[BATCH], groups[own], groups[SUMMED]
+            wide, index = along != "scalar", (places[o.view.index],)
+            specs.append(OperandSpec(buffer, o.dtype.short, along, wide, index, *by_group, tests))
+        by_name: dict[str, Any] = dict(zip(NAMES, [groups[g] for g in range(4)], strict=True))
+        return by_name | {"out": tuple(names[self.out][1][:SUMMED])}, specs
+
+    def finish(self, after: Epilogue, wide: bool, q: Quantities, bindings: Bindings) -> WgslFunction:
         """The epilogue, over the coordinates of batch, rows and columns; of four neighbours where it can."""
-        runs, coords = self.named(BATCH, ROWS, COLUMNS)
-        trace, root = after
-        width = 4 if wide and trace.can_widen(*self.joined(self.of_epilogue(after))) else 1
-        return trace.function(runs, coords, self.bindings, self.q, root, width)
+        runs = [r for g in (BATCH, ROWS, COLUMNS) for r in self.runs[g]]
+        coords = [c for g in (BATCH, ROWS, COLUMNS) for c in self.coords[g]]
+        fits = wide and self.walk_read is not None and can_widen(after.trace.steps, *self.walk_read)
+        width = 4 if fits else 1
+        return emit(after.trace.steps, naming_over(runs, coords, bindings, q, width), after.root)
 
 
 def _size(n: int) -> int:

@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 
 from ...core.dtype import float16, float32
 from ...core.limits import Unit
-from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, fitting, spread_grid
-from ..lower import base_of, value_of
+from ..emit import Bindings, Quantities, fitting, spread_grid
+from ..ir import Kernel, Shader, WgslFunction
+from ..lower import PlanContext
 from .cost_model import CORES, PARTIAL, UNIT, second_pass
-from .operand import (
-    BATCH,
-    BYTE,
-    COLUMNS,
-    ROWS,
-    SUMMED,
-    DimGroup,
-    Operand,
+from .dispatch import (
+    ContractionBuilder,
+    GemmTile,
     OperandIndexing,
     OperandSpec,
+    SumPieces,
+    TileLoad,
+    in_pieces,
+    plan_load,
 )
-from .product import ContractionBuilder, GemmTile, Product, SumPieces, TileLoad, in_pieces, plan_load
+from .product import BATCH, BYTE, COLUMNS, ROWS, SUMMED, DimGroup, Operand, Product
 from .variant import Variant
 
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
@@ -87,7 +87,7 @@ def candidates(product: Product) -> list[Variant]:
     precision, unit = precision_of(product), unit_of(product.limits)
     if unit is None or precision is None or not min(product.m, product.n, product.k, product.batch):
         return []
-    if precision != "exact" and not (_is_loaded(product.a) and _is_loaded(product.b)):
+    if precision != "exact" and not (product.a.is_stored and product.b.is_stored):
         return []
     room = product.limits.workgroup_memory
     fits = [Variant(name) for name, tile in TILES.items() if memory(tile, precision) <= room]
@@ -172,7 +172,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     of = F16Product(product, tile._replace(step=step_of(tile, precision)), precision)
     before: list[Kernel] = []
     if precision != "exact":
-        found = [range_kernels(product.planner, side) for side in (product.a, product.b)]
+        found = [range_kernels(product.plan, side) for side in (product.a, product.b)]
         # pass by pass, since those of both sides can run at once
         before += [k for passes in zip(*(kernels for kernels, _ in found), strict=True) for k in passes]
         of = replace(of, shifts=tuple(value for _, value in found))
@@ -296,15 +296,15 @@ def _converted(made: ContractionBuilder, of: F16Product) -> Staged:
 def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Kernel, F16Side]:
     """The kernel that makes a side float16, scaled by 2^shift, and how it lies then."""
     product, tile, domain = of.product, of.tile, of.product.domain
-    planner, q, b = product.planner, Quantities(), Bindings()
+    plan, q, b = product.plan, Quantities(), Bindings()
     indexing = OperandIndexing("x", operand, own, domain, False)
     function = indexing.function(b, q)
     along = "k" if own == ROWS else "free"
     fours, planes = extent * tile.step // 4, 2 if of.precision == "high" else 1
     lines, steps = -(-domain.total(own) // extent), -(-product.k // tile.step)
-    shared = not any(operand.walks(d) for d, g in enumerate(domain.groups) if g == BATCH)
+    shared = not any(d in operand.walked for d, g in enumerate(domain.groups) if g == BATCH)
     line = steps * fours * planes
-    out = planner.temporary(lines * line * (1 if shared else product.batch), 8)
+    out = plan.temporary(lines * line * (1 if shared else product.batch), 8)
     made = F16Side("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
     tiles = lines * steps * (1 if shared else product.batch)
     grid = spread_grid(-(-tiles * fours // (4 * RANGE_THREADS)), product.limits.groups)
@@ -336,16 +336,11 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
 def _buffer(s: OperandIndexing, function: WgslFunction, load: TileLoad) -> str:
     """The buffer of a side that is read four by four as it lies there: its words need no unpacking."""
     in_order = s.wide and len(s.operand.affines) == 1 and (s.along == "k" or load.flat)
-    if not in_order or not _is_loaded(s.operand):
+    if not in_order or not s.operand.is_stored:
         return ""
     inner = s.inner()
     neighbours = inner is not None and s.operand.affines[0].strides[inner] == 1
     return function.steps[0].name if neighbours else ""
-
-
-def _is_loaded(operand: Operand) -> bool:
-    """Whether an operand is read from one buffer as it lies there."""
-    return operand.is_stored and operand.trace.steps[0].kind == "load"
 
 
 def _plan_load(s: OperandIndexing, extent: int, tile: GemmTile, q: Quantities) -> TileLoad:
@@ -354,18 +349,18 @@ def _plan_load(s: OperandIndexing, extent: int, tile: GemmTile, q: Quantities) -
     return plan_load(s, extent, tile, 0, q)._replace(pitch=pitch)
 
 
-def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
+def range_kernels(plan: PlanContext, side) -> tuple[list[Kernel], int]:
     """Kernels that find by which power of two an operand is scaled, and the value that holds it: its largest
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
-    base, _ = base_of(planner, side.node)
+    base, _ = plan.base_of(side.node)
     elements = prod(base.shape)
     groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)
-    parts, found = planner.temporary(groups), planner.temporary(1)
-    first = _range(planner, value_of(planner, base), elements, groups, parts, last=False)
-    return [first, _range(planner, parts, groups, 1, found, last=True)], found
+    parts, found = plan.temporary(groups), plan.temporary(1)
+    first = _range(plan, plan.value_of(base), elements, groups, parts, last=False)
+    return [first, _range(plan, parts, groups, 1, found, last=True)], found
 
 
-def _range(planner: Stored, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
+def _range(plan: PlanContext, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     b.add(value, float32, 1 if last else 4)
     names = {"size": q.add("size", elements), "span": q.add("span", groups * RANGE_THREADS)}

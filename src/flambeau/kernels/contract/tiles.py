@@ -2,13 +2,13 @@
 
 from math import prod
 
-from ..ir import GPU_WORKGROUP, Bindings, Kernel, Quantities, Shader, check_bindings, spread_grid
+from ..emit import Bindings, Quantities, check_bindings, spread_grid
+from ..ir import GPU_WORKGROUP, Kernel, Shader
 from ..lower import label
-from .operand import BATCH, COLUMNS, ROWS, OperandIndexing
-from .product import (
+from .dispatch import (
     ContractionBuilder,
     GemmTile,
-    Product,
+    OperandIndexing,
     Result,
     SumPieces,
     TailSplit,
@@ -16,6 +16,7 @@ from .product import (
     plan_load,
     tiles_of,
 )
+from .product import COLUMNS, ROWS, Product
 
 
 def tile_kernel(
@@ -54,7 +55,7 @@ def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit
     result = Result(product, product.after, narrow)
     check_fours(product, result.width)
     functions = result.functions(b, q)
-    check_bindings(b, product.planner.max_inputs)
+    check_bindings(b, product.plan.max_inputs)
     fours = tail.cut * tile.rows * tile.columns // 4
     grid = spread_grid(-(-fours // GPU_WORKGROUP), product.limits.groups)
     options = {
@@ -65,10 +66,7 @@ def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit
         "size": q.add("size", fours),
         "all": q.add("total", fours * -(-product.k // tail.long)),
         "groups": q.add("groups", grid[0]),
-        "batch": result.group(BATCH, q),
-        "rows": result.group(ROWS, q),
-        "columns": result.group(COLUMNS, q),
-        "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+        **result.groups(q),
     }
     shader = Shader(
         "contract/tail_sum.wgsl",
@@ -80,5 +78,5 @@ def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit
         tuple(options.items()),
     )
     name = label("sum", result.after[0] if result.after else None)
-    out = product.planner.index[id(product.tail)]
+    out = product.plan.index[id(product.tail)]
     return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 from ...core.choose import choose
 from ...core.dtype import float32
 from ...core.shape import Affine
-from ..ir import GPU_WORKGROUP, Bindings, BoundTwice, Kernel, Quantities, Shader, spread_grid
-from ..lower import NeedStore, base_of
-from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, OperandIndexing
-from .product import ContractionBuilder, Product, SumPieces
+from ..emit import Bindings, BoundTwice, Quantities, spread_grid
+from ..ir import GPU_WORKGROUP, Kernel, Shader
+from ..lower import NeedStore
+from .dispatch import ContractionBuilder, OperandIndexing, SumPieces
+from .product import BATCH, COLUMNS, ROWS, SUMMED, Operand, Product
 from .subgroup_matrix import precision_of
 
 
@@ -182,7 +183,7 @@ def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
     dims = dims_of(product)
     assert dims is not None, "it was found when the shape was chosen"
     if not product.b.is_stored:
-        base, _ = base_of(product.planner, product.b.node)
+        base, _ = product.plan.base_of(product.b.node)
         raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
     filters, first = filters_kernel(product, dims, w)
     return [first, image_kernel(product, dims, w, filters)]
@@ -203,7 +204,7 @@ def filters_kernel(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, 
     q, b, side = Quantities(), Bindings(), OperandIndexing("a", product.a, ROWS, product.domain, True, "free")
     blocks, turns = -(-product.m // w.filters), turns_of(product, dims, w)
     size = blocks * w.filters * turns * w.step
-    out = product.planner.temporary(16 * size)
+    out = product.plan.temporary(16 * size)
     functions = (("a", side.function(b, q)),)
     grid = spread_grid(-(-size // GPU_WORKGROUP), product.limits.groups)
     order = (dims.filter, dims.tap_y, dims.tap_x, dims.channel)
@@ -259,10 +260,7 @@ def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) ->
         "count": q.add("count", prod(count)),
         "down": q.add("down", count[1]),
         "across": q.add("across", count[2]),
-        "batch": result.group(BATCH, q),
-        "rows": result.group(ROWS, q),
-        "columns": result.group(COLUMNS, q),
-        "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+        **result.groups(q),
     }
     return made.kernel("contract/winograd.wgsl", w.threads, blocks * spots, functions, options)
 

@@ -1,0 +1,362 @@
+"""Builds the kernels of a product: how sides are indexed, where results go, and what the templates share."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from ...core.shape import Affine, run_size
+from ..emit import (
+    Bindings,
+    Naming,
+    Quantities,
+    can_widen,
+    check_bindings,
+    emit,
+    name_parts,
+    naming_over,
+    spread_grid,
+)
+from ..ir import Kernel, Shader, WgslFunction, WgslIndex
+from ..lower import Epilogue, NeedStore, label
+from ..reduce import Reduction, pieces_kernel
+from .product import BATCH, COLUMNS, ROWS, SUMMED, ContractionDomain, DimGroup, Operand, Product, SplitIndex
+
+Functions = tuple[tuple[str, WgslFunction], ...]  # of a kernel, by name
+
+
+class OperandSpec(NamedTuple):
+    """What the templates need of one operand.
+
+    along: "free", four neighbours are of its own dims; "k", of the summed dims; "scalar", it is read one by
+    one. wide: four are read at once. tests: where it is padded, each position with the size that it is below.
+    """
+
+    name: str
+    dtype: str
+    along: str
+    wide: bool
+    places: tuple[SplitIndex, ...]
+    batch: DimGroup
+    own: DimGroup
+    summed: DimGroup
+    tests: tuple[tuple[SplitIndex, str], ...] = ()
+
+
+class OperandIndexing:
+    """An operand's runs of dims, how its elements are read, and its names in the kernel's text."""
+
+    def __init__(
+        self,
+        name: str,
+        operand: Operand,
+        own: int,
+        domain: ContractionDomain,
+        narrow: bool,
+        along: str | None = None,
+    ):
+        self.name, self.operand, self.own, self.domain = name, operand, own, domain
+        self.walk = domain.walk(operand.affines, BATCH, own, SUMMED)
+        self.runs, self.sizes = self.walk
+        letters = zip(self.runs.items(), "bok", strict=True)
+        self.coords = {g: [f"{name}_{c}{i}" for i in range(len(runs))] for (g, runs), c in letters}
+        self.along, self.wide = self.reading(narrow)
+        if along is not None:
+            self.along, self.wide = along, not narrow and self.is_wide(SUMMED if along == "k" else own)
+
+    def reading(self, narrow: bool) -> tuple[str, bool]:
+        """Along which dims neighbours are read, and whether four of them at once."""
+        if not narrow:
+            for along, last in (("free", self.own), ("k", SUMMED)):
+                if self.is_wide(last):
+                    return along, True
+        loads = [s.view.index.strides for s in self.operand.trace.steps if s.kind == "load" and s.view]
+
+        def reach(group: int) -> int:
+            """How many neighbours in memory follow each other along the last run of a group."""
+            run = self.runs[group][-1] if self.runs[group] else ()
+            near = bool(run) and any(strides[run[-1]] == 1 for strides in loads)
+            return run_size(self.domain.shape, run) if near else 0
+
+        return ("k" if reach(SUMMED) > reach(self.own) else "free"), False
+
+    def is_wide(self, last: int) -> bool:
+        others = [g for g in (BATCH, self.own, SUMMED) if g != last]
+        runs = [r for g in (*others, last) for r in self.runs[g]]
+        sizes = self.sizes[last]
+        return (
+            bool(self.runs[last]) and sizes[-1] % 4 == 0 and can_widen(self.operand.trace.steps, runs, sizes)
+        )
+
+    def inner(self) -> int | None:
+        """The dim along which four neighbours are read at once, if they are."""
+        return self.runs[self.own if self.along == "free" else SUMMED][-1][-1] if self.wide else None
+
+    def function(self, b: Bindings, q: Quantities) -> WgslFunction:
+        """The expression over positions p0, p1, ... (one for each affine); e, always 0, stands for the
+        neighbour."""
+        inner = self.inner()
+        position = {a: f"p{i}" for i, a in enumerate(self.operand.affines)}
+
+        def index_of(a: Affine) -> WgslIndex:
+            stride = a.strides[inner] if inner is not None else 0
+            along = ("e", "1" if stride == 1 else q.add("stride", stride)) if stride else None
+            return WgslIndex(((position[a], "1"), *([along] if along else [])), "")
+
+        naming = Naming((*position.values(), "e"), index_of, inner, b, q)
+        return emit(self.operand.trace.steps, naming, self.operand.root)
+
+    def spec(self, q: Quantities) -> OperandSpec:
+        groups = self.walk.named(self.coords, q)
+        names = name_parts(self.operand.affines, [(self.runs[g], self.coords[g]) for g in self.runs], q)
+        places = tuple([SplitIndex(offset, *parts) for offset, parts in names])
+        dtype = self.operand.dtype.short
+        return OperandSpec(self.name, dtype, self.along, self.wide, places, *groups.values())
+
+    def is_flat(self, step: int) -> bool:
+        """Whether so many summed places from a multiple of them on are always in one run."""
+        runs = self.runs[SUMMED]
+        return bool(runs) and run_size(self.domain.shape, runs[-1]) % step == 0
+
+    def carries(self, step: int, q: Quantities) -> tuple[str, ...]:
+        """How far each summed run's coordinate goes when the summed index goes by `step`."""
+        carries, rest = [], step
+        for run in reversed(self.runs[SUMMED]):
+            size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
+            carries.append(q.add("advance", rest % size))
+            rest //= size
+        return tuple(reversed(carries))
+
+
+class GemmTile(NamedTuple):
+    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns."""
+
+    rows: int
+    columns: int
+    step: int
+    high: int
+    wide: int
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.high * (self.columns // self.wide)
+
+    def memory(self, padded: bool) -> int:
+        """Bytes of workgroup memory."""
+        return 4 * self.step * (self.rows + self.columns + 8 * padded)
+
+
+TILES = {
+    "128x128": GemmTile(128, 128, 16, 8, 16),
+    "64x128": GemmTile(64, 128, 16, 8, 8),
+    "128x64": GemmTile(128, 64, 16, 8, 8),
+    "64x64k32": GemmTile(64, 64, 32, 8, 4),
+    "64x64": GemmTile(64, 64, 16, 8, 8),
+    "32x64": GemmTile(32, 64, 16, 4, 8),
+    "32x32": GemmTile(32, 32, 16, 4, 4),
+    "16x128": GemmTile(16, 128, 32, 4, 4),
+}
+
+
+class TailSplit(NamedTuple):
+    """The last tiles of a product, which are cut along the summed dims so that all cores end together.
+
+    whole: tiles before them; cut: how many they are; long: summed places of a piece (the last has the rest).
+    """
+
+    whole: int
+    cut: int
+    long: int
+
+
+class SumPieces(NamedTuple):
+    """What a kernel adds up: pieces of the summed dims, `long` each, whose sums go to the value `part`, one
+    after another; without, all of them at once."""
+
+    long: int
+    part: int | None = None
+
+
+class TileLoad(NamedTuple):
+    """How the threads of a workgroup share the loads of one side's tile.
+
+    advance: how far a thread goes along the summed dims at once, and carries: the same by dim. extent: rows
+    or columns of the tile; pitch: vec4s of workgroup memory from one summed place to the next; lanes: threads
+    along what is read side by side; loads: vec4s (or 4 x 4 blocks) a thread; spacing: vec4s of rows between a
+    thread's blocks; stride: summed places between a thread's loads; flat: whether these are always in one run
+    of the summed dims; active: the threads that have work, 0 for all; singly: neighbours along summed dims
+    that can't be read in fours are read by neighbouring threads, each of which has four rows or columns.
+    """
+
+    advance: int
+    carries: tuple[str, ...]
+    extent: int = 0
+    pitch: int = 0
+    lanes: int = 0
+    loads: int = 0
+    spacing: int = 0
+    stride: int = 0
+    flat: bool = False
+    active: int = 0
+    singly: bool = False
+
+
+def plan_load(
+    s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quantities, may_be_singly: bool = False
+) -> TileLoad:
+    """The loads of a tile whose lines lie `pad` vec4s further apart than they are long."""
+    fours, threads = extent // 4, tile.threads
+    singly = may_be_singly and s.along == "k" and not s.wide
+    if s.along == "free":
+        stride = min(1 << (threads // fours).bit_length() - 1, tile.step)
+        active = stride * fours
+        loads, lanes, spacing = tile.step // stride, fours, 0
+        assert loads * stride == tile.step, tile
+    else:
+        lanes, stride = tile.step // (1 if singly else 4), tile.step
+        loads = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
+        active = fours // loads * lanes
+        spacing = active // lanes
+    flat = s.is_flat(tile.step)
+    advance = tile.step if flat else stride
+    return TileLoad(
+        advance,
+        s.carries(advance, q),
+        extent=extent,
+        pitch=fours + pad,
+        lanes=lanes,
+        loads=loads,
+        spacing=spacing,
+        stride=stride,
+        flat=flat,
+        active=active if active < threads else 0,
+        singly=singly,
+    )
+
+
+class Result:
+    """Where results go, with the epilogue on the way: runs of dims, and four neighbours at once or one."""
+
+    def __init__(self, product: Product, after: Epilogue | None, narrow: bool):
+        self.product, self.after = product, after
+        self.out, *read = product.places(after)
+        self.walk = product.domain.walk([self.out, *read], BATCH, ROWS, COLUMNS)
+        self.by_group, (self.runs, self.sizes) = self.walk.runs, self.walk.joined()
+        letters = zip(self.by_group.items(), "brc", strict=True)
+        self.coords = {g: [f"y_{c}{i}" for i in range(len(runs))] for (g, runs), c in letters}
+        self.width = 4 if not narrow and self.is_wide() else 1
+
+    def is_wide(self) -> bool:
+        columns = self.by_group[COLUMNS]
+        if not columns or self.sizes[-1] % 4 or self.out.strides[columns[-1][-1]] != 1:
+            return False
+        return self.after is None or can_widen(self.after.trace.steps, self.runs, self.sizes)
+
+    def groups(self, q: Quantities) -> dict[str, Any]:
+        """What templates ask for: the groups of dims, and where results go."""
+        batch, rows, columns = self.walk.named(self.coords, q).values()
+        parts = [(self.by_group[g], self.coords[g]) for g in self.by_group]
+        ((_, places),) = name_parts([self.out], parts, q)
+        return {"batch": batch, "rows": rows, "columns": columns, "out_places": tuple(places)}
+
+    def functions(self, b: Bindings, q: Quantities) -> Functions:
+        if self.after is None:
+            return ()
+        coords = [c for names in self.coords.values() for c in names]
+        trace, root = self.after
+        return (("finish", emit(trace.steps, naming_over(self.runs, coords, b, q, self.width), root)),)
+
+
+def check_fours(product: Product, width: int) -> None:
+    """NeedStore where packed elements, which are written in fours, would be written one by one."""
+    if product.tail.dtype.is_packed and width == 1:
+        raise NeedStore(product.plan.before_packed(product.head), "packed elements are written in fours")
+
+
+class ContractionBuilder:
+    """One dispatch of a product in the making: both sides, and what the templates share."""
+
+    def __init__(self, product: Product, pieces: SumPieces, narrow: bool):
+        self.product, self.narrow = product, narrow
+        self.long, self.part = pieces
+        self.q, self.b = Quantities(), Bindings()
+        self.result = Result(product, product.after if self.part is None else None, narrow)
+        if self.part is None:
+            check_fours(product, self.result.width)
+
+    def functions(self, sides: Sequence[OperandIndexing]) -> Functions:
+        """Of both sides, and the epilogue; BoundTwice where they read too many buffers."""
+        functions = tuple([(s.name, s.function(self.b, self.q)) for s in sides])
+        functions += self.result.functions(self.b, self.q)
+        self.check()
+        return functions
+
+    def check(self) -> None:
+        """BoundTwice where it reads more buffers than it may."""
+        check_bindings(self.b, self.product.plan.max_inputs)
+
+    def options(
+        self, sides: Sequence[Any], loads: Sequence[TileLoad], step: int
+    ) -> tuple[dict[str, Any], int]:
+        """What both templates ask for, and how many products or pieces of them there are.
+
+        step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
+        """
+        product, q, result = self.product, self.q, self.result
+        depth = product.batch * -(-product.k // self.long)
+        sizes = (self.long, prod(product.head.shape)) if self.part is not None else ()
+        return {
+            "acc": product.head.dtype.short,
+            "ragged": bool(product.k % step or self.long % step),
+            "sides": tuple((s.spec(q), g) for s, g in zip(sides, loads, strict=True)),
+            **result.groups(q),
+            "summed": q.add("summed", product.k),
+            "depth": q.add("depth", depth),
+            "parts": tuple(q.add("part", n) for n in sizes),
+        }, depth
+
+    def kernel(
+        self,
+        template: str,
+        threads: int,
+        groups: int,
+        functions: Functions,
+        options: dict[str, Any],
+        aside: int | None = None,
+    ) -> Kernel:
+        """aside: a value that takes, in fours, the sums that are not whole."""
+        product, q, b, result = self.product, self.q, self.b, self.result
+        grid = spread_grid(groups, product.limits.groups)
+        options["groups"] = q.add("groups", grid[0])
+        dtype = product.tail.dtype if self.part is None else product.head.dtype
+        outs = ((dtype.short, result.width), *([(product.head.dtype.short, 4)] if aside is not None else []))
+        shader = Shader(
+            template, tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), functions, tuple(options.items())
+        )
+        after = result.after.trace if result.after else None
+        name = label(product.head.attrs["label"], product.a.trace, product.b.trace, after)
+        out = product.plan.index[id(product.tail)] if self.part is None else self.part
+        values = (out, *([aside] if aside is not None else []))
+        return Kernel(name, shader, tuple(b.values), values, tuple(q.values), grid)
+
+
+def tiles_of(product: Product, tile: GemmTile) -> tuple[int, int]:
+    """How many tiles lie side by side, and one below another."""
+    return -(-product.n // tile.columns), -(-product.m // tile.rows)
+
+
+def in_pieces(product: Product, long: int, make: Callable[[SumPieces], Kernel]) -> list[Kernel]:
+    """A product's kernel; where pieces are shorter than its sums, that of the pieces and one that adds them
+    up."""
+    if long >= product.k:
+        return [make(SumPieces(product.k))]
+    count = -(-product.k // long)
+    part = product.plan.temporary(prod(product.head.shape) * count)
+    reduction = Reduction(product.head, product.tail, part)
+    return [make(SumPieces(long, part)), pieces_kernel(product.plan, reduction, product.after, count)]
+
+
+def reads_own_dims(product: Product) -> bool:
+    """Whether both sides of a product are read in fours along their own dims."""
+    sides = (("a", product.a, ROWS), ("b", product.b, COLUMNS))
+    read = [OperandIndexing(name, of, own, product.domain, False) for name, of, own in sides]
+    return all(s.wide and s.along == "free" for s in read)

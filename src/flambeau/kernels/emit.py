@@ -1,0 +1,318 @@
+"""Turns the steps of a traced expression into a function of a kernel, named by its Params and buffers."""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from ..core.dtype import DType
+from ..core.events import emit as emit_event
+from ..core.events import has_listener
+from ..core.node import Node
+from ..core.shape import Affine, View
+from .cancel import EXACT, exact
+from .ir import PaddingTest, WgslFunction, WgslIndex, WgslStep
+
+Built = TypeVar("Built")
+Run = tuple[int, ...]  # dims that an index walks as one
+
+
+@dataclass
+class Quantities:
+    """The numbers of one dispatch, in the order of its Params struct; names are structure, values are not.
+
+    used: how often each prefix was used as a name. A kernel that names Params itself begins with these.
+    """
+
+    names: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    values: list[Any] = field(default_factory=list[Any])
+    used: dict[str, int] = field(default_factory=dict[str, int])
+    from_host: dict[tuple[Any, str], str] = field(default_factory=dict[tuple[Any, str], str])
+
+    def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
+        """The name of a number: its prefix, numbered from the second such one on. A host number, which is a
+        tuple that says where it is at each run, has one name however often it is added."""
+        if isinstance(value, tuple):
+            name = self.from_host.get((value, wgsl))
+            if name is None:
+                name = self.from_host[value, wgsl] = self._add(prefix, value, wgsl)
+            return name
+        return self._add(prefix, value, wgsl)
+
+    def _add(self, prefix: str, value: Any, wgsl: str) -> str:
+        count = self.used.get(prefix, 0)
+        self.used[prefix] = count + 1
+        name = f"{prefix}{count}" if count else prefix
+        self.names.append((name, wgsl))
+        self.values.append(value)
+        return name
+
+    def add_all(self, numbers: Iterable[tuple[str, Any]]) -> list[str]:
+        """Add numbers, each with its prefix; their names."""
+        return [self.add(prefix, value) for prefix, value in numbers]
+
+
+@dataclass
+class Bindings:
+    """The buffers a kernel reads, each once per width of its cells."""
+
+    values: list[int] = field(default_factory=list[int])
+    # (stored type, words of a cell)
+    kinds: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    def add(self, value: int, dtype: DType, width: int) -> str:
+        kind = dtype.stored, dtype.words[width]
+        for i, (v, k) in enumerate(zip(self.values, self.kinds, strict=True)):
+            if v == value and k == kind:
+                return f"in{i}"
+        self.values.append(value)
+        self.kinds.append(kind)
+        return f"in{len(self.values) - 1}"
+
+
+def coordinates(count: int, letter: str, alone: str) -> list[str]:
+    """The names of so many coordinates; one alone is the index itself, and is called as that is."""
+    return [alone] if count == 1 else [f"{letter}{i}" for i in range(count)]
+
+
+def name_terms(
+    a: Affine, runs: Sequence[Run], coords: Sequence[str], q: Quantities
+) -> tuple[tuple[str, str], ...]:
+    """The coordinates that an index walks, each with its stride; without the offset."""
+    terms: list[tuple[str, str]] = []
+    for run, c in zip(runs, coords, strict=True):
+        stride = a.strides[run[-1]]
+        if stride:
+            terms.append((c, "1" if stride == 1 else q.add("stride", stride)))
+    return tuple(terms)
+
+
+def name_index(a: Affine, runs: Sequence[Run], coords: Sequence[str], q: Quantities) -> WgslIndex:
+    """An index over coordinates, one for each run of dims."""
+    terms = name_terms(a, runs, coords, q)
+    return WgslIndex(terms, q.add("offset", a.offset) if a.offset else "")
+
+
+def name_parts(
+    affines: Iterable[Affine], parts: Sequence[tuple[Sequence[Run], Sequence[str]]], q: Quantities
+) -> list[tuple[str, list[WgslIndex]]]:
+    """Each affine as its offset, and an index over every part of the dims: runs and their coordinates."""
+    names: list[tuple[str, list[WgslIndex]]] = []
+    for a in affines:
+        offset = q.add("offset", a.offset) if a.offset else ""
+        names.append((offset, [WgslIndex(name_terms(a, runs, coords, q), "") for runs, coords in parts]))
+    return names
+
+
+class BoundTwice(Exception):
+    """A kernel binds more buffers than it may: one that is read both in fours and singly counts twice."""
+
+
+def check_bindings(b: Bindings, most: int) -> None:
+    """BoundTwice where a kernel reads more than so many buffers."""
+    if len(b.values) > most:
+        raise BoundTwice
+
+
+def fitting(build: Callable[[bool], Built]) -> Built:
+    """What build(narrow=False) makes, whose threads read four neighbours at once where they can; where that
+    has no room for its buffers, what build(narrow=True) makes, whose threads read one."""
+    try:
+        return build(False)
+    except BoundTwice:
+        return build(True)
+
+
+def spread_grid(groups: int, limit: int) -> tuple[int, int, int]:
+    """Fold a line of workgroups into two dims where it is longer than a device allows."""
+    if groups <= limit:
+        return max(groups, 1), 1, 1
+    y = -(-groups // limit)
+    return -(-groups // y), y, 1
+
+
+# --- functions ---
+
+
+class Raw(NamedTuple):
+    """A step before its coordinates have names.
+
+    args: the steps that it reads. view: how it reads a buffer, or where it is padding. value: of the buffer.
+    extra: the quantities of a number; of a gather the size and stride of its dim; of a cast the dtype it
+    reads.
+    """
+
+    kind: str
+    dtype: DType
+    node: Node
+    args: tuple[int, ...] = ()
+    view: View | None = None
+    name: str = ""
+    value: int = -1
+    extra: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What the names in a function stand for: its coordinates, an affine as an index over these, and the
+    buffers and quantities of its kernel. inner: the dim of which it makes four neighbours, if it does. stats:
+    the variables of the reductions that a kernel over rows has made, by the ids of their nodes. named: what
+    became of a step, by `inner`: several functions with the same step share its Params.
+    """
+
+    coords: tuple[str, ...]
+    index_of: Callable[[Affine], WgslIndex]
+    inner: int | None
+    bindings: Bindings
+    quantities: Quantities
+    stats: dict[int, str] = field(default_factory=dict[int, str])
+    named: dict[tuple[int, int | None], WgslStep] = field(
+        default_factory=dict[tuple[int, int | None], WgslStep]
+    )
+
+
+def naming_over(
+    runs: Sequence[Run], coords: Sequence[str], bindings: Bindings, q: Quantities, width: int
+) -> Naming:
+    """The naming of a function over runs of dims, a coordinate each."""
+    inner = runs[-1][-1] if width > 1 else None
+    return Naming(tuple(coords), lambda a: name_index(a, runs, coords, q), inner, bindings, q)
+
+
+def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] | None = None) -> WgslFunction:
+    """The function of all steps of an expression, or of some: coordinates get their names, quantities their
+    places in Params. That of an epilogue is given the head's result."""
+    steps = range(len(raws)) if some is None else some
+    acc = tuple([i for i in steps if raws[i].kind == "acc"])
+    steps = [i for i in steps if i not in acc]
+    lines = tuple([_named(raws, i, naming) for i in steps])
+    if any([s.name in EXACT for s in lines]):
+        lines = exact(lines)
+    if has_listener("emitted"):
+        emit_event("emitted", lines, [raws[i].node for i in steps])
+    width = 1 if naming.inner is None else 4
+    given = tuple([("acc", raws[i].dtype.short, width) for i in acc])
+    return WgslFunction(naming.coords, lines, variable(raws, result), raws[result].dtype.short, width, given)
+
+
+def variable(raws: Sequence[Raw], step: int) -> str:
+    """The variable that has the value of a step; the head's result is given."""
+    return "acc" if raws[step].kind == "acc" else f"t{step}"
+
+
+def _named(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:
+    if (step := naming.named.get((i, naming.inner))) is not None:
+        return step
+    s, q = raws[i], naming.quantities
+    name, extra, index, tests = s.name, (), None, ()
+    if s.view is not None:
+        if s.kind != "guard":  # a guard reads nothing: only its tests count
+            index = naming.index_of(s.view.index)
+        tests = tuple(
+            [PaddingTest(naming.index_of(b.position), q.add("padded", b.size)) for b in s.view.bounds]
+        )
+    match s.kind:
+        case "load" | "gather":
+            read = reading(raws, i, naming.inner)
+            width = 4 if read == "four" else 1
+            name, extra = naming.bindings.add(s.value, s.dtype, width), (width,)
+            if s.kind == "gather":
+                extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
+        case "scalar":
+            name = q.add("scalar", s.extra[0], s.dtype.wide.stored)
+        case "random":
+            extra = tuple([q.add("seed", word) for word in s.extra])
+        case "inside":
+            dtype, words = s.extra
+            extra = (dtype.short, *[q.add("check", value, kind) for kind, value in words])
+        case "op" if s.extra:
+            extra = (s.extra[0].short,)
+        case "stat":
+            name = naming.stats[id(s.node)]
+        case _:
+            pass
+    args = tuple([variable(raws, a) for a in s.args])
+    step = WgslStep(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
+    naming.named[i, naming.inner] = step
+    return step
+
+
+# --- four neighbours ---
+
+
+def can_widen(raws: Sequence[Raw], runs: Sequence[Run], sizes: Sequence[int]) -> bool:
+    """Whether four neighbours of the innermost run can be read at once everywhere."""
+    # else a four may end behind them: what lies side by side is there up to a whole four
+    return (
+        bool(runs)
+        and (sizes[-1] % 4 == 0 or (len(runs) == 1 and _may_end_behind(raws, runs[-1][-1])))
+        and (are_side_by_side(raws, runs))
+    )
+
+
+def _may_end_behind(raws: Sequence[Raw], inner: int) -> bool:
+    """Whether nothing checks indices, and no gather reads neighbours one by one, each where its own place
+    begins."""
+    gathers = [(i, s.view.index) for i, s in enumerate(raws) if s.kind == "gather" and s.view]
+    strides = any([a.strides[inner] and reading(raws, i, inner) == "each" for i, a in gathers])
+    return not strides and not any([s.kind == "inside" for s in raws])
+
+
+def are_side_by_side(raws: Sequence[Raw], runs: Sequence[Run]) -> bool:
+    """Whether four neighbours of the innermost run lie side by side in all that the steps load. A gather may
+    read them one by one: what is computed around it is still computed at once."""
+    last = runs[-1][-1]
+    for s in raws:
+        if s.view is None:
+            continue
+        if any([b.position.strides[last] for b in s.view.bounds]):
+            return False
+        index = s.view.index
+        if s.kind in ("iota", "gather") or index.strides[last] == 0:
+            continue
+        others = [index.strides[run[-1]] for run in runs[:-1]]
+        if index.strides[last] != 1 or _breaks(index.offset, *others):
+            return False
+    return True
+
+
+def _breaks(*strides: int) -> bool:
+    """Whether steps so long may leave the beginning of a four."""
+    return any([s % 4 for s in strides])
+
+
+def reading(raws: Sequence[Raw], i: int, inner: int | None) -> str:
+    """How the i-th step reads four neighbours along the dim `inner`: "four", "one" that is all of them, or
+    "each"; "one" too where there is no such dim."""
+    s = raws[i]
+    if inner is None or s.view is None or s.kind not in ("load", "gather"):
+        return "one"
+    index = s.view.index
+    if s.kind == "load":
+        return "four" if index.strides[inner] else "one"
+    if _varies(raws, s.args[0], inner):
+        return "each"
+    if not index.strides[inner]:
+        return "one"
+    others = [n for d, n in enumerate(index.strides) if d != inner]
+    return "each" if index.strides[inner] != 1 or _breaks(index.offset, s.extra[1], *others) else "four"
+
+
+def _varies(raws: Sequence[Raw], i: int, inner: int) -> bool:
+    """Whether a step differs between neighbours along a dim."""
+    return any(
+        s.kind in ("acc", "stat")
+        or (s.view is not None and s.kind != "guard" and s.view.index.strides[inner])
+        for s in (raws[j] for j in below(raws, i))
+    )
+
+
+def below(raws: Sequence[Raw], root: int, stop: Container[int] = ()) -> list[int]:
+    """The steps that a step is made of, itself too, in order; not those below a step of `stop`."""
+    seen: set[int] = set()
+    todo = [root]
+    while todo:
+        i = todo.pop()
+        if i not in seen:
+            seen.add(i)
+            todo += () if i in stop else raws[i].args
+    return sorted(seen)
