@@ -56,7 +56,7 @@ def spaces() -> dict[str, dict[str, Any]]:
         "linalg": {name: getattr(fb.linalg, name) for name in fb.linalg.__all__},
         "fft": {name: getattr(fb.fft, name) for name in fb.fft.__all__},
         "special": {name: getattr(fb.special, name) for name in fb.special.__all__},
-        "signal.windows": {name: f for name, f in vars(fb.signal.windows).items()},
+        "signal.windows": {n: getattr(fb.signal.windows, n) for n in fb.signal.windows.__all__},
     }
 
 
@@ -315,7 +315,7 @@ def first_sentence(entry: Any) -> str:
 
 
 def line(name: str, entry: Any, first: str = "input") -> str:
-    if isinstance(entry, ModuleType) or entry in (fb.signal.windows,):
+    if isinstance(entry, ModuleType):
         return f"- `{name}`: a namespace."
     if not callable(entry):
         return f"- `{name}`: {entry!r}."

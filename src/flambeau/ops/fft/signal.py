@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce, wraps
-from inspect import signature
+from collections.abc import Sequence
+from functools import reduce
 from math import pi
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -35,19 +34,6 @@ def window_dtype(dtype: DTypeLike | None) -> DTypeLike | None:
     if dtype is not None and dt.as_dtype(dtype) not in (dt.float32, dt.float64):
         raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window is made in float32 or float64")
     return dtype
-
-
-def _typed(window: Callable[..., Any]) -> Callable[..., Any]:
-    """A window that takes a dtype and requires_grad, as PyTorch's."""
-
-    @wraps(window)
-    def typed(*args: Any, dtype: DTypeLike | None = None, requires_grad: bool = False, **kw: Any) -> Tensor:
-        return finish(window(*args, **kw), window_dtype(dtype), requires_grad)
-
-    shown = signature(window)
-    more = [signature(typed, follow_wrapped=False).parameters[n] for n in ("dtype", "requires_grad")]
-    vars(typed)["__signature__"] = shown.replace(parameters=[*shown.parameters.values(), *more])
-    return composed(typed)
 
 
 def _places(n: int, periodic: bool, device: Any) -> tuple[Tensor, int]:
@@ -158,67 +144,109 @@ def kaiser_window(
     return finish(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
 
 
-@_typed
+@composed
 def signal_windows_general_cosine(
-    M: int, *, a: Sequence[float], sym: bool = True, device: Any = None
+    M: int,
+    *,
+    a: Sequence[float],
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Sums of cosines with weights a, signs alternating. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError if a is empty.
+    Raises ValueError if a is empty; if dtype is neither float32 nor float64.
     """
     if not len(a):
         raise ValueError("a has no weights: give at least one")
-    return _cosines(M, tuple(a), not sym, device)
+    return finish(_cosines(M, tuple(a), not sym, device), window_dtype(dtype), requires_grad)
 
 
-@_typed
+@composed
 def signal_windows_general_hamming(
-    M: int, *, alpha: float = 0.54, sym: bool = True, device: Any = None
+    M: int,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """alpha - (1 - alpha) * cos. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if dtype is neither float32 nor float64.
     """
-    return _cosines(M, (alpha, 1 - alpha), not sym, device)
+    return finish(_cosines(M, (alpha, 1 - alpha), not sym, device), window_dtype(dtype), requires_grad)
 
 
-@_typed
-def signal_windows_nuttall(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
+@composed
+def signal_windows_nuttall(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Nuttall's sum of four cosines. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if dtype is neither float32 nor float64.
     """
-    return _cosines(M, (0.3635819, 0.4891775, 0.1365995, 0.0106411), not sym, device)
+    return finish(
+        _cosines(M, (0.3635819, 0.4891775, 0.1365995, 0.0106411), not sym, device),
+        window_dtype(dtype),
+        requires_grad,
+    )
 
 
-@_typed
-def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, device: Any = None) -> Tensor:
+@composed
+def signal_windows_gaussian(
+    M: int,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """exp(-(k / std)^2 / 2) about the middle. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError if there are fewer than 0 samples, or std is not positive.
+    Raises ValueError if there are fewer than 0 samples, or std is not positive; if dtype is neither
+        float32 nor float64.
     """
     if std <= 0:
         raise ValueError(f"std={std} is not positive: give a larger one")
     k, steps = _places(M, not sym, device)
     x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
-    return (x * x * -0.5).exp()
+    return finish((x * x * -0.5).exp(), window_dtype(dtype), requires_grad)
 
 
-@_typed
+@composed
 def signal_windows_exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, device: Any = None
+    M: int,
+    *,
+    center: float | None = None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """exp(-|k - center| / tau). -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError if M is below 0, tau is not positive, or center is given with sym.
+    Raises ValueError if M is below 0, tau is not positive, or center is given with sym; if dtype is
+        neither float32 nor float64.
     """
     if center is not None and sym:
         raise ValueError(f"center={center} is of a window that is not symmetric: give sym=False")
@@ -226,19 +254,28 @@ def signal_windows_exponential(
         raise ValueError(f"tau={tau} is not positive: give a larger one")
     k, steps = _places(M, not sym, device)
     middle = (steps if M > 1 else 0) / 2 if center is None else center
-    return ((k - middle).abs() * (-1 / tau)).exp()
+    return finish(((k - middle).abs() * (-1 / tau)).exp(), window_dtype(dtype), requires_grad)
 
 
-@_typed
-def signal_windows_cosine(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
+@composed
+def signal_windows_cosine(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The arch of a sine. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
-    Raises ValueError if there are fewer than 0 samples.
+    Raises ValueError if there are fewer than 0 samples; if dtype is neither float32 nor float64.
     """
     k, _ = _places(M, not sym, device)
-    return ((k + 0.5) * (pi / max(M if sym or M == 1 else M + 1, 1))).sin()
+    return finish(
+        ((k + 0.5) * (pi / max(M if sym or M == 1 else M + 1, 1))).sin(), window_dtype(dtype), requires_grad
+    )
 
 
 # --- short-time transforms ---

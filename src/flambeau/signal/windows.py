@@ -1,0 +1,135 @@
+"""Windows under the names of torch.signal.windows."""
+
+from typing import Any
+
+from ..core.dtype import DTypeLike
+from ..core.spelling import without_effect
+from ..errors import ValueError
+from ..ops.fft.signal import (
+    bartlett_window,
+    blackman_window,
+    hamming_window,
+    hann_window,
+    kaiser_window,
+    window_dtype,
+)
+from ..ops.fft.signal import signal_windows_cosine as cosine
+from ..ops.fft.signal import signal_windows_exponential as exponential
+from ..ops.fft.signal import signal_windows_gaussian as gaussian
+from ..ops.fft.signal import signal_windows_general_cosine as general_cosine
+from ..ops.fft.signal import signal_windows_general_hamming as general_hamming
+from ..ops.fft.signal import signal_windows_nuttall as nuttall
+from ..tensor import Tensor
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
+
+
+@without_effect
+def bartlett(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A triangle. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if dtype is neither float32 nor float64.
+    """
+    dtype = window_dtype(dtype)
+    return bartlett_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@without_effect
+def blackman(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Blackman's sum of three cosines. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if dtype is neither float32 nor float64.
+    """
+    dtype = window_dtype(dtype)
+    return blackman_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@without_effect
+def hamming(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Hamming's cosine on a step: 0.54 - 0.46 * cos. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if dtype is neither float32 nor float64.
+    """
+    dtype = window_dtype(dtype)
+    return hamming_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@without_effect
+def hann(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Hann's raised cosine. -> [M]
+
+    M: how many points
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if dtype is neither float32 nor float64.
+    """
+    dtype = window_dtype(dtype)
+    return hann_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@without_effect
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Kaiser's window, of Bessel functions. -> [M]
+
+    M: how many points
+    beta: how far down its sides go
+    sym: symmetric, for filters; else a period of a longer window, for spectra
+    Raises ValueError if beta is negative; if dtype is neither float32 nor float64.
+    """
+    if beta < 0:
+        raise ValueError(f"kaiser({M}, beta={beta}): beta is negative: give 0 or more")
+    dtype = window_dtype(dtype)
+    return kaiser_window(M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad)
