@@ -79,8 +79,8 @@ class made_at:
 
     def differentiated(self) -> list[Node]:
         """The values whose gradients by what they were made of were taken."""
-        found = reached(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
-        return sorted(found, key=lambda n: n.serial)
+        nodes = reached(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
+        return sorted(nodes, key=lambda n: n.serial)
 
 
 def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
@@ -100,8 +100,8 @@ def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
                 return f"a value that was given is not finite: {describe(node)}"
             name = node.attrs.get("label", node.op.name).lstrip("_")
             there = lines.get(node) if lines is not None else ""
-            told = f"{name}({inputs}) made the first value that is not finite: {describe(node)}"
-            return f"{told}, at {there}" if there else told
+            sentence = f"{name}({inputs}) made the first value that is not finite: {describe(node)}"
+            return f"{sentence}, at {there}" if there else sentence
     return None
 
 
@@ -126,9 +126,9 @@ def _check(places: Any) -> None:
         try:
             readback.read([places])
         except (IndexFault, ValueFault) as e:
-            told = str(e).removesuffix(f": {ADVICE}")
+            message = str(e).removesuffix(f": {ADVICE}")
             rule = ": use indices that are inside" if isinstance(e, IndexFault) else ""
-            raise type(e)(f"{told}{rule}") from None
+            raise type(e)(f"{message}{rule}") from None
 
 
 def kernels(device: Any = None) -> list[dict[str, Any]]:
@@ -180,8 +180,8 @@ class Drift(list[Drifted]):
         widths = [max(len(str(line[i])) for line in lines) for i in range(len(head))]
         rows = ["  ".join(str(v).ljust(w) for v, w in zip(line, widths, strict=True)) for line in lines]
         bad = self.first_overflow
-        told = "nothing overflows" if bad is None else f"the first overflow: {bad.layer} {bad.op}".rstrip()
-        return "\n".join([*(row.rstrip() for row in rows), told])
+        summary = "nothing overflows" if bad is None else f"the first overflow: {bad.layer} {bad.op}".rstrip()
+        return "\n".join([*(row.rstrip() for row in rows), summary])
 
     __repr__ = __str__
 
@@ -196,23 +196,23 @@ def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any =
     """
     model = fn if model is None and hasattr(fn, "named_modules") else model
     before = get_rng_state()
-    wide = _values(fn, args, kw, in_full(), model)
+    wide = _values_of_call(fn, args, kw, in_full(), model)
     set_rng_state(before)
-    low = _values(fn, args, kw, autocast(dtype=dtype), model)
+    low = _values_of_call(fn, args, kw, autocast(dtype=dtype), model)
     if [v[:2] for v in wide] != [v[:2] for v in low]:
         rule = "it makes other operations under autocast: let it not depend on dtypes"
         raise ValueError(f"drift({getattr(fn, '__name__', type(fn).__name__)}): {rule}")
     with no_grad():
-        numbers = [_compared(a[2].detach(), b[2].detach()) for a, b in zip(low, wide, strict=True)]
-        found: list[list[float]] = stack(numbers).tolist() if numbers else []
-    rows = zip(low, found, strict=True)
+        numbers = [_compare(a[2].detach(), b[2].detach()) for a, b in zip(low, wide, strict=True)]
+        rows_of_numbers: list[list[float]] = stack(numbers).tolist() if numbers else []
+    rows = zip(low, rows_of_numbers, strict=True)
     return Drift(
         Drifted(layer, op, y.dtype.name, error, largest, int(infinite), int(zero))
         for (layer, op, y), (error, largest, infinite, zero) in rows
     )
 
 
-def _compared(low: Tensor, wide: Tensor) -> Tensor:
+def _compare(low: Tensor, wide: Tensor) -> Tensor:
     """error, largest, how many overflowed, how many vanished. -> [4]"""
     a, b = low.float(), wide.float()
     both = a.isfinite() & b.isfinite()
@@ -224,7 +224,7 @@ def _compared(low: Tensor, wide: Tensor) -> Tensor:
     return stack([error, largest, infinite, zero])
 
 
-def _values(
+def _values_of_call(
     fn: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], precision: Any, model: Any
 ) -> list[tuple[str, str, Tensor]]:
     """(layer, operation, result) of every operation with a float result, and those of gradients."""
@@ -238,7 +238,7 @@ def _values(
 
     token = heard.set(hear)
     try:
-        with _named(model, inside), precision:
+        with _track_layers(model, inside), precision:
             out = fn(*args, **kw)
     finally:
         heard.reset(token)
@@ -250,7 +250,7 @@ def _values(
 
 
 @contextmanager
-def _named(model: Any, inside: list[str]) -> Generator[None]:
+def _track_layers(model: Any, inside: list[str]) -> Generator[None]:
     """Keep the names of the layers that run, the innermost last."""
 
     def enter(name: str, *_: Any) -> None:

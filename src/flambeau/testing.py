@@ -25,9 +25,9 @@ def check_op(
     import numpy as np
 
     device = get_device(device)
-    given = [np.asarray(a) for a in arrays]
-    want = np.asarray(op.xp(np, *map(_wide, given), **attrs))
-    xs = [tensor(a, device=device) for a in given]
+    inputs = [np.asarray(a) for a in arrays]
+    want = np.asarray(op.xp(np, *map(_wide, inputs), **attrs))
+    xs = [tensor(a, device=device) for a in inputs]
     check_close(op(*xs, **attrs).numpy(), want, tol, f"{op.name}: value")
 
     def chain(settle: Callable[[Tensor], Tensor]) -> Tensor:
@@ -36,7 +36,7 @@ def check_op(
 
     check_close(chain(lambda t: t).numpy(), chain(Tensor.realize).numpy(), tol, f"{op.name}: fused")
     if op.grad if grad is None else grad:
-        _check_slope(op, given, device, attrs)
+        _check_slope(op, inputs, device, attrs)
 
 
 def check_close(got: Any, want: Any, tol: float, what: str) -> None:
@@ -52,28 +52,28 @@ def check_close(got: Any, want: Any, tol: float, what: str) -> None:
         raise AssertionError(f"{what}: {numbers}: more than {0 if is_exact else tol} apart")
 
 
-def _check_slope(op: Any, given: list[Any], device: Any, attrs: dict[str, Any]) -> None:
+def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any]) -> None:
     import numpy as np
 
     rng = np.random.default_rng(0)
-    steps: list[Any] = [rng.normal(size=a.shape) if a.dtype.kind == "f" else None for a in given]
-    weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_wide, given), **attrs)))
+    steps: list[Any] = [rng.normal(size=a.shape) if a.dtype.kind == "f" else None for a in inputs]
+    weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_wide, inputs), **attrs)))
 
     def at(t: float) -> float:
-        moved = [_wide(a) if s is None else _wide(a) + t * s for a, s in zip(given, steps, strict=True)]
+        moved = [_wide(a) if s is None else _wide(a) + t * s for a, s in zip(inputs, steps, strict=True)]
         return float((op.xp(np, *moved, **attrs) * weights).sum())
 
-    xs = [tensor(a, device=device, requires_grad=a.dtype.kind == "f") for a in given]
+    xs = [tensor(a, device=device, requires_grad=a.dtype.kind == "f") for a in inputs]
     loss = (op(*xs, **attrs) * tensor(weights.astype("f4"), device=device)).sum()
     grads = loss.backward()
     known = [(grads[x], s) for x, s in zip(xs, steps, strict=True) if s is not None and x in grads]
     raw = read([g for g, _ in known])
     parts = [np.frombuffer(b, "f4").reshape(s.shape) for b, (_, s) in zip(raw, known, strict=True)]
-    found = sum(float((g * s).sum()) for g, (_, s) in zip(parts, known, strict=True))
+    gradient = sum(float((g * s).sum()) for g, (_, s) in zip(parts, known, strict=True))
     slope = slope_of(at, STEP).value
     scale = max(1.0, *(float(np.abs(g).sum()) for g in parts)) if parts else 1.0
-    assert abs(found - slope) <= OF_TERMS * scale, (
-        f"{op.name}: gradient gives slope {found}, the reference {slope}"
+    assert abs(gradient - slope) <= OF_TERMS * scale, (
+        f"{op.name}: gradient gives slope {gradient}, the reference {slope}"
     )
 
 

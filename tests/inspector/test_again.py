@@ -217,22 +217,22 @@ def test_inputs_go_when_the_inspection_does(gpu):
 def test_results_are_compared_as_what_they_are():
     half = np.array([1, 2, np.nan], "float16")
     other = np.array([1, 2.5, np.nan], "float16")
-    found = again.compared("out", "f16", half.tobytes(), other.tobytes())
+    found = again.compare_outputs("out", "f16", half.tobytes(), other.tobytes())
     assert (found.elements, found.different, found.largest, found.first) == (3, 1, 0.5, 1)
     assert (found.relative, found.expected, found.found) == (0.25, "2.0", "2.5")
     ints = np.array([1, -5], "int32")
-    assert again.compared("out", "i32", ints.tobytes(), ints.tobytes()).different == 0
-    found = again.compared("out", "i8", b"\x01\xff\x03\x04", b"\x01\x01\x03\x04")
+    assert again.compare_outputs("out", "i32", ints.tobytes(), ints.tobytes()).different == 0
+    found = again.compare_outputs("out", "i8", b"\x01\xff\x03\x04", b"\x01\x01\x03\x04")
     assert (found.different, found.largest) == (1, 2.0)
     nan = np.array([np.nan, 1], "float32")
-    found = again.compared("o", "f32", nan.tobytes(), np.zeros(2, "f4").tobytes())
+    found = again.compare_outputs("o", "f32", nan.tobytes(), np.zeros(2, "f4").tobytes())
     assert found.largest == np.inf and (found.expected, found.found) == ("nan", "0.0")
     told = again.EditRun(outputs=(found,)).to_dict()["outputs"][0]  # a browser's JSON has no NaN
     assert told["largest"] is None and told["relative"] is None
-    zero = again.compared("o", "f32", np.zeros(2, "f4").tobytes(), np.ones(2, "f4").tobytes())
+    zero = again.compare_outputs("o", "f32", np.zeros(2, "f4").tobytes(), np.ones(2, "f4").tobytes())
     assert (zero.largest, zero.relative) == (1, 0)
     turned = [np.array([1j * n], "c8").tobytes() for n in (1, 2)]
-    assert again.compared("o", "c64", *turned).largest == 1
+    assert again.compare_outputs("o", "c64", *turned).largest == 1
 
 
 def test_a_kernel_as_a_script_of_its_own(product, tmp_path):

@@ -52,7 +52,7 @@ def test_the_page_needs_the_token(server):
 
 
 def test_an_edit_is_run(server):
-    wgsl = server.made.shaders[0].wgsl
+    wgsl = server.inspection.shaders[0].wgsl
     status, found = post(server, "/run", {"kernel": 0, "wgsl": wgsl})
     assert status == 200 and found["seconds"] > 0 and found["outputs"][0]["different"] == 0
     status, found = post(server, "/run", {"kernel": 0, "wgsl": wgsl.replace("acc + t1", "acc +")})
@@ -151,7 +151,7 @@ def test_what_nobody_foresaw_is_told(server, monkeypatch):
     def broken(*_):
         raise OSError("the driver is gone")
 
-    monkeypatch.setattr(server.made.session, "run", broken, raising=True)
+    monkeypatch.setattr(server.inspection.session, "run", broken, raising=True)
     told = {"error": "OSError: the driver is gone"}
     assert post(server, "/run", {"kernel": 0, "wgsl": ""}) == (500, told)
 

@@ -60,9 +60,7 @@ def test_errors():
     rule = "2 of 2 columns for 5 rows: needs k <= n and 3 n <= m: use linalg.eigh"
     with pytest.raises(ValueError, match=f"^{re.escape(f'lobpcg(f32[5, 5], 2): {rule}')}$"):
         fb.lobpcg(x, 2)
-    with pytest.raises(
-        TypeError, match=re.escape("lobpcg() got an unexpected keyword argument 'fast'")
-    ):
+    with pytest.raises(TypeError, match=re.escape("lobpcg() got an unexpected keyword argument 'fast'")):
         fb.lobpcg(x, 1, fast=True)
     rule = "method='fast' is unknown: use 'ortho' or 'basic'"
     with pytest.raises(ValueError, match=re.escape(rule)):

@@ -184,7 +184,7 @@ VALUES = {
     "a_sum_that_begins_late": (
         (
             "reduce/serial.wgsl",
-            'first = "r%d" % loop.index0, "part * %du" % step if shared else "0u"',
+            'first = "r%d" % loop.index0, times("part", step) if shared else "0u"',
             'first = "r%d" % loop.index0, "1u"',
         ),
         _summed,

@@ -27,7 +27,7 @@ from flambeau.selftest import (
     script,
     smaller,
 )
-from flambeau.selftest.bounds import known
+from flambeau.selftest.bounds import evaluate
 from flambeau.selftest.compare import WAYS, asked_of, differing, largest_share, variants
 from flambeau.selftest.families import NOT_FINITE
 from flambeau.selftest.program_builder import Builder, Value
@@ -150,7 +150,7 @@ def test_an_error_is_found():
 
 def bound(make, *arrays):
     xs = [fb.tensor(np.asarray(a), device="cpu") for a in arrays]
-    return known([make(*xs).node])[0]
+    return evaluate([make(*xs).node])[0]
 
 
 def test_bounds_of_exact_arithmetic_are_none():
@@ -289,6 +289,6 @@ def test_what_may_overflow_has_no_bound_behind_a_product():
     narrow = {"dtype": fb.float16, "device": "cpu"}
     large, zeros = fb.tensor([60000.0, 1.0], **narrow), fb.tensor([[0.0, 0.0], [0.0, 1.0]], **narrow)
     doubled = large + large
-    matrix, elements = known([(zeros @ doubled).node, (zeros[0] * doubled).node])
+    matrix, elements = evaluate([(zeros @ doubled).node, (zeros[0] * doubled).node])
     assert np.isnan((zeros @ doubled).numpy()).all() and np.isinf(matrix.error).all()
     assert np.isinf(elements.error).tolist() == [True, False]

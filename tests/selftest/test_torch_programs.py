@@ -71,7 +71,7 @@ def compared(torch, program: Program, kernels: str) -> tuple[str, Told]:
         gpu = device.kind == "gpu"
         way = "as one graph" if gpu else "on NumPy's device"
         with planned_for(device, software=kernels == "software") if gpu else nullcontext():
-            found, _ = compare.computed(program, device, way, [by_torch], {})
+            found, _ = compare.first_difference(program, device, way, [by_torch], {})
         wrong = str(found or "")
     return wrong and f"{wrong}\n{program.source()}\n{program.says()}", told
 

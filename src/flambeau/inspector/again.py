@@ -73,17 +73,17 @@ class EditRun:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, which has no NaN and no infinity: they are None."""
-        found = asdict(self)
-        for out in found["outputs"]:
+        data = asdict(self)
+        for out in data["outputs"]:
             out |= {k: None for k in ("largest", "relative") if not isfinite(out[k])}
-        return found
+        return data
 
 
 class Session:
     """The kernels of an inspection with the device and the buffers that they ran on."""
 
-    def __init__(self, made: Inspection, dispatched: list[Dispatched], inputs: Inputs | None):
-        self.made, self.dispatched, self.inputs = made, dispatched, inputs
+    def __init__(self, inspection: Inspection, dispatched: list[Dispatched], inputs: Inputs | None):
+        self.inspection, self.dispatched, self.inputs = inspection, dispatched, inputs
         self._wanted: tuple[int, dict[str, bytes]] = (-1, {})  # what the kernel that ran last gives
         self._edits = TemplateEdits()
         self._templates: dict[Shader, dict[str, str]] = {}
@@ -99,7 +99,7 @@ class Session:
         """A kernel that can run again; FlambeauError for one that can't."""
         if not 0 <= kernel < len(self.dispatched):
             raise FlambeauError(f"inspect: there is no kernel {kernel}: there are {len(self.dispatched)}")
-        one, row = self.dispatched[kernel], self.made.kernels[kernel]
+        one, row = self.dispatched[kernel], self.inspection.kernels[kernel]
         if one.plan is None:
             raise FlambeauError(
                 f"inspect: {row.name}: it was planned before the call: its numbers are unknown"
@@ -112,28 +112,28 @@ class Session:
         """Run a kernel's own text and another on the same inputs; what does not compile is told, not raised.
         FlambeauError where the kernel can't run again."""
         one = self.check(kernel)
-        row, device = self.made.kernels[kernel], one.device
-        own = self.made.shaders[row.shader].wgsl
+        row, device = self.inspection.kernels[kernel], one.device
+        own = self.inspection.shaders[row.shader].wgsl
         with device.lock:
             try:
                 edit = _Prepared(self, kernel, wgsl)
             except WgslFault as e:
                 return EditRun(e.rule, e.line, says=says(e.rule))
             except KernelError as e:
-                return _failed(str(e), wgsl)
+                return _compiler_failure(str(e), wgsl)
             original = _Prepared(self, kernel, own)
             try:
                 edited = edit.results()
                 if self._wanted[0] != kernel:
                     self._wanted = kernel, original.results()
-                compared = tuple(self._compared(row, self._wanted[1], edited))
-                times = _taken_in_turn(device, original, edit)
+                compare_outputs = tuple(self._compare_outputs(row, self._wanted[1], edited))
+                times = _time_in_turn(device, original, edit)
             finally:
                 edit.free()
                 original.free()
         own, mine = map(median, times)
         ratio, is_equal = _ratio(*times)
-        return EditRun(seconds=mine, original=own, outputs=compared, ratio=ratio, is_equal=is_equal)
+        return EditRun(seconds=mine, original=own, outputs=compare_outputs, ratio=ratio, is_equal=is_equal)
 
     def shader(self, kernel: int) -> Shader:
         """What a kernel's text was rendered from."""
@@ -156,7 +156,7 @@ class Session:
         for name in templates:
             if name not in known:
                 rule = f"{name!r} is no template of it: it is made of {', '.join(known)}"
-                raise FlambeauError(f"inspect: {self.made.kernels[kernel].name}: {rule}")
+                raise FlambeauError(f"inspect: {self.inspection.kernels[kernel].name}: {rule}")
         return self._edits.lines(shader, templates)
 
     def run_templates(self, kernel: int, templates: Mapping[str, str]) -> EditRun:
@@ -167,30 +167,30 @@ class Session:
         except TemplateFault as e:
             return EditRun(str(e), e.line, file=e.file, says=says(str(e)))
         wgsl = "".join(f"{line.text}\n" for line in lines)
-        found = replace(self.run(kernel, wgsl), wgsl=wgsl)
-        places = lines[found.line - 1].places if found.line else ()
+        edit = replace(self.run(kernel, wgsl), wgsl=wgsl)
+        places = lines[edit.line - 1].places if edit.line else ()
         if not places:
-            return found
+            return edit
         file, line = next((p for p in places if p[0] in templates), places[0])
-        return replace(found, file=file, line=line)
+        return replace(edit, file=file, line=line)
 
-    def _compared(self, row: KernelRow, wanted: dict[str, bytes], found: dict[str, bytes]):
-        shader = self.made.shaders[row.shader]
+    def _compare_outputs(self, row: KernelRow, wanted: dict[str, bytes], results: dict[str, bytes]):
+        shader = self.inspection.shaders[row.shader]
         names = [b.name for b in shader.bindings if b.writes]
         for name, value in zip(names, row.outputs, strict=True):
-            op = self.made.values[value].op
-            dtype = self.made.ops[op].dtype if op >= 0 else "f32"
-            if name in found:
-                yield compared(name, dtype, wanted[name], found[name])
+            op = self.inspection.values[value].op
+            dtype = self.inspection.ops[op].dtype if op >= 0 else "f32"
+            if name in results:
+                yield compare_outputs(name, dtype, wanted[name], results[name])
 
     def inputs_of(self, kernel: int) -> dict[str, bytes]:
         """What a kernel reads, by the names of its bindings."""
-        one, row = self.check(kernel), self.made.kernels[kernel]
+        one, row = self.check(kernel), self.inspection.kernels[kernel]
         assert one.given is not None
-        reads = [b.name for b in self.made.shaders[row.shader].bindings if not b.writes]
-        sizes = [padded(self.made.values[v].nbytes) for v in row.inputs]
-        asked = [(b, size) for b, size in zip(one.given, sizes, strict=False)]
-        return dict(zip(reads, map(bytes, one.device.read(asked)), strict=True))
+        reads = [b.name for b in self.inspection.shaders[row.shader].bindings if not b.writes]
+        sizes = [padded(self.inspection.values[v].nbytes) for v in row.inputs]
+        contents = one.device.read(list(zip(one.given, sizes, strict=False)))
+        return dict(zip(reads, map(bytes, contents), strict=True))
 
 
 def padded(nbytes: int) -> int:
@@ -198,7 +198,7 @@ def padded(nbytes: int) -> int:
     return max(-(-nbytes // 4) * 4, 4)
 
 
-def _failed(message: str, wgsl: str) -> EditRun:
+def _compiler_failure(message: str, wgsl: str) -> EditRun:
     """A compiler's message, and the line that it is about."""
     place = POINTED.search(message) or PLACE.search(message)
     line = min(int(place[1]), wgsl.count("\n") + 1) if place else 0
@@ -208,8 +208,8 @@ def _failed(message: str, wgsl: str) -> EditRun:
 
 def says(error: str) -> str:
     """The line of a compiler's message that says what is wrong; the first where none is known to."""
-    found = next((m[1] for m in (pattern.search(error) for pattern in SAYS) if m), "")
-    return found.strip() or error.strip().partition("\n")[0]
+    line = next((m[1] for m in (pattern.search(error) for pattern in SAYS) if m), "")
+    return line.strip() or error.strip().partition("\n")[0]
 
 
 class _Prepared:
@@ -217,14 +217,14 @@ class _Prepared:
 
     def __init__(self, session: Session, kernel: int, wgsl: str):
         self.one = one = session.check(kernel)
-        row = session.made.kernels[kernel]
+        row = session.inspection.kernels[kernel]
         self.device, self.taken = one.device, list[int]()
-        shader, text = session.made.shaders[row.shader], interface_of(wgsl)
+        shader, text = session.inspection.shaders[row.shader], interface_of(wgsl)
         numbers = dict(zip((name for name, _ in shader.params), row.params, strict=True))
         assert one.given is not None
         self.there = there = dict(zip((b.name for b in shader.bindings), one.given, strict=True))
         self.sizes = {
-            b.name: padded(session.made.values[v].nbytes)
+            b.name: padded(session.inspection.values[v].nbytes)
             for b, v in zip((b for b in shader.bindings if b.writes), row.outputs, strict=True)
         }
         self._check(wgsl, text, numbers)
@@ -282,8 +282,8 @@ class _Prepared:
         """What a run writes."""
         self.device.submit([*self.begin(), *self.words])
         names = [n for n in self.written if n in self.sizes]
-        found = self.device.read([(self.written[n], self.sizes[n]) for n in names])
-        return dict(zip(names, map(bytes, found), strict=True))
+        contents = self.device.read([(self.written[n], self.sizes[n]) for n in names])
+        return dict(zip(names, map(bytes, contents), strict=True))
 
     def free(self) -> None:
         self.device.wait()
@@ -292,7 +292,7 @@ class _Prepared:
         self.taken = []
 
 
-def _taken_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
+def _time_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
     """Seconds of the runs of each, which take turns: what else happens on a machine happens to all of them,
     and none is always the first. What was run first counts only where there is little else."""
     times = [[_seconds(device, p.words)] for p in prepared]
@@ -308,9 +308,9 @@ def _ratio(own: list[float], mine: list[float]) -> tuple[tuple[float, float], bo
     """How many times as fast as the kernel's own text another is, from and to by the middle half of the times
     (by all, where they are few), and whether that is not told from 1."""
     (least, most), (low, high) = map(_middle, (own, mine))
-    found = least / max(high, 1e-12), most / max(low, 1e-12)
+    ratio = least / max(high, 1e-12), most / max(low, 1e-12)
     noise = NOISE if min(len(own), len(mine)) >= FEW else GUESSED
-    return found, found[0] <= 1 + noise and found[1] >= 1 - noise
+    return ratio, ratio[0] <= 1 + noise and ratio[1] >= 1 - noise
 
 
 def _middle(times: list[float]) -> tuple[float, float]:
@@ -331,7 +331,7 @@ def _seconds(device: Gpu, words: list[int]) -> float:
     return meter.wall(words)
 
 
-def compared(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompared:
+def compare_outputs(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompared:
     """Two results of a kernel, element by element; NaN is like NaN."""
     import numpy as np
 

@@ -54,11 +54,11 @@ Look = Callable[[TargetCall], Any]  # what is made of a call: an Inspection, or 
 
 def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
     """What makes an Inspection of a call. runs: how often it is made; keep: as in `inspect`."""
-    return lambda call: _inspected(call, runs, keep)
+    return lambda call: _inspect_call(call, runs, keep)
 
 
-def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
-    name, fn, args, kw, _ = asked
+def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection:
+    name, fn, args, kw, _ = target
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
@@ -78,15 +78,15 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
         for _ in range(runs):
             with calls.another():
                 realize(*_tensors(call(*args, **kw)))
-            if calls.made == 1:
+            if calls.count == 1:
                 trace.end_first()
-            if len(sites.made) > kept:  # a recorded call makes no nodes
+            if len(sites.of_node) > kept:  # a recorded call makes no nodes
                 sites.keep(plans.origins())
-                kept = len(sites.made)
+                kept = len(sites.of_node)
     wall = perf_counter() - begin
     if not trace.found:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
-    return _made(name, wall, calls, trace, sites)
+    return _build(name, wall, calls, trace, sites)
 
 
 def _tensors(result: Any) -> list[Tensor]:
@@ -104,7 +104,7 @@ def _why_nothing(device: Any) -> str:
     return f"{NOTHING}: it computes no tensor: return those that are to be computed"
 
 
-def _made(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) -> Inspection:
+def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) -> Inspection:
     from .again import Session
 
     dispatched = [one for one in trace.found.values() if one.times]
@@ -114,7 +114,7 @@ def _made(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) 
     rows = Rows(trace.plans, tables)
     for one in dispatched:
         rows.add(one)
-    made = Inspection(
+    inspection = Inspection(
         target=name,
         device=str(device),
         software=device.limits.software,
@@ -133,5 +133,5 @@ def _made(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) 
         layers=tables.layer_rows(),
         sites=tables.site_rows(),
     )
-    object.__setattr__(made, "session", Session(made, dispatched, trace.inputs))
-    return made
+    object.__setattr__(inspection, "session", Session(inspection, dispatched, trace.inputs))
+    return inspection

@@ -52,7 +52,7 @@ class Rows:
         outputs = [self._written(seen, number, v, at) for v in kernel.outputs]
         self.kernels.append(
             KernelRow(
-                **_timed(one),
+                **_times_of(one),
                 shader=shader,
                 plan=number,
                 ends=kernel.ends,
@@ -72,35 +72,35 @@ class Rows:
         shader = next((s for s, p in one.device.pipelines.items() if p == pipeline), None)
         texts = ((key[0], key) for key, p in one.device.saved_pipelines.items() if p == pipeline)
         at = self._shader(shader) if shader is not None else self._text(*next(texts, ("", ("", 0, 0))))
-        self.kernels.append(KernelRow(**_timed(one), shader=at))
+        self.kernels.append(KernelRow(**_times_of(one), shader=at))
 
     # --- ops ---
 
     def _plan(self, seen: PlanSeen) -> tuple[int, list[int]]:
-        found = self._of_plan.get(id(seen))
-        if found is None:
+        known = self._of_plan.get(id(seen))
+        if known is None:
             ops: list[int] = []
-            found = self._of_plan[id(seen)] = len(self._of_plan), ops
+            known = self._of_plan[id(seen)] = len(self._of_plan), ops
             for node in seen.nodes:
                 ops.append(self._op(node, ops))
-        return found
+        return known
 
     def _op(self, node: NodeSeen, ops: list[int]) -> int:
         """The number of a node's op; a value that an earlier plan made is what made it."""
         if node.kind == "leaf" and node.origin in self._of_origin:
             return self._of_origin[node.origin]
-        made = self.plans.sites.made.get(node.origin)
+        site = self.plans.sites.of_node.get(node.origin)
         name = self.tables.names.get(node.param, "") if node.param is not None else ""
-        slope = made.slope if made is not None else -1
+        slope = site.slope if site is not None else -1
         row = OpRow(
-            name=name or ("from before" if node.kind == "leaf" and made is None else node.name),
+            name=name or ("from before" if node.kind == "leaf" and site is None else node.name),
             kind=node.kind,
             shape=node.shape,
             dtype=node.dtype,
             inputs=tuple(ops[i] for i in node.inputs if i < len(ops)),
-            layer=self.tables.layer(made),
-            site=self.tables.site(made),
-            call=made.call if made is not None else "",
+            layer=self.tables.layer(site),
+            site=self.tables.site(site),
+            call=site.call if site is not None else "",
             gradient_of=self._of_origin.get(slope, -1),
         )
         self.ops.append(row)
@@ -109,9 +109,9 @@ class Rows:
 
     def _head(self, seen: PlanSeen, ops: list[int], mine: tuple[int, ...]) -> int:
         for kinds in (HEADS, ("elementwise", "gather")):
-            found = [n for n in mine if seen.nodes[n].kind in kinds]
-            if found:
-                return ops[found[0] if kinds is HEADS else found[-1]]
+            candidates = [n for n in mine if seen.nodes[n].kind in kinds]
+            if candidates:
+                return ops[candidates[0] if kinds is HEADS else candidates[-1]]
         return ops[mine[-1]] if mine else -1
 
     # --- texts ---
@@ -196,7 +196,7 @@ class Rows:
         return tuple(ValueRow(**{k: n for k, n in v.items() if k != "is_over"}) for v in self.values)
 
 
-def _timed(one: Dispatched) -> dict[str, Any]:
+def _times_of(one: Dispatched) -> dict[str, Any]:
     work, c = one.work, one.command
     assert isinstance(c, Dispatch)
     warm = one.times[one.first :] or one.times

@@ -42,7 +42,7 @@ class KernelChange:
 
 def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
     """What became of the kernels, what changed the time most first; times are of one call each."""
-    sides = [_counted(made) for made in (before, after)]
+    sides = [_count(inspection) for inspection in (before, after)]
     changes: list[KernelChange] = []
     for key in dict.fromkeys([*sides[0][0], *sides[1][0]]):
         counts = [counts.get(key, 0) for counts, _ in sides]
@@ -51,12 +51,12 @@ def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
     return sorted(changes, key=lambda c: -abs(c.seconds_after - c.seconds_before))
 
 
-def _counted(made: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
+def _count(inspection: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
     """How many kernels there are of each name, template and layer, and the seconds of a run of each."""
     counts: dict[Kind, int] = {}
     seconds: dict[Kind, float] = {}
-    for k in made.kernels:
-        key = k.name, made.shaders[k.shader].template, layer_of(made, k)
+    for k in inspection.kernels:
+        key = k.name, inspection.shaders[k.shader].template, layer_of(inspection, k)
         counts[key] = counts.get(key, 0) + 1
         seconds[key] = seconds.get(key, 0.0) + k.seconds / max(k.runs, 1)
     return counts, seconds
@@ -66,14 +66,14 @@ def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
     """The comparison as a table, without what is the same."""
     changes = [c for c in compare(before, after) if c.what != "same"]
     lines: list[str] = []
-    for made in (before, after):
-        count = counted(len(made.kernels), "kernel")
-        total = sum(k.seconds / max(k.runs, 1) for k in made.kernels)
-        lines.append(plain(f"{made.target} on {made.device}: {count}, {total * 1e3:.3f} ms"))
+    for inspection in (before, after):
+        count = counted(len(inspection.kernels), "kernel")
+        total = sum(k.seconds / max(k.runs, 1) for k in inspection.kernels)
+        lines.append(plain(f"{inspection.target} on {inspection.device}: {count}, {total * 1e3:.3f} ms"))
     tally = Counter(c.what for c in changes)
     if not changes:
         return "\n".join([*lines, "no kernel is gained, lost, slower or faster"])
-    lines.append(", ".join(f"{n} {what}" for what, n in tally.most_common()))
+    lines.append(", ".join(f"{n} {change}" for change, n in tally.most_common()))
     table = [("kernel", "", "kernels", "ms before", "ms after", "layer")]
     for c in changes[:rows]:
         times = f"{c.seconds_before * 1e3:.3f}", f"{c.seconds_after * 1e3:.3f}"

@@ -137,14 +137,14 @@ class CallTrace:
             seen.more += 1
             if self.inputs is not None:
                 self.inputs.forget()
-            return self._marked(device, parts)
+            return self._submit_marked(device, parts)
         begin = perf_counter()
-        mine = self._timed(device, works, parts)
+        mine = self._submit_timed(device, works, parts)
         if works:
             self.known.setdefault(id(works), SubmitSeen(works, mine))
         self.own += perf_counter() - begin - self._plain(device, mine)
 
-    def _marked(self, device: Gpu, parts: Parts) -> None:
+    def _submit_marked(self, device: Gpu, parts: Parts) -> None:
         """Run commands, between two copies of one number, whose times are noted, if that is asked for."""
         if self.marks is None or meter_of(device).how != "timestamps":
             return device.submit(*parts)
@@ -170,13 +170,13 @@ class CallTrace:
             return max(self.sending - meter.each * len(mine), 0.0)
         return 0.0
 
-    def _timed(self, device: Gpu, works: Works, parts: Parts) -> "list[Dispatched]":
+    def _submit_timed(self, device: Gpu, works: Works, parts: Parts) -> "list[Dispatched]":
         """Run commands, each kernel timed; what was dispatched."""
         mine: list[Dispatched] = []
         self.sending = 0.0
         warm = self.warm.get(device)
         if warm is None:
-            warm = self.warm[device] = self._opened(device)
+            warm = self.warm[device] = self._open(device)
         if self.inputs is not None:
             self.inputs.forget()
         for work, span in spans(device, works, flat(parts)):
@@ -184,7 +184,7 @@ class CallTrace:
             if not isinstance(command, Dispatch):
                 self.waiting.append((None, span))
                 continue
-            one = self._one(device, work, command)
+            one = self._dispatched(device, work, command)
             mine.append(one)
             if self.inputs is not None and not one.runs:
                 self._flush(device)
@@ -202,7 +202,7 @@ class CallTrace:
         self._flush(device)
         return mine
 
-    def _opened(self, device: Gpu) -> set[int]:
+    def _open(self, device: Gpu) -> set[int]:
         """The kernels of a device that need no run before they are timed."""
         events.listener = None  # testing a clock runs kernels too
         try:
@@ -212,7 +212,7 @@ class CallTrace:
         self.order[device], self.spans[device], self.starts[device] = [], [], set()
         return set()
 
-    def _one(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
+    def _dispatched(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
         known = self.plans.of(work)
         key = (device, id(work)) if known is None else (device, id(known[0]), known[1])
         one = self.found.get(key)

@@ -26,22 +26,22 @@ def emitted(wgsl: str, language: str = "", adapter: str = "") -> Generated:
     name of the one that Dawn is to take. FlambeauError where nobody here writes that, KernelError where the
     text does not compile."""
     try:
-        made = dawn_compiler(adapter).compile(wgsl)
-        if language in ("", made.language):
-            return made
-        why = f"Dawn writes {made.language} here"
+        generated = dawn_compiler(adapter).compile(wgsl)
+        if language in ("", generated.language):
+            return generated
+        why = f"Dawn writes {generated.language} here"
     except DeviceError as e:
         why = str(e)
     for name, languages in COMPILERS.items():
         path = shutil.which(name)
         if path and language in languages:
-            return Generated(language, _compiled(path, languages[language], wgsl, language))
+            return Generated(language, _compile(path, languages[language], wgsl, language))
     known = " or ".join(name for name, languages in COMPILERS.items() if language in languages)
     advice = f": put {known} into PATH" if known else ""
     raise FlambeauError(f"inspect --emit: no {language or 'code'} of a driver: {why}{advice}")
 
 
-def _compiled(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str:
+def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str:
     """What a compiler writes."""
     suffix = next(s for s, name in SUFFIXES.items() if name == language)
     with tempfile.TemporaryDirectory() as folder:
@@ -53,15 +53,15 @@ def _compiled(path: str, words: tuple[str, ...], wgsl: str, language: str) -> st
         except (OSError, subprocess.TimeoutExpired) as e:
             raise FlambeauError(f"inspect --emit: {path} can't be run: {e}") from None
         if ran.returncode or not files["out"].is_file():
-            told = (ran.stderr or ran.stdout).strip() or f"exit code {ran.returncode}"
-            raise KernelError(f"inspect --emit: {Path(path).name} does not compile it: {told}")
+            message = (ran.stderr or ran.stdout).strip() or f"exit code {ran.returncode}"
+            raise KernelError(f"inspect --emit: {Path(path).name} does not compile it: {message}")
         return files["out"].read_text("utf-8", "replace")
 
 
-def of_kernel(made: Any, kernel: int, language: str = "", wgsl: str | None = None) -> Generated:
+def of_kernel(inspection: Any, kernel: int, language: str = "", wgsl: str | None = None) -> Generated:
     """What a driver is given for a kernel of an inspection, or for another text of it."""
     from .send import row_of
 
-    row = row_of(made, kernel)
-    name = made.device.removeprefix("gpu:").rpartition(" (")[0]
-    return emitted(made.shaders[row.shader].wgsl if wgsl is None else wgsl, language, name)
+    row = row_of(inspection, kernel)
+    name = inspection.device.removeprefix("gpu:").rpartition(" (")[0]
+    return emitted(inspection.shaders[row.shader].wgsl if wgsl is None else wgsl, language, name)

@@ -246,10 +246,10 @@ class Inspection:
         """One page that shows all of it, without any other file; written to a file too, if one is named."""
         from .page import html
 
-        made = html(self)
+        page = html(self)
         if path is not None:
-            Path(path).write_text(made, "utf-8")
-        return made
+            Path(path).write_text(page, "utf-8")
+        return page
 
     def chrome_trace(self, path: str | Path) -> None:
         """Write the kernels in order as a trace that Perfetto (ui.perfetto.dev) loads."""
@@ -289,12 +289,12 @@ def from_text(text: str, place: str) -> Inspection:
         rule = f"is of version {version!r} of the format, and this Flambeau reads {VERSION}"
         raise FlambeauError(f"inspect: {place}: {rule}: inspect again, or read it with the one that wrote it")
     try:
-        made = row_of(Inspection, data)
-        for problem in problems(made):
+        inspection = row_of(Inspection, data)
+        for problem in problems(inspection):
             raise ValueError(problem)
     except ValueError as e:
         raise FlambeauError(f"inspect: {place}: damaged: {e}") from None
-    return made
+    return inspection
 
 
 def _number(text: str) -> float:
@@ -317,27 +317,27 @@ REFERENCES = {  # rows: which of their fields are numbers of which rows
 }  # fmt: skip
 
 
-def problems(made: Inspection) -> Iterator[str]:
+def problems(inspection: Inspection) -> Iterator[str]:
     """What is wrong with the numbers by which rows refer to each other."""
     for rows, names in REFERENCES.items():
-        for i, row in enumerate(getattr(made, rows)):
+        for i, row in enumerate(getattr(inspection, rows)):
             for name, to in names.items():
-                count = len(getattr(made, to))
+                count = len(getattr(inspection, to))
                 yield from (
                     f"{rows}[{i}].{name}: there is no {to}[{n}]"
                     for n in numbers(getattr(row, name))
                     if not -1 <= n < count
                 )
-    for i, s in enumerate(made.shaders):
+    for i, s in enumerate(inspection.shaders):
         if not len(s.places) == len(s.steps) == len(s.wgsl.splitlines()):
             yield f"shaders[{i}]: places and steps are not those of its lines"
-    for i, k in enumerate(made.kernels):
+    for i, k in enumerate(inspection.kernels):
         if k.shader < 0:
             yield f"kernels[{i}].shader: it has none"
-    for i, layer in enumerate(made.layers):
+    for i, layer in enumerate(inspection.layers):
         if layer.parent >= i:
             yield f"layers[{i}].parent: it comes after it"
-    for i, v in enumerate(made.values):
+    for i, v in enumerate(inspection.values):
         if not 0 <= v.begin <= v.end:
             yield f"values[{i}]: it ends before it begins"
 

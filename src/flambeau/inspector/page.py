@@ -23,7 +23,7 @@ POLICY = (
 )
 
 
-def html(made: Inspection, server: dict[str, Any] | None = None) -> str:
+def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
     """The page. server: what it is told of who serves it, where edits can be run."""
     shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
     script = "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
@@ -31,9 +31,9 @@ def html(made: Inspection, server: dict[str, Any] | None = None) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),
-        "title": escape(f"{made.target}: flambeau inspect"),
+        "title": escape(f"{inspection.target}: flambeau inspect"),
         "style": style,
-        "data": packed(made.to_dict()),
+        "data": packed(inspection.to_dict()),
         "server": json.dumps(server).replace("<", "\\u003c"),
         "script": script,
     }
@@ -59,7 +59,7 @@ def unpacked(letters: str) -> dict[str, Any]:
     return json.loads(zlib.decompress(base64.b64decode(letters)))
 
 
-def in_frame(made: Inspection) -> str:
+def in_frame(inspection: Inspection) -> str:
     """The page in a frame that can do nothing to what is around it."""
     style = f"width:100%;height:{FRAME}px;border:1px solid #8886"
-    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(html(made))}"></iframe>'
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(html(inspection))}"></iframe>'

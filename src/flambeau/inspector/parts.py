@@ -48,32 +48,32 @@ class Calls:
 
     def __init__(self, trace: CallTrace, sites: Sites, runs: int):
         self.trace, self.sites, self.runs = trace, sites, runs
-        self.made, self.all = 0, list[TimedCall]()
+        self.count, self.all = 0, list[TimedCall]()
 
     @contextmanager
     def another(self) -> Generator[None]:
         """Time the block, which makes the next call."""
-        n, trace = self.made, self.trace
-        self.made += 1
+        n, trace = self.count, self.trace
+        self.count += 1
         if n >= TURNS:
             trace.marks, trace.is_timed = None, n % -(-self.runs // MORE) == 0
             yield
             return
-        made = TimedCall(self._how(n))
-        self.all.append(made)
-        trace.is_timed, trace.marks = made.how == "looked", [] if made.how == "around" else None
+        call = TimedCall(self._how(n))
+        self.all.append(call)
+        trace.is_timed, trace.marks = call.how == "looked", [] if call.how == "around" else None
         before = {device: len(spans) for device, spans in trace.order.items()}
         own = trace.own + self.sites.own
         begin = perf_counter()
         yield
-        made.host = perf_counter() - begin
+        call.host = perf_counter() - begin
         for device in trace.order:
             device.wait()
-        made.seconds = perf_counter() - begin
-        made.own, made.marks = trace.own + self.sites.own - own, trace.marks
-        made.spans = {d: (before.get(d, 0), len(spans)) for d, spans in trace.order.items()}
+        call.seconds = perf_counter() - begin
+        call.own, call.marks = trace.own + self.sites.own - own, trace.marks
+        call.spans = {d: (before.get(d, 0), len(spans)) for d, spans in trace.order.items()}
         for stage in trace.host.rows:
-            made.stages[stage.name] = made.stages.get(stage.name, 0.0) + stage.own / 1e9
+            call.stages[stage.name] = call.stages.get(stage.name, 0.0) + stage.own / 1e9
         trace.host.rows.clear()
 
     def _how(self, n: int) -> str:
@@ -91,8 +91,8 @@ class Calls:
         seen = min(looked, key=lambda c: c.seconds - c.own)
         timed = looked if plain else [seen]  # what a call took is that of its own kernels, not of another's
         gpu, gaps = min(map(self._gpu, timed), key=lambda one: sum(one[0].values()))
-        whole = min(plain, key=lambda c: c.seconds) if plain else seen
-        seconds, host = (max(s - whole.own, 0.0) for s in (whole.seconds, whole.host))
+        fastest = min(plain, key=lambda c: c.seconds) if plain else seen
+        seconds, host = (max(s - fastest.own, 0.0) for s in (fastest.seconds, fastest.host))
         work = sum(gpu.values())
         if not plain and any(meter_of(d).how == "repeats" for d in seen.spans):
             seconds += work  # which ran while somebody looked on
@@ -109,11 +109,11 @@ class Calls:
 
     def _gpu(self, call: TimedCall) -> tuple[dict[str, float], float]:
         """Seconds of the GPU in a call's kernels and copies, and between two of one submit."""
-        found, gaps = {"kernels": 0.0, "copies": 0.0}, 0.0
+        seconds, gaps = {"kernels": 0.0, "copies": 0.0}, 0.0
         for device, (begin, end) in call.spans.items():
             spans, starts = self.trace.spans[device], self.trace.starts[device]
             for at in range(begin, end):
-                found["copies" if self.trace.order[device][at] is None else "kernels"] += spans[at].seconds
+                seconds["copies" if self.trace.order[device][at] is None else "kernels"] += spans[at].seconds
                 if at not in starts and meter_of(device).how == "timestamps":
                     gaps += max(spans[at].begin - spans[at - 1].end, 0) / 1e9
-        return found, gaps
+        return seconds, gaps

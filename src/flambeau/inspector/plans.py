@@ -44,7 +44,7 @@ class PlanSeen:
         all_nodes = [nodes[v] for v in plan.leaves] + [n for mine in of_kernels for n in mine]
         there = list({id(n): n for n in all_nodes}.values())
         places = {id(n): i for i, n in enumerate(there)}
-        self.nodes = [_seen(n, places) for n in there]
+        self.nodes = [_node_seen(n, places) for n in there]
         self.steps = [
             _steps(k, [*mine, *(nodes[v] for v in k.inputs if v < len(nodes))], emitted, places)
             for k, mine in zip(plan.kernels, of_kernels, strict=True)
@@ -75,7 +75,7 @@ class PlanSeen:
         return tuple(out)
 
 
-def _seen(node: Node, places: dict[int, int]) -> NodeSeen:
+def _node_seen(node: Node, places: dict[int, int]) -> NodeSeen:
     kind = "leaf" if node.buffer is not None else node.op.kind
     inputs = () if kind == "leaf" else tuple([places[id(n)] for n in node.inputs if id(n) in places])
     label = node.attrs.get("label")
@@ -85,12 +85,12 @@ def _seen(node: Node, places: dict[int, int]) -> NodeSeen:
 
 def _steps(kernel: Kernel, seen: list[Node], emitted: "Emitted", places: dict[int, int]) -> dict[str, int]:
     """The places of the nodes of a kernel's steps; loads are of what they read."""
-    own, found = {id(n) for n in seen}, dict[str, int]()
+    own, steps = {id(n) for n in seen}, dict[str, int]()
     for name, f in kernel.shader.functions:
         for step, node in zip(f.steps, emitted.of(f, own), strict=False):
             if id(node) in places:
-                found[f"{name}.{step.var}"] = places[id(node)]
-    return found
+                steps[f"{name}.{step.var}"] = places[id(node)]
+    return steps
 
 
 class Emitted:
@@ -131,8 +131,8 @@ class PlansSeen:
         """Note the plans of the block."""
         heard: dict[str, Callable[..., None]] = {
             "emitted": self.emitted,
-            "planned": self._heard_planned,
-            "plan": self._heard_plan,
+            "planned": self._note_planned,
+            "plan": self._note_plan,
         }
         heard["rendered"] = self.texts.__setitem__
         with ExitStack() as stack:
@@ -140,12 +140,10 @@ class PlansSeen:
                 stack.enter_context(subscribe(event, tell))
             yield
 
-    def _heard_planned(self, planned: Any, nodes: Any) -> None:
+    def _note_planned(self, planned: Any, nodes: Any) -> None:
         self._planned = list(nodes)
 
-    def _heard_plan(
-        self, compiled: Any, roots: list[Node], order: list[Node], dying: Any, known: Any
-    ) -> None:
+    def _note_plan(self, compiled: Any, roots: list[Node], order: list[Node], dying: Any, known: Any) -> None:
         lines = tuple([self.sites.place(n.origin) for n in roots])
         seen = self.seen.get((id(compiled), lines))
         if seen is None:
@@ -156,8 +154,8 @@ class PlansSeen:
             seen = self.seen[id(compiled), lines] = PlanSeen(compiled, self._planned, self.emitted, known)
         self._planned = None
         self.emitted.found.clear()
-        asked = {q[1] for k in compiled.plan.kernels for q in k.quantities if isinstance(q, tuple)}
-        seen.scalars = {i: order[i].scalars[0] for i in asked}
+        scalar_nodes = {q[1] for k in compiled.plan.kernels for q in k.quantities if isinstance(q, tuple)}
+        seen.scalars = {i: order[i].scalars[0] for i in scalar_nodes}
         for i, cost in enumerate(compiled.plan.costs):
             self.of_cost[id(cost)] = seen, i
 

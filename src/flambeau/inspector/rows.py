@@ -37,7 +37,7 @@ def row_of(cls: type[T], values: Any, place: str = "") -> T:
     known = fields_of(cls)
     prefix = f"{place}." if place else ""
     arguments = {}
-    for name, value in _checked(dict, values, place).items():
+    for name, value in _check_type(dict, values, place).items():
         if name not in known:
             raise ValueError(f"{prefix}{name}: no field of that name{suggest(name, known)}")
         arguments[name] = value_of(known[name].kind, value, f"{prefix}{name}")
@@ -53,7 +53,7 @@ def value_of(kind: Any, value: Any, place: str) -> Any:
     if origin is tuple:
         return _tuple_of(kind, value, place)
     if origin is dict:
-        items: Any = _checked(dict, value, place).items()
+        items: Any = _check_type(dict, value, place).items()
         return {name: value_of(get_args(kind)[1], v, f"{place}[{name!r}]") for name, v in items}
     if is_dataclass(kind):
         return row_of(kind, value, place)  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def value_of(kind: Any, value: Any, place: str) -> Any:
         return value
     if kind is float and type(value) is int:
         return float(value)
-    return _checked(kind, value, place)
+    return _check_type(kind, value, place)
 
 
 def _tuple_of(kind: Any, values: Any, place: str) -> tuple[Any, ...]:
@@ -78,7 +78,7 @@ def _tuple_of(kind: Any, values: Any, place: str) -> tuple[Any, ...]:
     return tuple([value_of(k, v, f"{place}[{i}]") for i, (k, v) in enumerate(zip(kinds, items))])
 
 
-def _checked(kind: Any, value: Any, place: str) -> Any:
+def _check_type(kind: Any, value: Any, place: str) -> Any:
     if type(value) is not kind:
         raise ValueError(f"{place or 'the file'}: takes {_name_of(kind)}: got {value!r}")
     return value

@@ -28,32 +28,34 @@ MADE_UP = "Its inputs are made up: they were not kept, or are too large for a fi
 RECORDED = "Its inputs are those of the call."
 
 
-def row_of(made: Inspection, kernel: int) -> KernelRow:
+def row_of(inspection: Inspection, kernel: int) -> KernelRow:
     """A kernel by its number; FlambeauError where there is none."""
-    if not 0 <= kernel < len(made.kernels):
-        last = len(made.kernels) - 1
+    if not 0 <= kernel < len(inspection.kernels):
+        last = len(inspection.kernels) - 1
         there = f"there are {last + 1:,}: 0 to {last}" if last else "there is one: 0"
         raise FlambeauError(f"inspect: there is no kernel {kernel}: {there}")
-    return made.kernels[kernel]
+    return inspection.kernels[kernel]
 
 
-def contents(made: Inspection, kernel: int) -> dict[str, str]:
+def contents(inspection: Inspection, kernel: int) -> dict[str, str]:
     """What a kernel's inputs held, deflated and in base 64, by name; none where that is not known or too
     much."""
     try:
-        inputs: dict[str, bytes] = made.session.inputs_of(kernel) if made.session is not None else {}
+        inputs: dict[str, bytes] = (
+            inspection.session.inputs_of(kernel) if inspection.session is not None else {}
+        )
     except FlambeauError:
         return {}
     packed = {name: base64.b64encode(zlib.compress(raw)).decode() for name, raw in inputs.items()}
     return packed if sum(map(len, packed.values())) <= MOST else {}
 
 
-def buffers(made: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
+def buffers(inspection: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
     """The buffers that a text binds, in order: name, bytes, whether it is written, what is in it."""
-    row, there = row_of(made, kernel), contents(made, kernel)
-    names = [b.name for b in made.shaders[row.shader].bindings]
+    row, there = row_of(inspection, kernel), contents(inspection, kernel)
+    names = [b.name for b in inspection.shaders[row.shader].bindings]
     sizes = dict(
-        zip(names, (padded(made.values[v].nbytes) for v in (*row.inputs, *row.outputs)), strict=False)
+        zip(names, (padded(inspection.values[v].nbytes) for v in (*row.inputs, *row.outputs)), strict=False)
     )
     if not sizes:
         raise FlambeauError(f"inspect: {row.name}: it was planned before the call: what it binds is unknown")
@@ -69,40 +71,40 @@ def buffers(made: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
     ]
 
 
-def title_of(made: Inspection, row: KernelRow) -> str:
-    return f"{row.name} of {made.target}"
+def title_of(inspection: Inspection, row: KernelRow) -> str:
+    return f"{row.name} of {inspection.target}"
 
 
 def note_of(bound: list[dict[str, Any]]) -> str:
     return RECORDED if any(b["packed"] is not None for b in bound) else MADE_UP
 
 
-def script(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
+def script(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
     """A Python script that runs a kernel on its inputs, without Flambeau. FlambeauError where there is
     none."""
-    row = row_of(made, kernel)
-    text = made.shaders[row.shader].wgsl if wgsl is None else wgsl
-    bound = buffers(made, kernel, text)
+    row = row_of(inspection, kernel)
+    text = inspection.shaders[row.shader].wgsl if wgsl is None else wgsl
+    bound = buffers(inspection, kernel, text)
     rows = [f"    ({b['name']!r}, {b['nbytes']}, {b['writes']}, {b['packed']!r})," for b in bound]
     parts = {
-        "title": plain(title_of(made, row)),
+        "title": plain(title_of(inspection, row)),
         "note": note_of(bound),
         "wgsl": quoted(text),
         "grid": repr(tuple(row.grid)),
-        "params": repr(words_of(made, row, text)),
+        "params": repr(words_of(inspection, row, text)),
         "buffers": "\n".join(rows),
     }
     return filled("kernel.txt", parts)
 
 
-def page(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
+def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
     """A page that runs a kernel on its inputs in a browser; errors as `script`'s."""
-    row = row_of(made, kernel)
-    text = made.shaders[row.shader].wgsl if wgsl is None else wgsl
-    bound = buffers(made, kernel, text)
-    data = {"wgsl": text, "grid": row.grid, "params": words_of(made, row, text), "buffers": bound}
+    row = row_of(inspection, kernel)
+    text = inspection.shaders[row.shader].wgsl if wgsl is None else wgsl
+    bound = buffers(inspection, kernel, text)
+    data = {"wgsl": text, "grid": row.grid, "params": words_of(inspection, row, text), "buffers": bound}
     packed = base64.b64encode(zlib.compress(json.dumps(data).encode())).decode()
-    title = escape(title_of(made, row))
+    title = escape(title_of(inspection, row))
     return filled("kernel.html", {"title": title, "note": note_of(bound), "data": packed}, twice="title")
 
 
@@ -111,17 +113,17 @@ def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
     names = "|".join(parts)
     left = {name: 2 if name == twice else 1 for name in parts}
 
-    def put(found: re.Match[str]) -> str:
-        name = found[1]
+    def put(match: re.Match[str]) -> str:
+        name = match[1]
         left[name] -= 1
-        return parts[name] if left[name] >= 0 else found[0]
+        return parts[name] if left[name] >= 0 else match[0]
 
     return re.sub(rf"\{{({names})\}}", put, HERE.joinpath(file).read_text("utf-8"))
 
 
-def words_of(made: Inspection, row: KernelRow, text: str) -> list[int]:
+def words_of(inspection: Inspection, row: KernelRow, text: str) -> list[int]:
     """The words of Params that a text declares; KernelError for one that the kernel is not told of."""
-    numbers = dict(zip((n for n, _ in made.shaders[row.shader].params), row.params, strict=True))
+    numbers = dict(zip((n for n, _ in inspection.shaders[row.shader].params), row.params, strict=True))
     params = interface_of(text).params
     for name, _ in params:
         if name not in numbers:
@@ -171,11 +173,11 @@ def reference(xp, {names}):
 '''
 
 
-def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
+def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
     """A kernel as a `custom_op` of its own, for inputs of the sizes that it had. FlambeauError where it can't
     be one: it writes several results, or its Params hold signed numbers."""
-    row = row_of(made, kernel)
-    shader = made.shaders[row.shader]
+    row = row_of(inspection, kernel)
+    shader = inspection.shaders[row.shader]
     text = shader.wgsl if wgsl is None else wgsl
     module = declarations(text)
     declared = interface_of(module)
@@ -186,18 +188,22 @@ def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
         raise FlambeauError(f"inspect: {row.name}: it writes several buffers: a custom op writes one")
     if any(kind == "i32" for _, kind in declared.params):
         raise FlambeauError(f"inspect: {row.name}: its Params have i32: a custom op's are u32 and f32")
-    numbers = dict(zip((n for n, _ in shader.params), words_of(made, row, shader.wgsl), strict=True))
-    op = made.ops[made.values[row.outputs[0]].op] if made.values[row.outputs[0]].op >= 0 else None
+    numbers = dict(zip((n for n, _ in shader.params), words_of(inspection, row, shader.wgsl), strict=True))
+    op = (
+        inspection.ops[inspection.values[row.outputs[0]].op]
+        if inspection.values[row.outputs[0]].op >= 0
+        else None
+    )
     if op is None:
         raise FlambeauError(f"inspect: {row.name}: it makes a part of a result: a custom op makes one")
-    inputs = [made.values[v] for v in row.inputs]
-    shapes = [made.ops[v.op] if v.op >= 0 else None for v in inputs]
+    inputs = [inspection.values[v] for v in row.inputs]
+    shapes = [inspection.ops[v.op] if v.op >= 0 else None for v in inputs]
     names = [b.name for b in declared.reads]
     by_name = dict(zip((b.name for b in shader.bindings), shapes, strict=False))
-    found = [by_name.get(n) for n in names]
+    input_ops = [by_name.get(n) for n in names]
     name = re.sub(r"\W+", "_", row.name).strip("_").lower()
     return OP.format(
-        title=plain(title_of(made, row)),
+        title=plain(title_of(inspection, row)),
         template=quoted(_template(module)),
         grid=tuple(row.grid),
         sizes={n: decoded(numbers[n], kind) for n, kind in declared.params},
@@ -209,7 +215,9 @@ def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
         quoted_names=", ".join(map(repr, names)),
         shape=repr(tuple(op.shape)),
         dtype=SHORT[op.dtype].name,
-        shapes=", ".join(f"{n}: {o.dtype}{list(o.shape)}" for n, o in zip(names, found, strict=True) if o),
+        shapes=", ".join(
+            f"{n}: {o.dtype}{list(o.shape)}" for n, o in zip(names, input_ops, strict=True) if o
+        ),
     )
 
 

@@ -32,11 +32,11 @@ class InspectionServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, made: Inspection, port: int = 0):
+    def __init__(self, inspection: Inspection, port: int = 0):
         super().__init__((HOST, port), _Requests)
-        self.made, self.token = made, secrets.token_urlsafe(24)
+        self.inspection, self.token = inspection, secrets.token_urlsafe(24)
         self.one_at_a_time = threading.Lock()
-        self.page = html(made, {"token": self.token}).encode()
+        self.page = html(inspection, {"token": self.token}).encode()
         self.hosts = {f"{name}:{self.server_address[1]}" for name in (HOST, "localhost")}
 
     @property
@@ -44,10 +44,10 @@ class InspectionServer(ThreadingHTTPServer):
         """Where the page is; who has it may run kernels here."""
         return f"http://{HOST}:{self.server_address[1]}/?token={self.token}"
 
-    def answer(self, what: str, given: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
         """What a request asks for; FlambeauError where that can't be."""
         with self.one_at_a_time:
-            return REQUESTS[what](self.made, edit_of(given))
+            return REQUESTS[path](self.inspection, edit_of(request))
 
 
 class EditRequest(NamedTuple):
@@ -67,48 +67,50 @@ PARTS = {
 }
 
 
-def edit_of(given: dict[str, Any]) -> EditRequest:
+def edit_of(request: dict[str, Any]) -> EditRequest:
     """What a request says; FlambeauError where a part is missing, or of another kind."""
-    for name, (kind, told) in PARTS.items():
-        value: Any = given.get(name, None if name == "kernel" else kind())
+    for name, (kind, expected) in PARTS.items():
+        value: Any = request.get(name, None if name == "kernel" else kind())
         is_right = type(value) is kind
         if kind is dict and is_right:
             is_right = all(isinstance(text, str) for text in value.values())
         if not is_right:
-            raise FlambeauError(f"inspect: a request's {name} is {told}: {value!r} is given")
-    return EditRequest(**{name: given[name] for name in PARTS if name in given})
+            raise FlambeauError(f"inspect: a request's {name} is {expected}: {value!r} is given")
+    return EditRequest(**{name: request[name] for name in PARTS if name in request})
 
 
-def _session(made: Inspection) -> Session:
-    if made.session is None:
+def _session(inspection: Inspection) -> Session:
+    if inspection.session is None:
         raise FlambeauError("inspect: it is of a file: inspect the program to run its kernels")
-    return made.session
+    return inspection.session
 
 
-def _run(made: Inspection, edit: EditRequest) -> dict[str, Any]:
-    session = _session(made)
+def _run(inspection: Inspection, edit: EditRequest) -> dict[str, Any]:
+    session = _session(inspection)
     if edit.templates:
         return session.run_templates(edit.kernel, edit.templates).to_dict()
     return session.run(edit.kernel, edit.wgsl).to_dict()
 
 
-def _templates(made: Inspection, edit: EditRequest) -> dict[str, Any]:
-    return {"templates": _session(made).templates(edit.kernel)}
+def _templates(inspection: Inspection, edit: EditRequest) -> dict[str, Any]:
+    return {"templates": _session(inspection).templates(edit.kernel)}
 
 
-def _export(made: Inspection, edit: EditRequest) -> dict[str, Any]:
+def _export(inspection: Inspection, edit: EditRequest) -> dict[str, Any]:
     if edit.what == "patch":
         return {"text": patch(edit.templates)}
     if edit.what not in KINDS:
         raise FlambeauError(f"inspect: export as one of {', '.join([*KINDS, 'patch'])}")
     wgsl = edit.wgsl
     if edit.templates:
-        wgsl = "".join(f"{line.text}\n" for line in _session(made).rendered(edit.kernel, edit.templates))
-    return {"text": KINDS[edit.what](made, edit.kernel, wgsl)}
+        wgsl = "".join(
+            f"{line.text}\n" for line in _session(inspection).rendered(edit.kernel, edit.templates)
+        )
+    return {"text": KINDS[edit.what](inspection, edit.kernel, wgsl)}
 
 
-def _emit(made: Inspection, edit: EditRequest) -> dict[str, Any]:
-    return of_kernel(made, edit.kernel, edit.what, edit.wgsl or None)._asdict()
+def _emit(inspection: Inspection, edit: EditRequest) -> dict[str, Any]:
+    return of_kernel(inspection, edit.kernel, edit.what, edit.wgsl or None)._asdict()
 
 
 REQUESTS = {"/run": _run, "/templates": _templates, "/export": _export, "/emit": _emit}
@@ -121,11 +123,11 @@ class _Requests(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        asked = urlsplit(self.path)
-        token = parse_qs(asked.query).get("token", [""])[0]
+        address = urlsplit(self.path)
+        token = parse_qs(address.query).get("token", [""])[0]
         if not self._is_of_here():
             self._refuse(403, "another host was asked for")
-        elif asked.path != "/":
+        elif address.path != "/":
             self._refuse(404, "there is one page, /")
         elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(403, "the address was printed with a token: use all of it")
@@ -183,9 +185,9 @@ class _Requests(BaseHTTPRequestHandler):
         pass
 
 
-def serve(made: Inspection, port: int = 0) -> InspectionServer:
+def serve(inspection: Inspection, port: int = 0) -> InspectionServer:
     """A server of an inspection's page, bound and not yet running; port 0 takes a free one."""
     try:
-        return InspectionServer(made, port)
+        return InspectionServer(inspection, port)
     except (OSError, OverflowError) as e:
         raise FlambeauError(f"inspect: port {port}: {e}: choose another, or 0 for a free one") from None

@@ -53,7 +53,7 @@ class Sites:
     out."""
 
     def __init__(self) -> None:
-        self.made: dict[int, MadeAt] = {}
+        self.of_node: dict[int, MadeAt] = {}
         self.thread, self.outside = get_ident(), sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         self.roles: dict[CodeType, str] = dict(ROLES)
         self.slope = -1  # the node whose gradient is being made
@@ -62,29 +62,29 @@ class Sites:
     @contextmanager
     def watching(self) -> Generator[None]:
         """Note the nodes of the block."""
-        with watch_serials(self._tell), subscribe("gradient", self._tell_gradient):
+        with watch_serials(self._note), subscribe("gradient", self._note_gradient):
             yield
 
-    def _tell_gradient(self, node: Node) -> None:
+    def _note_gradient(self, node: Node) -> None:
         self.slope = node.serial
 
     def place(self, serial: int) -> Place:
         """What tells two nodes of the same structure apart: their lines, and the modules they were made
         in."""
-        made = self.made.get(serial)
-        return () if made is None else (made.file, made.line, *map(id, made.modules))
+        site = self.of_node.get(serial)
+        return () if site is None else (site.file, site.line, *map(id, site.modules))
 
-    def _tell(self, serial: int) -> None:
+    def _note(self, serial: int) -> None:
         if get_ident() == self.thread:
             begin = perf_counter()
-            found = self._found(sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # __next__, Node.__init__, who makes it
-            if found is not None:
-                self.made[serial] = found
+            site = self._origin_of(sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # __next__, Node.__init__, who makes it
+            if site is not None:
+                self.of_node[serial] = site
             self.own += perf_counter() - begin
 
     def keep(self, origins: set[int]) -> None:
         """Forget what made all other nodes."""
-        self.made = {serial: found for serial, found in self.made.items() if serial in origins}
+        self.of_node = {serial: site for serial, site in self.of_node.items() if serial in origins}
 
     def _role(self, code: CodeType) -> str:
         file = code.co_filename
@@ -98,7 +98,7 @@ class Sites:
         self.roles[code] = role
         return role
 
-    def _found(self, frame: FrameType | None) -> MadeAt | None:
+    def _origin_of(self, frame: FrameType | None) -> MadeAt | None:
         modules: list[Module] = []
         at: FrameType | None = None
         call, inside, roles, outside = "", set[str](), self.roles, self.outside
@@ -112,7 +112,7 @@ class Sites:
                 if role == "user":
                     at = frame
                 elif role != "aside":
-                    call = _called(frame, role) or call
+                    call = _call_name(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
         if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
@@ -124,7 +124,7 @@ class Sites:
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
 
 
-def _called(frame: FrameType, role: str) -> str:
+def _call_name(frame: FrameType, role: str) -> str:
     """What a frame of ours is a call of."""
     if role == "op":
         return frame.f_locals["self"].name
@@ -140,29 +140,29 @@ class Tables:
         self.sites = sites
         self.rows: dict[tuple[str, int, str], int] = {}
         self.layers: dict[str, tuple[int, ModuleRow]] = {}
-        self.paths = {id(m): name for name, m in _named(sites)}
+        self.paths = {id(m): name for name, m in _named_modules(sites)}
         self.names = {
             p.node.param: name
             for root_name, root in _roots(sites)
             for name, p in root.named_parameters(prefix=root_name)
             if p.node.param is not None
         }
-        self._kinds = {name: type(m).__name__ for name, m in _named(sites)}
+        self._kinds = {name: type(m).__name__ for name, m in _named_modules(sites)}
 
-    def site(self, made: MadeAt | None) -> int:
+    def site(self, at: MadeAt | None) -> int:
         """The number of a line, -1 of none."""
-        if made is None or not made.file:
+        if at is None or not at.file:
             return -1
-        return self.rows.setdefault((made.file, made.line, made.function), len(self.rows))
+        return self.rows.setdefault((at.file, at.line, at.function), len(self.rows))
 
-    def layer(self, made: MadeAt | None) -> int:
+    def layer(self, at: MadeAt | None) -> int:
         """The number of the innermost layer that made a node, -1 of none."""
-        made = self.sites.made.get(made.slope, made) if made is not None and made.slope >= 0 else made
-        if made is None:
+        at = self.sites.of_node.get(at.slope, at) if at is not None and at.slope >= 0 else at
+        if at is None:
             return -1
-        if not made.modules:
-            return self._layer("optimizer") if made.optimizer else -1
-        return self._layer(self.paths[id(made.modules[0])])
+        if not at.modules:
+            return self._layer("optimizer") if at.optimizer else -1
+        return self._layer(self.paths[id(at.modules[0])])
 
     def _layer(self, name: str) -> int:
         if name not in self.layers:
@@ -176,13 +176,14 @@ class Tables:
     def site_rows(self) -> tuple[SiteRow, ...]:
         for file in {f for f, _, _ in self.rows}:
             linecache.checkcache(file)  # one that was edited, or another of this name in another folder
-        return tuple(SiteRow(told(f), n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
+        lines = ((f, n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
+        return tuple(SiteRow(shown_path(f), *line) for f, *line in lines)
 
     def layer_rows(self) -> tuple[ModuleRow, ...]:
         return tuple(row for _, row in self.layers.values())
 
 
-def told(file: str) -> str:
+def shown_path(file: str) -> str:
     """A file as others may read of it: below the folder that one is in, or in the package, without the way
     there."""
     path = Path(file)
@@ -195,26 +196,26 @@ def told(file: str) -> str:
 def _roots(sites: Sites) -> list[tuple[str, Module]]:
     """The outermost modules that were called, by names of their own."""
     outer: dict[int, Module] = {}
-    for made in sites.made.values():
-        if made.modules:
-            outer.setdefault(id(made.modules[-1]), made.modules[-1])
+    for at in sites.of_node.values():
+        if at.modules:
+            outer.setdefault(id(at.modules[-1]), at.modules[-1])
     inside = {id(m) for root in outer.values() for m in root.modules() if m is not root}
-    roots, taken = list[tuple[str, Module]](), dict[str, int]()
+    roots, counts = list[tuple[str, Module]](), dict[str, int]()
     for root in outer.values():
         if id(root) not in inside:
             kind = type(root).__name__
-            taken[kind] = taken.get(kind, 0) + 1
-            roots.append((kind if taken[kind] == 1 else f"{kind} {taken[kind]}", root))
+            counts[kind] = counts.get(kind, 0) + 1
+            roots.append((kind if counts[kind] == 1 else f"{kind} {counts[kind]}", root))
     return roots
 
 
-def _named(sites: Sites) -> list[tuple[str, Module]]:
+def _named_modules(sites: Sites) -> list[tuple[str, Module]]:
     """Every module that was called or contains one that was, by its dotted name."""
-    found: dict[int, tuple[str, Module]] = {}
+    modules: dict[int, tuple[str, Module]] = {}
     for name, root in _roots(sites):
         for path, m in root.named_modules(prefix=name):
-            found.setdefault(id(m), (path, m))
-    for made in sites.made.values():
-        for m in made.modules:  # of no other: made while it was called, perhaps
-            found.setdefault(id(m), (type(m).__name__, m))
-    return list(found.values())
+            modules.setdefault(id(m), (path, m))
+    for at in sites.of_node.values():
+        for m in at.modules:  # of no other: made while it was called, perhaps
+            modules.setdefault(id(m), (type(m).__name__, m))
+    return list(modules.values())

@@ -21,8 +21,8 @@ STEP = "Learner.step"
 class _Reached(BaseException):
     """Ends a script, whatever it catches: what was to be seen was seen."""
 
-    def __init__(self, made: Any):
-        self.made = made
+    def __init__(self, result: Any):
+        self.result = result
 
 
 class _Hook:
@@ -62,14 +62,14 @@ def of_script(
     if not function:
         return look(TargetCall(str(path), _run, (path, tree, {}, arguments), {}, True))
     hook = _Hook(f"{path}::{function}", number, look)
-    is_step = function == STEP and "Learner" not in dict(_defined(tree.body))
+    is_step = function == STEP and "Learner" not in dict(_definitions(tree.body))
     if not is_step:
         _hook_in(tree, function.split("."), path)
     try:
         with subscribe("step", hook.count) if is_step else nullcontext():
             _run(path, tree, {HOOK: hook}, arguments)
     except _Reached as e:
-        return e.made
+        return e.result
     called = f"called {function} {hook.calls} time{'s' * (hook.calls > 1)}, not {number}"
     if not hook.calls:
         called = f"never called {function}"
@@ -89,36 +89,36 @@ def _tree(path: Path) -> ast.Module:
 
 def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
     """Put the hook around a function of a script, or of a class of it."""
-    body, found = tree.body, None
+    body, definition = tree.body, None
     for i, name in enumerate(names):
-        known = dict(_defined(body))
+        known = dict(_definitions(body))
         if name not in known:
             where = ".".join(names[: i + 1])
             raise FlambeauError(f"inspect: {path}: it defines no {where}{suggest(name, known)}")
-        found = known[name]
+        definition = known[name]
         if i < len(names) - 1:
-            if not isinstance(found, ast.ClassDef):
+            if not isinstance(definition, ast.ClassDef):
                 raise FlambeauError(f"inspect: {path}: {name} is no class: name a function, or Class.method")
-            body = found.body
-    if isinstance(found, ast.FunctionDef):
-        found.decorator_list.insert(0, _name(HOOK, found))
-    elif isinstance(found, ast.ClassDef | ast.AsyncFunctionDef):
-        kind = "a class: name one of its methods" if isinstance(found, ast.ClassDef) else "asynchronous"
+            body = definition.body
+    if isinstance(definition, ast.FunctionDef):
+        definition.decorator_list.insert(0, _name(HOOK, definition))
+    elif isinstance(definition, ast.ClassDef | ast.AsyncFunctionDef):
+        kind = "a class: name one of its methods" if isinstance(definition, ast.ClassDef) else "asynchronous"
         raise FlambeauError(f"inspect: {path}: {'.'.join(names)} is {kind}")
-    elif found is not None:  # step = fb.jit(...)
-        call = ast.Call(_name(HOOK, found), [_name(names[-1], found)], [])
+    elif definition is not None:  # step = fb.jit(...)
+        call = ast.Call(_name(HOOK, definition), [_name(names[-1], definition)], [])
         again = ast.Assign([ast.Name(names[-1], ast.Store())], call)
-        _insert_after(body, found, ast.fix_missing_locations(ast.copy_location(again, found)))
+        _insert_after(body, definition, ast.fix_missing_locations(ast.copy_location(again, definition)))
 
 
 def _name(name: str, near: ast.stmt) -> ast.expr:
     return ast.fix_missing_locations(ast.copy_location(ast.Name(name, ast.Load()), near))
 
 
-def _insert_after(body: list[ast.stmt], found: ast.stmt, more: ast.stmt) -> None:
+def _insert_after(body: list[ast.stmt], statement: ast.stmt, more: ast.stmt) -> None:
     for inside in _blocks(body):
-        if found in inside:
-            inside.insert(inside.index(found) + 1, more)
+        if statement in inside:
+            inside.insert(inside.index(statement) + 1, more)
             return
 
 
@@ -131,7 +131,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
                 yield from _blocks(getattr(statement, part, []))
 
 
-def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
     """What a list of statements defines, by name; what is defined last counts."""
     for inside in _blocks(body):
         for statement in inside:
@@ -151,9 +151,9 @@ def _as_main(path: Path, arguments: tuple[str, ...]) -> Generator[None]:
         sys.argv, sys.path[:] = argv, before
 
 
-def _run(path: Path, tree: ast.Module, given: dict[str, Any], arguments: tuple[str, ...]) -> None:
+def _run(path: Path, tree: ast.Module, names: dict[str, Any], arguments: tuple[str, ...]) -> None:
     """Run a script as Python does; FlambeauError with the line where it raises."""
-    space = {"__name__": "__main__", "__file__": str(path), "__builtins__": __builtins__} | given
+    space = {"__name__": "__main__", "__file__": str(path), "__builtins__": __builtins__} | names
     with _as_main(path, arguments):
         try:
             exec(compile(tree, str(path), "exec"), space)
@@ -168,12 +168,12 @@ def _run(path: Path, tree: ast.Module, given: dict[str, Any], arguments: tuple[s
 
 def _line(error: Exception, path: Path) -> str:
     """The last line of the script that an error came through, with what stands there."""
-    found = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-    return f":{found[-1].lineno} ({found[-1].line})" if found else ""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    return f":{frames[-1].lineno} ({frames[-1].line})" if frames else ""
 
 
 def of_expression(
-    text: str, given: dict[str, Any], make: Callable[[str], Any], look: Look | None = None
+    text: str, known: dict[str, Any], make: Callable[[str], Any], look: Look | None = None
 ) -> Any:
     """Look at an expression over tensors: `given` by name, and what `make` gives for names that are not
     there. FlambeauError where it is none, or raises."""
@@ -182,7 +182,7 @@ def of_expression(
     except SyntaxError as e:
         raise FlambeauError(f"inspect -e {text!r}: is no expression: {e.args[0]}") from None
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    space = given | {n: make(n) for n in sorted(names) if n not in given and not hasattr(builtins, n)}
+    space = known | {n: make(n) for n in sorted(names) if n not in known and not hasattr(builtins, n)}
     tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}
     arguments = ast.arguments([], [ast.arg(n) for n in tensors], None, [], [], None, [])
     body = ast.copy_location(ast.Lambda(arguments, tree.body), tree.body)  # a function: it can be recorded

@@ -8,15 +8,15 @@ from .model import Inspection
 from .report import layer_of, line_of
 
 
-def events(made: Inspection) -> list[dict[str, Any]]:
+def events(inspection: Inspection) -> list[dict[str, Any]]:
     """A span of each kernel, of a run's mean time, in the order in which they ran; times in us."""
-    out, now = [named(GPU, 0, "process_name", made.device)], 0.0
-    for k, live in zip(made.kernels, made.live(), strict=True):
+    out, now = [named(GPU, 0, "process_name", inspection.device)], 0.0
+    for k, live in zip(inspection.kernels, inspection.live(), strict=True):
         each = k.seconds / max(k.runs, 1) * 1e6
         args = {
-            "layer": layer_of(made, k),
-            "line": line_of(made, k),
-            "template": made.shaders[k.shader].template,
+            "layer": layer_of(inspection, k),
+            "line": line_of(inspection, k),
+            "template": inspection.shaders[k.shader].template,
         }
         args |= {"runs": k.runs, "bytes": k.reads + k.writes, "flops": k.flops, "shape": list(k.shape)}
         out.append(
@@ -36,6 +36,6 @@ def events(made: Inspection) -> list[dict[str, Any]]:
     return out
 
 
-def text(made: Inspection) -> str:
+def text(inspection: Inspection) -> str:
     """The whole file."""
-    return json.dumps({"traceEvents": events(made), "displayTimeUnit": "ms"})
+    return json.dumps({"traceEvents": events(inspection), "displayTimeUnit": "ms"})

@@ -86,10 +86,10 @@ class Checking:
         run.compute_by_plan(device, roots)
         for n in dict.fromkeys(roots):
             if (array := fused.get(n)) is not None and n.nbytes:
-                found = wrong_elements(_array(device, n.buffer, n), loosely(array))
-                if found is not None:
-                    self.tell(
-                        "cache", n, found, "the plan that was kept for this graph computes something else"
+                wrong = wrong_elements(_array(device, n.buffer, n), loosely(array))
+                if wrong is not None:
+                    self.add(
+                        "cache", n, wrong, "the plan that was kept for this graph computes something else"
                     )
 
     # --- one op at a time ---
@@ -100,12 +100,12 @@ class Checking:
         for n in sorted(order, key=lambda n: n.serial):
             if not has_value(n) or not n.nbytes:
                 continue
-            whole = n.inputs[0] if n.op.kind == "output" else None
+            opaque = n.inputs[0] if n.op.kind == "output" else None
 
-            def given(x: Node, whole: Node | None = whole) -> Node | None:
-                return None if x is whole or x not in buffers else leaf(x, buffers[x])
+            def known(x: Node, opaque: Node | None = opaque) -> Node | None:
+                return None if x is opaque or x not in buffers else leaf(x, buffers[x])
 
-            copy = copied(n, given)
+            copy = copied(n, known)
             kernels: list[Launched] = []
             compute(
                 device, [copy], lambda launched, _, kernels=kernels: self._run(launched, kernels), spare=0
@@ -113,10 +113,10 @@ class Checking:
             buffers[n] = copy.buffer
             values[n] = _array(device, copy.buffer, n)
             self.report.values += 1
-            right = reference(n, lambda x, whole=whole: None if x is whole else values.get(x))
-            found = wrong_elements(values[n], right)
-            if found is not None:
-                self.told_alone(device, n, found, kernels, right, copied(n, given))
+            right = reference(n, lambda x, opaque=opaque: None if x is opaque else values.get(x))
+            wrong = wrong_elements(values[n], right)
+            if wrong is not None:
+                self.add_alone(device, n, wrong, kernels, right, copied(n, known))
         self.values = values
 
     def _run(self, launched: Launched, kernels: list[Launched]) -> None:
@@ -124,8 +124,8 @@ class Checking:
         kernels.append(launched)
         self.report.kernels.add(launched.shader)
 
-    def told_alone(
-        self, device: Gpu, n: Node, found: Differing, kernels: list[Launched], right: Any, copy: Node
+    def add_alone(
+        self, device: Gpu, n: Node, wrong: Differing, kernels: list[Launched], right: Any, copy: Node
     ) -> None:
         """Tell of an op that is wrong, or of a pipeline that is not its kernel's."""
         kept, device.pipelines = device.pipelines, {}
@@ -134,7 +134,7 @@ class Checking:
         finally:
             device.pipelines = kept
         is_stale = wrong_elements(_array(device, copy.buffer, n), right) is None
-        self.tell("cache" if is_stale else "op", n, found, STALE if is_stale else "", kernels[-1])
+        self.add("cache" if is_stale else "op", n, wrong, STALE if is_stale else "", kernels[-1])
 
     def is_stale(self, launched: Launched) -> bool:
         """Whether a kernel gives something else when it is compiled anew."""
@@ -176,15 +176,15 @@ class Checking:
     def _compare_stored(self, n: Node, values: dict[Node, Any], launched: Launched) -> None:
         if n.op.kind in ("leaf", "source") and not n.inputs:
             return
-        whole = n.inputs[0] if n.op.kind == "output" else None
-        right = reference(n, lambda x: None if x is n or x is whole else values.get(x))
-        found = wrong_elements(values[n], right)
-        wrong = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}
-        if found is None or not wrong.isdisjoint(x.serial for x in computed_by(n, values)):
+        opaque = n.inputs[0] if n.op.kind == "output" else None
+        right = reference(n, lambda x: None if x is n or x is opaque else values.get(x))
+        wrong = wrong_elements(values[n], right)
+        earlier = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}
+        if wrong is None or not earlier.isdisjoint(x.serial for x in computed_by(n, values)):
             return
         if self.is_stale(launched):
-            return self.tell("cache", n, found, STALE, launched)
-        self.tell("fusion", n, found, f"op by op it is right; fused is {launched.kernel.name}", launched)
+            return self.add("cache", n, wrong, STALE, launched)
+        self.add("fusion", n, wrong, f"op by op it is right; fused is {launched.kernel.name}", launched)
 
     # --- gradients ---
 
@@ -202,9 +202,9 @@ class Checking:
                 continue
             self.seen.add(key)
             self.report.gradients += 1
-            found = wrong_slope(n, {p: np.asarray(self._value(p)) for p in parents}, self._known)
-            if found is not None:
-                self.tell("gradient", n, None, str(found))
+            wrong = wrong_slope(n, {p: np.asarray(self._value(p)) for p in parents}, self._known)
+            if wrong is not None:
+                self.add("gradient", n, None, str(wrong))
 
     def _value(self, n: Node) -> Any:
         """A node's value: the device's where that is known, else the reference's of those that are."""
@@ -218,8 +218,8 @@ class Checking:
 
     # --- what is told ---
 
-    def tell(
-        self, stage: str, n: Node, found: Differing | None, told: str, launched: Launched | None = None
+    def add(
+        self, stage: str, n: Node, wrong: Differing | None, rule: str, launched: Launched | None = None
     ) -> None:
         """Keep what is wrong."""
         if len(self.report.wrong) >= MOST:
@@ -231,8 +231,8 @@ class Checking:
         kernel = launched.kernel.name if launched is not None else ""
         template = launched.shader.template if launched is not None else ""
         row = Wrong(
-            stage, op_name_of(n), f"{call_of(n)} -> {describe(n)}", told, self.lines.get(n),
-            self.lines.gradient_of(n), kernel, template, found, n.serial,
+            stage, op_name_of(n), f"{call_of(n)} -> {describe(n)}", rule, self.lines.get(n),
+            self.lines.gradient_of(n), kernel, template, wrong, n.serial,
         )  # fmt: skip
         self.report.wrong.append(row)
 

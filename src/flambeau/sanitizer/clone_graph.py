@@ -11,7 +11,7 @@ from ..core.op import OPS
 from ..device import get_device
 from ..device.cpu import Array
 from ..differences import of_largest
-from ..selftest.bounds import Known, known
+from ..selftest.bounds import Known, evaluate
 
 AS_STORED = ("leaf", "movement", "source", "composite")  # kinds without a value of their own
 
@@ -33,43 +33,43 @@ def call_of(node: Node) -> str:
 
 def leaf(node: Node, buffer: Any) -> Node:
     """A node like another, whose value is there."""
-    made = Node(OPS["buffer"], (), {}, node.shape, node.dtype, node.device)
-    made.buffer, made.serial = buffer, node.serial  # evaluators go by serial numbers
-    return made
+    copy = Node(OPS["buffer"], (), {}, node.shape, node.dtype, node.device)
+    copy.buffer, copy.serial = buffer, node.serial  # evaluators go by serial numbers
+    return copy
 
 
-def copied(node: Node, given: Callable[[Node], Node | None], through: bool = False) -> Node:
+def copied(node: Node, substitute: Callable[[Node], Node | None], through: bool = False) -> Node:
     """A copy of a node's op, down to what `given` has: it is asked for all that stands below. through: values
     that are there are made again of what they were made of, where that is known."""
-    made: dict[Node, Node] = {}
+    copies: dict[Node, Node] = {}
 
     def below(n: Node) -> tuple[Node, ...]:
-        known = given(n) if n is not node else None
+        known = substitute(n) if n is not node else None
         if known is None and n.buffer is not None and not (n.inputs and (through or n is node)):
             known = n
         if known is None:
             return n.inputs
-        made[n] = known
+        copies[n] = known
         return ()
 
     for n in inputs_first([node], below):
-        if n not in made:
-            made[n] = n.copied(tuple(made[i] for i in n.inputs), ())
-    return made[node]
+        if n not in copies:
+            copies[n] = n.copied(tuple(copies[i] for i in n.inputs), ())
+    return copies[node]
 
 
 def reference(node: Node, values: Callable[[Node], Any], through: bool = False) -> Known:
     """A node's value by NumPy in float64 and how far a device may be from it, made of values (arrays, or
     None where there is none). through: as in `copied`."""
 
-    def given(n: Node) -> Node | None:
+    def substitute(n: Node) -> Node | None:
         array = values(n)
         return None if array is None else leaf(n, Array(np.asarray(array)))
 
-    own = copied(node, given, through)
+    own = copied(node, substitute, through)
     try:
         if not node.dtype.is_complex and not any(i.dtype.is_complex for i in node.inputs):
-            return known([own])[0]
+            return evaluate([own])[0]
     except (KeyError, ValueError, TypeError, IndexError, AttributeError):
         pass  # a rule of bounds that does not fit a strange op: by its reference alone
     return _alone(own)

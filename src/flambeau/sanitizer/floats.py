@@ -148,24 +148,24 @@ class FloatProbes(ProbeWriter):
 
     # --- what is made of it ---
 
-    def _made(self, value: s.Piece, name: str, whole: s.Piece) -> str:
+    def _probe_value(self, value: s.Piece, name: str, statement: s.Piece) -> str:
         """A statement's value, looked at."""
         text = self.emit(value)
         is_moved = isinstance(value, s.Name | s.Indexed | s.Selected | s.Literal)
         if is_moved or not self._is_float(value) or "bitcast<" in self.raw(value):
             return text
-        site = self.site(self.kind, name, whole)
+        site = self.site(self.kind, name, statement)
         return f"probe_out_{self._width(value)}(probe_begin(), {text}, {site}u)"
 
     def _Declare(self, part: s.Declare) -> str:
         if part.value is None or part.kind == "const" or id(part) not in self.types.inside:
             return self.raw(part)
-        return self.joined(part, [(part.value, self._made(part.value, part.name, part))])
+        return self.joined(part, [(part.value, self._probe_value(part.value, part.name, part))])
 
     def _Return(self, part: s.Return) -> str:
         if part.value is None:
             return self.raw(part)
-        return self.joined(part, [(part.value, self._made(part.value, "the result", part))])
+        return self.joined(part, [(part.value, self._probe_value(part.value, "the result", part))])
 
     def _Assign(self, part: s.Assign) -> str:
         to = (part.to, self._chain(part.to))
@@ -173,16 +173,16 @@ class FloatProbes(ProbeWriter):
             return self.joined(part, [to])
         name, width = self.raw(part.to), self._width(part.to)
         if part.op == "=" or not self._is_float(part.to) or self._width(part.value) != width:
-            value = self._made(part.value, name, part)
+            value = self._probe_value(part.value, name, part)
         else:  # a += b: both are read
             site = self.site(self.kind, name, part)
             both = f"{self.emit(part.to)} {part.op[:-1]} ({self.emit(part.value)})"
             value = f"probe_out_{width}(probe_begin(), {both}, {site}u)"
-            root = self._stored(part, value, width)
+            root = self._probe_store(part, value, width)
             return f"{to[1]} = {root};" if self.raw(part).endswith(";") else f"{to[1]} = {root}"
-        return self.joined(part, [to, (part.value, self._stored(part, value, width))])
+        return self.joined(part, [to, (part.value, self._probe_store(part, value, width))])
 
-    def _stored(self, part: s.Assign, value: str, width: int) -> str:
+    def _probe_store(self, part: s.Assign, value: str, width: int) -> str:
         """A value on its way to a buffer."""
         root = s.root_of(part.to)
         is_out = isinstance(root, s.Name) and root.name in self.storage and self._is_float(part.to)

@@ -38,13 +38,13 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
     values: those of the parents. read: the array of a node whose value is there. None where all are right,
     where a corner is near, and of parents that the op's reference is computed without.
     """
-    asked: set[Node] = set()
+    read_nodes: set[Node] = set()
 
     def at(values: dict[Node, Any]) -> Any:
         """The op's value of these inputs, in float64."""
 
         def of(n: Node) -> Any:
-            asked.add(n)
+            read_nodes.add(n)
             is_leaf = n not in values and n.buffer is not None and not n.inputs
             return read(n) if is_leaf else values.get(n)
 
@@ -52,13 +52,15 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
 
     y = at(values)
     weights = np.where(np.abs(y) > LARGEST, 0.0, np.random.default_rng(0).uniform(0.5, 1.5, node.shape))
-    found: dict[Node, Any] = {}
+    gradients: dict[Node, Any] = {}
     for parent, part in zip(node.parents, _gradients(node, values, y, weights), strict=False):
-        whole = np.zeros(parent.shape) if part is None else _summed(part, parent.shape)
-        found[parent] = found[parent] + whole if parent in found else whole  # x * x has it twice
-    for i, (parent, gradient) in enumerate(found.items()):
-        if parent in asked and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
-            bad = _compared(at, values, parent, gradient, weights)
+        gradient = np.zeros(parent.shape) if part is None else _sum_to_shape(part, parent.shape)
+        gradients[parent] = (
+            gradients[parent] + gradient if parent in gradients else gradient
+        )  # x * x has it twice
+    for i, (parent, gradient) in enumerate(gradients.items()):
+        if parent in read_nodes and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
+            bad = _compare_slopes(at, values, parent, gradient, weights)
             if bad is not None:
                 return bad._replace(by=i)
     return None
@@ -69,8 +71,8 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
     device: Any = get_device("cpu")
 
     def held(n: Node, array: Any) -> Tensor:
-        given = np.asarray(array).astype(n.dtype.numpy)
-        return tensor(given, dtype=n.dtype, device=device).reshape(n.shape)
+        value = np.asarray(array).astype(n.dtype.numpy)
+        return tensor(value, dtype=n.dtype, device=device).reshape(n.shape)
 
     with no_grad():
         inputs = [held(p, values[p]) for p in node.parents]
@@ -81,7 +83,7 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
     return [None if x is None else np.asarray(x.node.buffer.array).astype("f8") for x in out]
 
 
-def _compared(
+def _compare_slopes(
     at: Callable[[dict[Node, Any]], Any], values: dict[Node, Any], by: Node, gradient: Any, weights: Any
 ) -> WrongSlope | None:
     x = np.asarray(values[by], "f8")
@@ -105,7 +107,7 @@ def _compared(
     return None if wrong is None else WrongSlope(0, got, slope.value)
 
 
-def _summed(gradient: Any, shape: tuple[int, ...]) -> Any:
+def _sum_to_shape(gradient: Any, shape: tuple[int, ...]) -> Any:
     """A gradient summed over the dims that its input was broadcast along."""
     if gradient.shape == shape:
         return gradient

@@ -135,8 +135,8 @@ class MemoryProbes(ProbeWriter):
     def __init__(self, text: str, bindings: int, filled: bool = False):
         super().__init__(text, bindings)
         self.filled = filled
-        self.shared = {d.name: self._shared(d) for d in self.module.variables if d.space == "workgroup"}
-        self.seen: dict[str, str] = {}  # type: the function that a variable without dims is read through
+        self.shared = {d.name: self._shared_array(d) for d in self.module.variables if d.space == "workgroup"}
+        self.readers: dict[str, str] = {}  # type: the function that a variable without dims is read through
         self._survey()
         self._place()
 
@@ -170,22 +170,22 @@ class MemoryProbes(ProbeWriter):
 
     # --- what there is ---
 
-    def _shared(self, d: s.Declare) -> SharedArray:
+    def _shared_array(self, d: s.Declare) -> SharedArray:
         type, dims = self.types.plain(d.type), list[int]()
         while type.startswith("array<"):
             element, *size = arguments_of(type)
             dims.append(self._number(size[0]) if size else 0)
             type = element
-        made = SharedArray(d.name, tuple(dims), type)
+        shared = SharedArray(d.name, tuple(dims), type)
         if not all(dims):
-            made.why = "its size is not a number"
-        elif made.elements > LARGEST:
-            made.why = f"it has {made.elements:,} elements, more than {LARGEST:,}"
+            shared.why = "its size is not a number"
+        elif shared.elements > LARGEST:
+            shared.why = f"it has {shared.elements:,} elements, more than {LARGEST:,}"
         elif type.startswith("atomic<"):
-            made.why = ATOMICS
+            shared.why = ATOMICS
         elif type.startswith("mat"):
-            made.why = "its elements are matrices"
-        return made
+            shared.why = "its elements are matrices"
+        return shared
 
     def _number(self, text: str) -> int:
         """The number that an array's size is, a constant's too; 0 where that is not known."""
@@ -267,17 +267,17 @@ class MemoryProbes(ProbeWriter):
             assert access is not None
             if use == "read":
                 return self._read(shared, access)
-        return self._checked(part, use)
+        return self._check_indices(part, use)
 
-    def _checked(self, part: s.Piece, use: str) -> str:
+    def _check_indices(self, part: s.Piece, use: str) -> str:
         """An expression with its indices brought into range, and told where they were outside."""
         if isinstance(part, s.Name):
             return self.raw(part)
         if isinstance(part, s.Selected):
-            return self.joined(part, [(part.of, self._checked(part.of, use))])
+            return self.joined(part, [(part.of, self._check_indices(part.of, use))])
         if not isinstance(part, s.Indexed):
             return self.emit(part)
-        of, at = self._checked(part.of, use), self.emit(part.at)
+        of, at = self._check_indices(part.of, use), self.emit(part.at)
         size = self._size(part)
         if size and not self._is_inside(part.at, size):
             site = self.site(f"out of bounds {use}", self._name_of(part), part)
@@ -362,22 +362,21 @@ class MemoryProbes(ProbeWriter):
             return f"[{self.emit(access.member.at)}]"
         return f".{access.member.name}" if isinstance(access.member, s.Selected) else ""
 
-    def _through(self, shared: SharedArray, name: s.Name, whole: s.Piece) -> str:
+    def _through(self, shared: SharedArray, name: s.Name, access_text: s.Piece) -> str:
         """A read of a variable without dims, through a function."""
-        access = access_of(whole, 0)
+        access = access_of(access_text, 0)
         assert access is not None
-        site = self._sites(shared, whole)
+        site = self._sites(shared, access_text)
         words, type = self._words(shared, access), shared.element
         key = f"{type} {len(words)}"
-        if key not in self.seen:
-            self.seen[key] = f"probe_seen_{len(self.seen)}"
+        if key not in self.readers:
+            self.readers[key] = f"probe_seen_{len(self.readers)}"
             places = [f"at{i}" for i in range(len(words))]
-            given = "".join(f", {at}: u32" for at in places)
+            parameters = "".join(f", {at}: u32" for at in places)
             reads = "".join(f"  probe_read({at}, site);\n" for at in places)
-            self.helpers += (
-                f"fn {self.seen[key]}(x: {type}, site: u32{given}) -> {type} {{\n{reads}  return x;\n}}\n"
-            )
-        return f"{self.seen[key]}({name.name}, {site}u, {', '.join(words)}){self._behind(access)}"
+            head = f"fn {self.readers[key]}(x: {type}, site: u32{parameters}) -> {type}"
+            self.helpers += f"{head} {{\n{reads}  return x;\n}}\n"
+        return f"{self.readers[key]}({name.name}, {site}u, {', '.join(words)}){self._behind(access)}"
 
     # --- statements ---
 
@@ -386,10 +385,10 @@ class MemoryProbes(ProbeWriter):
         shared = self._variable(root)
         inside = [] if part.value is None else [(part.value, self.emit(part.value))]
         if shared is None or shared.why:
-            return self.joined(part, [(part.to, self._checked(part.to, "write")), *inside])
+            return self.joined(part, [(part.to, self._check_indices(part.to, "write")), *inside])
         access = access_of(part.to, len(shared.dims))
         assert access is not None
-        text = self.joined(part, [(part.to, self._checked(part.to, "write")), *inside])
+        text = self.joined(part, [(part.to, self._check_indices(part.to, "write")), *inside])
         site = self._sites(shared, part)
         words = self._words(shared, access)
         read = "" if part.op == "=" else "".join(f"probe_read({w}, {site}u); " for w in words)
@@ -398,7 +397,7 @@ class MemoryProbes(ProbeWriter):
     def _Unary(self, part: s.Unary) -> str:
         if part.op != "&":
             return self.inner(part)
-        return self.joined(part, [(part.x, self._checked(part.x, "read"))])
+        return self.joined(part, [(part.x, self._check_indices(part.x, "read"))])
 
     def _Do(self, part: s.Do) -> str:
         text = self.inner(part)

@@ -89,9 +89,9 @@ class Launched:
         """Run it with probes: the words that they left. extra: words behind the records and what is kept."""
         device, s = self.device, self.shader
         if key not in pipelines:
-            made = device.pipeline(probed.text, self.kernel.name, len(s.bindings), len(s.outs) + 1)
-            device.compiled(made)
-            pipelines[key] = made
+            pipeline = device.pipeline(probed.text, self.kernel.name, len(s.bindings), len(s.outs) + 1)
+            device.compiled(pipeline)
+            pipelines[key] = pipeline
         watched = min(self.groups, KEPT_BYTES // (4 * probed.kept)) if probed.kept else 0
         words = np.zeros(probed.records + probed.kept * (watched + 1) + extra, "u4")
         words[0], words[1 : 1 + self.bindings] = watched, self.lengths()
@@ -101,9 +101,9 @@ class Launched:
         command = self.command._replace(pipeline=pipelines[key], buffers=(*self.command.buffers, buffer))
         device.submit(command.words())
         self.watched = watched
-        found = np.frombuffer(device.read([(buffer, words.nbytes)])[0], "u4")
+        records = np.frombuffer(device.read([(buffer, words.nbytes)])[0], "u4")
         device.free(buffer)
-        return found
+        return records
 
     def lengths(self) -> list[int]:
         """The cells of each buffer that belong to its value; one where there are none, which kernels read in
@@ -147,13 +147,13 @@ def compute(
 ) -> Plan:
     """Give nodes their values; each kernel of their plan is run by `look(launched, order)`."""
     order = toposort(roots)
-    made = planned(device, roots, order, spare)
-    compiled = compile_plan(Uncompiled(device), made)  # type: ignore[arg-type]
-    sizes = dict(made.stored) | {i: order[i].nbytes for i in made.leaves}
+    planned_graph = planned(device, roots, order, spare)
+    compiled = compile_plan(Uncompiled(device), planned_graph)  # type: ignore[arg-type]
+    sizes = dict(planned_graph.stored) | {i: order[i].nbytes for i in planned_graph.leaves}
 
     def send(device: Gpu, compiled: Compiled) -> None:
-        last = {v: kernel for kernel in made.kernels for v in kernel.outputs}
-        for kernel, command in zip(made.kernels, dispatches(compiled.words), strict=True):
+        last = {v: kernel for kernel in planned_graph.kernels for v in kernel.outputs}
+        for kernel, command in zip(planned_graph.kernels, dispatches(compiled.words), strict=True):
             first = command.offset // 4
             params = compiled.params[first : first + len(kernel.quantities)].tobytes()
             launched = Launched(device, kernel, command, sizes, params)
@@ -163,7 +163,7 @@ def compute(
     run.execute(device, compiled, roots, order, send)
     has_run()
     device.free(compiled.uniform) if compiled.uniform else None
-    return made
+    return planned_graph
 
 
 def is_not_finite(raw: bytes, dtype: dt.DType, kind: str) -> Any:

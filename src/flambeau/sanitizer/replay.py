@@ -49,9 +49,9 @@ class Replay:
         last = get_rng_state()
         recorded = jit(self.fn)
         try:
-            plain = self._called(self.fn)
+            plain = self._call(self.fn)
             for turn in TURNS:
-                wrong = _differing(plain, self._called(recorded), turn)
+                wrong = _first_difference(plain, self._call(recorded), turn)
                 if wrong is not None:
                     report.wrong.append(wrong)
                     break
@@ -60,16 +60,16 @@ class Replay:
             set_rng_state(last)
         report.replayed = bool(recorded.programs)  # type: ignore[attr-defined]
 
-    def _called(self, fn: Callable[..., Any]) -> dict[str, Any]:
+    def _call(self, fn: Callable[..., Any]) -> dict[str, Any]:
         """The results of a call from where the first began, and what it assigns to, by name."""
         self._put(list(self.before.values()))
         set_rng_state(self.random)
         result = fn(*self.args, **self.kw)
-        found = {f"result {i}": x for i, x in enumerate(tensors_in(result))}
-        found |= {f"assigned {describe(t)} ({i})": t for i, (t, _) in enumerate(self.before.values())}
-        tensors = list(found.values())
+        results = {f"result {i}": x for i, x in enumerate(tensors_in(result))}
+        results |= {f"assigned {describe(t)} ({i})": t for i, (t, _) in enumerate(self.before.values())}
+        tensors = list(results.values())
         raw = readback.read(tensors)
-        return {name: _host(r, t) for (name, t), r in zip(found.items(), raw, strict=True)}
+        return {name: _host(r, t) for (name, t), r in zip(results.items(), raw, strict=True)}
 
     def _put(self, states: list[tuple[Tensor, Node]]) -> None:
         for t, node in states:
@@ -87,10 +87,10 @@ def tensors_in(result: Any) -> list[Tensor]:
     return tensors_of(result) if leaves(result) else []
 
 
-def _differing(plain: dict[str, Any], found: dict[str, Any], turn: str) -> Wrong | None:
+def _first_difference(plain: dict[str, Any], replayed: dict[str, Any], turn: str) -> Wrong | None:
     """The first result that is not that of the plain call."""
     for name, want in plain.items():
-        got = found.get(name)
+        got = replayed.get(name)
         if got is None or got.shape != want.shape:
             return Wrong("replay", name, name, f"{turn} it has another shape")
         wrong = differences(got, want, of_largest(want))  # other kernels may add up in another order

@@ -62,8 +62,8 @@ class Sanitized:
 
     def __str__(self) -> str:
         count = f"{counted(self.kernels, 'kernel')}, {counted(self.runs, 'run')}"
-        told = counted(len(self.faults), "fault") if self.faults else "no fault"
-        lines = [f"{count}: {told}", *map(str, self.faults)]
+        summary = counted(len(self.faults), "fault") if self.faults else "no fault"
+        lines = [f"{count}: {summary}", *map(str, self.faults)]
         return "\n".join([*lines, *(f"not watched: {s}" for s in self.skipped)])
 
     __repr__ = __str__
@@ -92,8 +92,8 @@ class Wrong:
 
     def __str__(self) -> str:
         of = f" in the gradient of {self.gradient_of}" if self.gradient_of else ""
-        told = "; ".join(str(x) for x in (self.apart, self.told) if x)
-        lines = [f"{self.stage}: {self.call}{of}: {told}"]
+        summary = "; ".join(str(x) for x in (self.apart, self.told) if x)
+        lines = [f"{self.stage}: {self.call}{of}: {summary}"]
         if self.line:
             lines.append(f"  {self.line}")
         if self.kernel:
@@ -131,8 +131,8 @@ class Checked:
 
     def __str__(self) -> str:
         counts = f"{self.values:,} values, {len(self.kernels):,} kernels, {self.gradients:,} gradients"
-        told = f"{counts}, {'replayed' if self.replayed else 'not replayed'}"
+        summary = f"{counts}, {'replayed' if self.replayed else 'not replayed'}"
         many = len(self.wrong)
-        return "\n".join([f"{told}: {f'{many} wrong' if many else 'all right'}", *map(str, self.wrong)])
+        return "\n".join([f"{summary}: {f'{many} wrong' if many else 'all right'}", *map(str, self.wrong)])
 
     __repr__ = __str__

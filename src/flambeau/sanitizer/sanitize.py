@@ -72,10 +72,12 @@ def name_of(fn: Callable[..., Any]) -> str:
 
 def tensors_of(result: Any) -> list[Tensor]:
     """The tensors of what a function returned, gradients too."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for leaf in leaves(result):
-        found += leaf.values() if isinstance(leaf, Gradients) else [leaf] if isinstance(leaf, Tensor) else []
-    return found
+        tensors += (
+            leaf.values() if isinstance(leaf, Gradients) else [leaf] if isinstance(leaf, Tensor) else []
+        )
+    return tensors
 
 
 class Watched:
@@ -91,9 +93,9 @@ class Watched:
             return
         try:
             probes = MemoryProbes(launched.text, launched.bindings)
-            for found in non_uniform_barriers(probes.module, probes.types):
-                line = line_of(launched.text, found.barrier.start)
-                self.non_uniform.append((line, probes.raw(found.test)))
+            for stray in non_uniform_barriers(probes.module, probes.types):
+                line = line_of(launched.text, stray.barrier.start)
+                self.non_uniform.append((line, probes.raw(stray.test)))
             self.probed = probes.probed()
         except KernelError as e:
             self.why = str(e)
@@ -135,11 +137,11 @@ class Sanitizing:
     def _note(self, launched: Launched, watched: Watched) -> None:
         """What is known before it runs."""
         name = launched.kernel.name
-        told = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
-        self.report.skipped += [f"{name}: {why}" for why in told]
+        reasons = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
+        self.report.skipped += [f"{name}: {why}" for why in reasons]
         for line, test in watched.non_uniform:
-            told = f"threads part at {test!r} before this barrier: it is not run, and the call ends here"
-            self._fault(launched, "non-uniform barrier", line, told)
+            reasons = f"threads part at {test!r} before this barrier: it is not run, and the call ends here"
+            self._fault(launched, "non-uniform barrier", line, reasons)
 
     def _over(self, launched: Launched) -> list[int]:
         """The places of outputs that hold what the kernel reads."""
@@ -155,27 +157,27 @@ class Sanitizing:
             self.report.skipped.append(f"{launched.kernel.name}: {watched.why}")
             return False
         if probed.kept and launched.watched < launched.groups:
-            told = f"races in the first {launched.watched:,} of {launched.groups:,} workgroups alone"
-            self._skip(launched, told)
-        found = [(probed.sites[r.site], r) for r in records_of(words, probed)]
-        if any(site.kind == BLANK for site, _ in found) and not self._matters(launched, before):
-            found = [(site, r) for site, r in found if site.kind != BLANK]
-        for site, record in found:
+            limit = f"races in the first {launched.watched:,} of {launched.groups:,} workgroups alone"
+            self._skip(launched, limit)
+        faults = [(probed.sites[r.site], r) for r in records_of(words, probed)]
+        if any(site.kind == BLANK for site, _ in faults) and not self._matters(launched, before):
+            faults = [(site, r) for site, r in faults if site.kind != BLANK]
+        for site, record in faults:
             self._fault(launched, site.kind, site.line, _of_memory(site, record, launched), record)
         return True
 
     def _matters(self, launched: Launched, before: dict[int, bytes]) -> bool:
         """Whether the result is another where workgroup memory does not begin with zeros."""
         places = list(range(len(launched.kernel.inputs), launched.bindings))
-        made = launched.raw(places)
+        results = launched.raw(places)
         for place, data in before.items():
             launched.put(place, data)
         filled = MemoryProbes(launched.text, launched.bindings, filled=True).probed()
         launched.probed(filled, self.pipelines, (launched.shader, "filled"))
-        now = launched.raw(places)
-        for place, data in zip(places, made, strict=True):
+        filled_results = launched.raw(places)
+        for place, data in zip(places, results, strict=True):
             launched.put(place, data)
-        return now != made
+        return filled_results != results
 
     def _skip(self, launched: Launched, why: str) -> None:
         text = f"{launched.kernel.name}: {why}"
@@ -183,7 +185,7 @@ class Sanitizing:
             self.report.skipped.append(text)
 
     def _fault(
-        self, launched: Launched, kind: str, line: int, told: str, record: Record | None = None
+        self, launched: Launched, kind: str, line: int, sentence: str, record: Record | None = None
     ) -> None:
         """Keep a fault, each once."""
         key = (launched.shader, kind, line)
@@ -200,7 +202,7 @@ class Sanitizing:
                 "threads": record.times,
             }
         text = row.text.strip()
-        row = KernelFault(kind, launched.kernel.name, *place, line, text, told, self.line, **where)
+        row = KernelFault(kind, launched.kernel.name, *place, line, text, sentence, self.line, **where)
         self.report.faults.append(row)
 
     # --- numbers ---
@@ -237,25 +239,30 @@ class Sanitizing:
             site = probed.sites[record.site]
             value, source = (np.uint32(x).view("f4") for x in (record.value, record.other))
             if site.kind == "float16 overflow":
-                told = f"{value:.7g} is beyond the 65504 of float16"
+                sentence = f"{value:.7g} is beyond the 65504 of float16"
             else:
-                told = f"{site.name} became {value} here, made of {source:.7g} among others"
-            self._fault(launched, site.kind, site.line, told, record._replace(times=1))
+                sentence = f"{site.name} became {value} here, made of {source:.7g} among others"
+            self._fault(launched, site.kind, site.line, sentence, record._replace(times=1))
         if not records:
-            told = f"its result is {BITS[kind]} in places, of numbers that were not: no statement was seen to"
-            self._fault(launched, kind, 1, told)
+            sentence = (
+                f"its result is {BITS[kind]} in places, of numbers that were not: no statement was seen to"
+            )
+            self._fault(launched, kind, 1, sentence)
 
     def _born(self, launched: Launched, order: list[Node], before: dict[int, bytes]) -> str:
         """nan or inf, where there are such results of inputs without; "" where not."""
         inputs = len(launched.kernel.inputs)
         floats = [(i, d) for i, d in enumerate(self._dtypes(launched, order)) if d is not None]
         outs = [(i, d) for i, d in floats if i >= inputs]
-        made = list(zip(outs, launched.raw([i for i, _ in outs]), strict=True))
+        results = list(zip(outs, launched.raw([i for i, _ in outs]), strict=True))
         for kind in ("nan", "inf"):
-            if any(is_not_finite(raw, d, kind).any() for (_, d), raw in made):
-                given = [(i, d) for i, d in floats if i < inputs]
+            if any(is_not_finite(raw, d, kind).any() for (_, d), raw in results):
+                inputs_read = [(i, d) for i, d in floats if i < inputs]
                 raws = [
-                    (d, raw) for (_, d), raw in zip(given, launched.raw([i for i, _ in given]), strict=True)
+                    (d, raw)
+                    for (_, d), raw in zip(
+                        inputs_read, launched.raw([i for i, _ in inputs_read]), strict=True
+                    )
                 ]
                 raws += [(d, before[i]) for i, d in outs if i in before]
                 numbers = np.array(launched.numbers(), "f4").tobytes()
@@ -266,14 +273,14 @@ class Sanitizing:
     def _dtypes(self, launched: Launched, order: list[Node]) -> list[dt.DType | None]:
         """The dtypes of the buffers that hold floats; None of others, and where it is not known."""
         kernel, shader = launched.kernel, launched.shader
-        found: list[dt.DType | None] = []
+        dtypes: list[dt.DType | None] = []
         stored = [kind for kind, _ in shader.bindings] + [short for short, _ in shader.outs]
         for v, name in zip((*kernel.inputs, *kernel.outputs), stored, strict=True):
             dtype = order[v].dtype if v < len(order) else dt.SHORT.get(name)
             if dtype is not None and dtype.is_complex:
                 dtype = dtype.real
-            found.append(dtype if dtype is not None and dtype.is_float else None)
-        return found
+            dtypes.append(dtype if dtype is not None and dtype.is_float else None)
+        return dtypes
 
 
 def _three(i: int, sizes: tuple[int, ...]) -> tuple[int, int, int]:

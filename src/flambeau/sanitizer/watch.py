@@ -76,15 +76,15 @@ class WatchedValue:
 
     def _place(self, where: Any) -> str:
         """The first thread that came by of those whose value is one of these."""
-        found = where.reshape(*self.counts.shape, -1).any(-1) & (self.counts > 0)
-        group, thread = np.argwhere(found)[0]
+        matches = where.reshape(*self.counts.shape, -1).any(-1) & (self.counts > 0)
+        group, thread = np.argwhere(matches)[0]
         return f"in workgroup {group}, thread {thread}"
 
     def __str__(self) -> str:
         place = f"{self.template}:{self.template_line}, line {self.line} of the kernel"
         groups, threads = self.counts.shape
-        told = f"{self.kernel}.{self.name}: {self.type} ({place}), {groups} workgroups of {threads} threads"
-        return f"{told}\n{self.values}"
+        head = f"{self.kernel}.{self.name}: {self.type} ({place}), {groups} workgroups of {threads} threads"
+        return f"{head}\n{self.values}"
 
     __repr__ = __str__
 
@@ -169,8 +169,8 @@ class _Watching:
         width, threads = width_of(probes.type) + 1, int(np.prod(shader.workgroup))
         words = launched.groups * threads * width
         if 4 * words > MOST:
-            told = f"{4 * words:,} bytes of values, more than {MOST:,}: call it on less"
-            raise KernelError(f"watch({kernel.name}.{self.value}): {told}")
+            limit = f"{4 * words:,} bytes of values, more than {MOST:,}: call it on less"
+            raise KernelError(f"watch({kernel.name}.{self.value}): {limit}")
         got = launched.probed(probes.probed(), self.pipelines, (shader, self.value), words)
         rows = got[HEADER:].reshape(launched.groups, threads, width)
         element = STORED[element_of(probes.type) if width > 2 else probes.type]
@@ -199,14 +199,14 @@ class WatchProbe(ProbeWriter):
     def __init__(self, text: str, bindings: int, name: str, turn: int | None, kernel: str):
         super().__init__(text, bindings)
         self.name = name
-        self.places: list[s.Declare | s.WgslParameter] = self._found()
+        self.places: list[s.Declare | s.WgslParameter] = self._declarations_of_name()
         called = f"watch({kernel}.{name})"
         if not self.places:
-            raise KernelError(f"{called}: there is no such value{self._meant()}")
-        found = {self._type(d) for d in self.places}
-        self.type = found.pop()
-        if found or element_of(self.type) not in STORED or self.type.startswith(("array", "mat")):
-            types = ", ".join(sorted({self.type, *found}))
+            raise KernelError(f"{called}: there is no such value{self._suggestion()}")
+        others = {self._type(d) for d in self.places}
+        self.type = others.pop()
+        if others or element_of(self.type) not in STORED or self.type.startswith(("array", "mat")):
+            types = ", ".join(sorted({self.type, *others}))
             raise KernelError(f"{called}: is of type {types}: watch a number or a vector, of one type")
         self.helpers = self._helpers(turn)
 
@@ -214,17 +214,17 @@ class WatchProbe(ProbeWriter):
         return concrete(self.types.of(d) if isinstance(d, s.Declare) else self.types.plain(d.type))
 
     def _all(self) -> list[s.Declare | s.WgslParameter]:
-        found: list[s.Declare | s.WgslParameter] = []
+        declarations: list[s.Declare | s.WgslParameter] = []
         for f in self.module.functions:
-            found += f.parameters
-            found += [p for p in f.body.walk() if isinstance(p, s.Declare)]
-        return found
+            declarations += f.parameters
+            declarations += [p for p in f.body.walk() if isinstance(p, s.Declare)]
+        return declarations
 
-    def _found(self) -> list[s.Declare | s.WgslParameter]:
-        found = [d for d in self._all() if d.name == self.name]
-        return [d for d in found if isinstance(d, s.Declare)] or found
+    def _declarations_of_name(self) -> list[s.Declare | s.WgslParameter]:
+        matches = [d for d in self._all() if d.name == self.name]
+        return [d for d in matches if isinstance(d, s.Declare)] or matches
 
-    def _meant(self) -> str:
+    def _suggestion(self) -> str:
         names = sorted({d.name for d in self._all()})
         near = get_close_matches(self.name, names, 1)
         return f": did you mean {near[0]!r}?" if near else f": there are {', '.join(names)}"

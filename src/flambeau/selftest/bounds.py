@@ -59,28 +59,28 @@ class Known(NamedTuple):
     chain: Chain | None = None  # of floats that are sums and products, what they are sums and products of
 
 
-def known(roots: list[Node]) -> list[Known]:
+def evaluate(roots: list[Node]) -> list[Known]:
     """The values of nodes of NumPy's device, and the bounds of their errors."""
-    found: dict[Node, Known] = {}
+    values: dict[Node, Known] = {}
     with np.errstate(all="ignore"):
         for node in sorted(toposort(roots), key=lambda n: n.serial):
-            found[node] = _of(node, [found[i] for i in node.inputs] if node.buffer is None else [])
-    return [found[n] for n in roots]
+            values[node] = _of(node, [values[i] for i in node.inputs] if node.buffer is None else [])
+    return [values[n] for n in roots]
 
 
-def _of(node: Node, given: list[Known]) -> Known:
+def _of(node: Node, inputs: list[Known]) -> Known:
     if node.buffer is not None:
         return Known(_wide(node.buffer.array), None)
     kind = node.op.kind
     if node.dtype.is_complex or any(i.dtype.is_complex for i in node.inputs):
-        return _complex(node, given)
+        return _complex(node, inputs)
     rule = (
-        RULES.get(kind) or (OPAQUE.get(node.op.name) if kind in ("opaque", "output") else None) or _estimated
+        RULES.get(kind) or (OPAQUE.get(node.op.name) if kind in ("opaque", "output") else None) or _estimate
     )
-    value, error, chain = rule(node, given)
-    if error is not None and value.dtype.kind == "f" and all(map(_is_exact, given)):
+    value, error, chain = rule(node, inputs)
+    if error is not None and value.dtype.kind == "f" and all(map(_is_exact, inputs)):
         error = np.where(np.isfinite(value), error, 0.0)  # no rounding makes a number of what is none
-    return _settled(node, value, error)._replace(chain=chain)
+    return _settle(node, value, error)._replace(chain=chain)
 
 
 def _is_exact(k: Known) -> bool:
@@ -102,7 +102,7 @@ def _xp(node: Node, arrays: list[Array]) -> Array:
     return np.asarray(node.op.xp(NP, *node.scalars, *arrays, **node.attrs))
 
 
-def _settled(node: Node, value: Array, error: Array | None) -> Known:
+def _settle(node: Node, value: Array, error: Array | None) -> Known:
     """Values as the dtype holds them: integers wrap, 16-bit floats may be rounded (or not: fused ones are
     not)."""
     if not node.dtype.is_float:
@@ -150,36 +150,36 @@ def _or_zero(k: Known) -> Array:
 # --- elementwise: at the ends of what the inputs may be, and the op's own roundings ---
 
 
-def _elementwise(node: Node, given: list[Known]) -> Known:
+def _elementwise(node: Node, inputs: list[Known]) -> Known:
     name = node.op.name
     if name == "cast":
-        return _cast(node, given[0])
-    value = _wide(_xp(node, [k.value for k in given]))
+        return _cast(node, inputs[0])
+    value = _wide(_xp(node, [k.value for k in inputs]))
     error = None
-    if any(k.error is not None for k in given):
-        error = _between(node, given, value)
+    if any(k.error is not None for k in inputs):
+        error = _between(node, inputs, value)
         if (at := POLES.get(name)) is not None:
-            pole = _or_zero(given[at]) >= np.abs(given[at].value)
-            error = np.where(np.broadcast_to(pole & (_or_zero(given[at]) > 0), value.shape), np.inf, error)
+            pole = _or_zero(inputs[at]) >= np.abs(inputs[at].value)
+            error = np.where(np.broadcast_to(pole & (_or_zero(inputs[at]) > 0), value.shape), np.inf, error)
         if name in ("eq", "ne"):  # equal somewhere between the ends
-            (x, y), reach = (k.value.astype("f8") for k in given), _or_zero(given[0]) + _or_zero(given[1])
+            (x, y), reach = (k.value.astype("f8") for k in inputs), _or_zero(inputs[0]) + _or_zero(inputs[1])
             error = np.where((np.abs(x - y) <= reach) & (reach > 0), np.inf, error)
     if value.dtype.kind != "f":
         return Known(value, error)
-    parts = [k.chain or begun(k.value) for k in given] if name in CHAINED else []
+    parts = [k.chain or begun(k.value) for k in inputs] if name in CHAINED else []
     chain = joined(name, parts) if parts else None
-    own = _own(name, value, given, error, chain)
+    own = _own(name, value, inputs, error, chain)
     if own is not None:
         own = np.where(np.isfinite(value), own, 0.0)
     return Known(value, _plus(error, own), chain)
 
 
-def _between(node: Node, given: list[Known], value: Array) -> Array:
+def _between(node: Node, inputs: list[Known], value: Array) -> Array:
     """The largest change of the value at the ends of what the inputs may be, twice for what is between."""
-    ends = [_ends(k) for k in given]
+    ends = [_ends(k) for k in inputs]
     far = np.zeros(value.shape)
     for corner in product(*ends):
-        if all(c is k.value for c, k in zip(corner, given, strict=True)):
+        if all(c is k.value for c, k in zip(corner, inputs, strict=True)):
             continue
         there = _wide(_xp(node, list(corner)))
         change = np.abs(there.astype("f8") - value.astype("f8"))
@@ -203,17 +203,17 @@ def _ends(k: Known) -> tuple[Array, ...]:
 
 
 def _own(
-    name: str, value: Array, given: list[Known], inherited: Array | None, chain: Chain | None
+    name: str, value: Array, inputs: list[Known], inherited: Array | None, chain: Chain | None
 ) -> Array | None:
     """The rounding of an op itself, in float32."""
     if name in WHOLE:
-        quotient: Array = given[0].value / given[1].value
+        quotient: Array = inputs[0].value / inputs[1].value
         nearest: Array = np.round(quotient)
         near = np.abs(quotient - nearest) <= 1e-6 * np.maximum(np.abs(quotient), 1)
         jump = np.where(near & (quotient != nearest) | (np.abs(quotient) >= 2.0**22), np.inf, 0.0)
         if name == "floor_divide":
             return jump
-        return jump + 4 * U * (np.abs(given[0].value) + np.abs(given[1].value))
+        return jump + 4 * U * (np.abs(inputs[0].value) + np.abs(inputs[1].value))
     if name in KEEPING:
         return None
     if name in ONCE:
@@ -225,9 +225,9 @@ def _own(
         return np.where(size == 0, 0.0, NEAR[name] * size + LEAST)
     top = np.maximum(np.abs(value), 1.0)
     if name in ("exp", "exp2", "sinh", "cosh", "expm1"):
-        top = np.maximum(np.abs(value), 0 if name == "exp" else 1.0) * (1 + np.abs(given[0].value))
+        top = np.maximum(np.abs(value), 0 if name == "exp" else 1.0) * (1 + np.abs(inputs[0].value))
     if name in ("sin", "cos", "tan"):
-        top = top * (1 + np.abs(given[0].value)) * (1 + value * value)
+        top = top * (1 + np.abs(inputs[0].value)) * (1 + value * value)
     return SLACK * top + LEAST
 
 
@@ -240,26 +240,26 @@ def _cast(node: Node, k: Known) -> Known:
         off = None if exact else np.where(same, 0.0, U * np.abs(value))
         return Known(value, _plus(k.error, off))
     if value.dtype.kind != "f" or to.kind == "b":
-        made = value != 0 if to.kind == "b" else value
+        converted = value != 0 if to.kind == "b" else value
         if k.error is None:
-            return Known(made, None)
+            return Known(converted, None)
         unsure = (k.error > 0) & (np.abs(value.astype("f8")) <= k.error) if to.kind == "b" else k.error
-        return Known(made, np.asarray(unsure, "f8"))
+        return Known(converted, np.asarray(unsure, "f8"))
     low, high = (0, 255) if to is dt.uint8 else (dt.INTS[to].min, dt.INTS[to].max)
     inside = (value >= low) & (value <= high) & (np.abs(value) < 2.0**31)
-    whole = np.where(inside, np.trunc(value), 0)
+    integers = np.where(inside, np.trunc(value), 0)
     error = np.where(inside, 0.0, np.inf)
     if k.error is not None:
         jumps = np.trunc(value - k.error) != np.trunc(value + k.error)
         error = np.where(jumps, np.inf, error)
-    return Known(whole.astype("i8"), error if error.any() else None)
+    return Known(integers.astype("i8"), error if error.any() else None)
 
 
 # --- where values only move ---
 
 
-def _moved(node: Node, given: list[Known]) -> Known:
-    value, error, chain = given[0]
+def _move(node: Node, inputs: list[Known]) -> Known:
+    value, error, chain = inputs[0]
 
     def of(x: Array) -> Array:
         return np.asarray(node.op.xp(NP, np.broadcast_to(x, value.shape), **node.attrs))
@@ -269,20 +269,20 @@ def _moved(node: Node, given: list[Known]) -> Known:
     return Known(of(value), None if error is None else of(error), chain)
 
 
-def _gathered(node: Node, given: list[Known]) -> Known:
-    (value, error, _), (index, unsure, _) = given
-    found = np.asarray(node.op.xp(NP, value, index, **node.attrs))
-    far = None if error is None else np.asarray(node.op.xp(NP, _or_zero(given[0]), index, **node.attrs))
+def _gather(node: Node, inputs: list[Known]) -> Known:
+    (value, error, _), (index, unsure, _) = inputs
+    result = np.asarray(node.op.xp(NP, value, index, **node.attrs))
+    far = None if error is None else np.asarray(node.op.xp(NP, _or_zero(inputs[0]), index, **node.attrs))
     if unsure is not None:
         far = np.where(np.broadcast_to(unsure, index.shape) > 0, np.inf, 0.0 if far is None else far)
-    return Known(found, far)
+    return Known(result, far)
 
 
-def _joined(node: Node, given: list[Known]) -> Known:
-    value = node.op.xp(NP, *(k.value for k in given), **node.attrs)
-    if all(k.error is None for k in given):
+def _join(node: Node, inputs: list[Known]) -> Known:
+    value = node.op.xp(NP, *(k.value for k in inputs), **node.attrs)
+    if all(k.error is None for k in inputs):
         return Known(value, None)
-    return Known(value, node.op.xp(NP, *map(_or_zero, given), **node.attrs))
+    return Known(value, node.op.xp(NP, *map(_or_zero, inputs), **node.attrs))
 
 
 # --- sums ---
@@ -313,49 +313,51 @@ def _sum_error(total: Array, n: int, step: float, inherited: Array | None) -> Ar
     return inherited + np.where(odd, 0.0, (n + 2) * U * total + LEAST)
 
 
-def _reduced(node: Node, given: list[Known]) -> Known:
-    (value, error, _), dims = given[0], node.attrs["dims"]
-    found = _wide(_xp(node, [value]))
+def _reduce(node: Node, inputs: list[Known]) -> Known:
+    (value, error, _), dims = inputs[0], node.attrs["dims"]
+    result = _wide(_xp(node, [value]))
     if node.op.name in ("_max", "_min"):
-        return Known(found, None if error is None else _or_zero(given[0]).max(dims, keepdims=True, initial=0))
+        return Known(
+            result, None if error is None else _or_zero(inputs[0]).max(dims, keepdims=True, initial=0)
+        )
     n = int(np.prod([value.shape[d] for d in dims]))
     if value.dtype.kind != "f":
-        unsure = None if error is None else np.where(_or_zero(given[0]) > 0, np.inf, 0.0)
+        unsure = None if error is None else np.where(_or_zero(inputs[0]) > 0, np.inf, 0.0)
         if unsure is not None:
             unsure = unsure.max(dims, keepdims=True, initial=0)
-        return Known(found, unsure)
+        return Known(result, unsure)
     size = np.abs(value)
     if node.op.name == "_sum":
-        far = None if error is None else _or_zero(given[0]).sum(dims, keepdims=True)
-        return Known(found, _sum_error(size.sum(dims, keepdims=True), n, quantum(value), far))
-    most = (size + _or_zero(given[0])).prod(dims, keepdims=True)
+        far = None if error is None else _or_zero(inputs[0]).sum(dims, keepdims=True)
+        return Known(result, _sum_error(size.sum(dims, keepdims=True), n, quantum(value), far))
+    most = (size + _or_zero(inputs[0])).prod(dims, keepdims=True)
     least = LEAST * np.maximum(size, 1.0).prod(dims, keepdims=True)
-    return Known(found, most * (1 + 2 * (n + 1) * U) - size.prod(dims, keepdims=True) + least)
+    return Known(result, most * (1 + 2 * (n + 1) * U) - size.prod(dims, keepdims=True) + least)
 
 
-def _contracted(node: Node, given: list[Known]) -> Known:
-    found = _wide(_xp(node, [k.value for k in given]))
-    if found.dtype.kind != "f":
-        lost = any(k.error is not None and np.any(k.error > 0) for k in given)
-        return Known(found, np.full(found.shape, np.inf) if lost else None)
+def _contract(node: Node, inputs: list[Known]) -> Known:
+    result = _wide(_xp(node, [k.value for k in inputs]))
+    if result.dtype.kind != "f":
+        lost = any(k.error is not None and np.any(k.error > 0) for k in inputs)
+        return Known(result, np.full(result.shape, np.inf) if lost else None)
 
     def of(a: Array, b: Array) -> Array:
         return np.asarray(node.op.xp(NP, a, b, **node.attrs))
 
-    a, b = (k.value.astype("f8") for k in given)
+    a, b = (k.value.astype("f8") for k in inputs)
     total = of(np.abs(a), np.abs(b))
     k = int(np.prod(np.broadcast_shapes(a.shape, b.shape)[a.ndim - node.attrs["nk"] :]))
     if any(map(_shows_windows, node.inputs)) and total.size:  # neighbours' products meet in one tile
         total = np.maximum(total, total.max()) * SPREAD
     far = None
-    if any(x.error is not None for x in given):
-        e, f = map(_or_zero, given)
+    if any(x.error is not None for x in inputs):
+        e, f = map(_or_zero, inputs)
         # what may overflow may be infinite, and times 0 that is NaN
         is_lost = of(np.isinf(e) * 1.0, np.ones_like(b)) + of(np.ones_like(a), np.isinf(f) * 1.0) > 0
         e, f = (np.where(np.isinf(x), 0.0, x) for x in (e, f))
         far = of(np.abs(a), f) + of(e, np.abs(b)) + of(e, f)
         far = np.where(is_lost, np.inf, far)
-    return Known(found, _sum_error(total, k, quantum(a) * quantum(b), far))
+    return Known(result, _sum_error(total, k, quantum(a) * quantum(b), far))
 
 
 def _shows_windows(node: Node) -> bool:
@@ -368,41 +370,41 @@ def _shows_windows(node: Node) -> bool:
     return False
 
 
-def _folded(node: Node, given: list[Known]) -> Known:
-    value, error, _ = given[0]
+def _fold(node: Node, inputs: list[Known]) -> Known:
+    value, error, _ = inputs[0]
 
     def of(x: Array) -> Array:
         return _wide(node.op.xp(NP, x, **node.attrs))
 
-    found = _wide(_xp(node, [value]))
+    result = _wide(_xp(node, [value]))
     most = int(of(np.ones(value.shape)).max(initial=1))
-    far = None if error is None else of(_or_zero(given[0]))
-    return Known(found, _sum_error(of(np.abs(value)), most, quantum(value), far))
+    far = None if error is None else of(_or_zero(inputs[0]))
+    return Known(result, _sum_error(of(np.abs(value)), most, quantum(value), far))
 
 
-def _scanned(node: Node, given: list[Known]) -> Known:
-    (value, error, _), dim = given[0], node.attrs["dim"]
-    found = _wide(_xp(node, [value]))
+def _scan(node: Node, inputs: list[Known]) -> Known:
+    (value, error, _), dim = inputs[0], node.attrs["dim"]
+    result = _wide(_xp(node, [value]))
     if value.dtype.kind != "f":
-        unsure = None if error is None else np.maximum.accumulate(_or_zero(given[0]) > 0, dim) * np.inf
-        return Known(found, None if unsure is None else np.nan_to_num(unsure, nan=0.0, posinf=np.inf))
-    far, n, size = _or_zero(given[0]), value.shape[dim] if value.ndim else 1, np.abs(value)
+        unsure = None if error is None else np.maximum.accumulate(_or_zero(inputs[0]) > 0, dim) * np.inf
+        return Known(result, None if unsure is None else np.nan_to_num(unsure, nan=0.0, posinf=np.inf))
+    far, n, size = _or_zero(inputs[0]), value.shape[dim] if value.ndim else 1, np.abs(value)
     if node.op.name == "_cumsum":
         inherited = None if error is None else far.cumsum(dim)
-        return Known(found, _sum_error(size.cumsum(dim), n, quantum(value), inherited))
+        return Known(result, _sum_error(size.cumsum(dim), n, quantum(value), inherited))
     if node.op.name == "_cumprod":
         most = (size + far).cumprod(dim)
         least = LEAST * np.maximum(size, 1.0).cumprod(dim)
-        return Known(found, most * (1 + 2 * (n + 1) * U) - size.cumprod(dim) + least)
+        return Known(result, most * (1 + 2 * (n + 1) * U) - size.cumprod(dim) + least)
     own = SLACK * (1 + np.abs(value)) * (n + 1)
-    return Known(found, np.maximum.accumulate(far, dim) * 2 + np.maximum.accumulate(own, dim))
+    return Known(result, np.maximum.accumulate(far, dim) * 2 + np.maximum.accumulate(own, dim))
 
 
-def _scattered(node: Node, given: list[Known]) -> Known:
-    x, keys, order, src = given
-    found = _wide(_xp(node, [k.value for k in given]))
+def _scatter(node: Node, inputs: list[Known]) -> Known:
+    x, keys, order, src = inputs
+    result = _wide(_xp(node, [k.value for k in inputs]))
     if any(k.error is not None and np.any(k.error > 0) for k in (keys, order)):
-        return Known(found, np.full(found.shape, np.inf))
+        return Known(result, np.full(result.shape, np.inf))
     inexact = any(k.error is not None for k in (x, src))
     where = (keys.value, order.value)
 
@@ -410,33 +412,33 @@ def _scattered(node: Node, given: list[Known]) -> Known:
         return np.asarray(node.op.xp(NP, a, *where, b, join=join))
 
     join = node.attrs["join"]
-    if found.dtype.kind != "f":
+    if result.dtype.kind != "f":
         lost = of(_or_zero(x), _or_zero(src), "sum") if inexact else None
-        return Known(found, None if lost is None else np.where(lost > 0, np.inf, 0.0))
+        return Known(result, None if lost is None else np.where(lost > 0, np.inf, 0.0))
     if join in ("max", "min"):
-        return Known(found, of(_or_zero(x), _or_zero(src), "max") if inexact else None)
+        return Known(result, of(_or_zero(x), _or_zero(src), "max") if inexact else None)
     count = int(np.bincount(where[0], minlength=1).max(initial=0)) + 1
     if join == "sum":
         far = of(_or_zero(x), _or_zero(src), "sum") if inexact else None
         total = of(np.abs(x.value), np.abs(src.value), "sum")
-        return Known(found, _sum_error(total, count, quantum(x.value, src.value), far))
+        return Known(result, _sum_error(total, count, quantum(x.value, src.value), far))
     size = of(np.abs(x.value), np.abs(src.value), "prod")
     most = of(np.abs(x.value) + _or_zero(x), np.abs(src.value) + _or_zero(src), "prod")
-    return Known(found, most * (1 + 2 * (count + 1) * U) - size + LEAST)
+    return Known(result, most * (1 + 2 * (count + 1) * U) - size + LEAST)
 
 
 # --- order ---
 
 
-def _placed(node: Node, given: list[Known]) -> Known:
+def _sort_places(node: Node, inputs: list[Known]) -> Known:
     """Places in an order: not known where two neighbours may change theirs."""
-    value, error, _ = given[0]
-    found = _xp(node, [value])
+    value, error, _ = inputs[0]
+    result = _xp(node, [value])
     if error is None:
-        return Known(found, None)
+        return Known(result, None)
     lines, far = (
-        np.take_along_axis(value.astype("f8"), found, -1),
-        np.take_along_axis(_or_zero(given[0]), found, -1),
+        np.take_along_axis(value.astype("f8"), result, -1),
+        np.take_along_axis(_or_zero(inputs[0]), result, -1),
     )
     reach = np.where(far > 0, far, 0.0)
     most = reach.max(-1, keepdims=True, initial=0)
@@ -444,80 +446,80 @@ def _placed(node: Node, given: list[Known]) -> Known:
     close |= np.diff(lines, axis=-1) * (-1 if node.attrs["descending"] else 1) <= np.broadcast_to(
         most, reach[..., 1:].shape
     ) * np.any(reach > 0, -1, keepdims=True)
-    unsure = np.zeros(found.shape)
+    unsure = np.zeros(result.shape)
     unsure[..., 1:] = np.where(close, np.inf, 0.0)
     unsure[..., :-1] = np.where(close, np.inf, unsure[..., :-1])
-    return Known(found, unsure)
+    return Known(result, unsure)
 
 
-def _running(node: Node, given: list[Known]) -> Known:
+def _running(node: Node, inputs: list[Known]) -> Known:
     """The latest best so far: not known where inputs are not."""
-    found = _xp(node, [given[0].value])
-    return Known(found, None if given[0].error is None else np.full(found.shape, np.inf))
+    result = _xp(node, [inputs[0].value])
+    return Known(result, None if inputs[0].error is None else np.full(result.shape, np.inf))
 
 
-def _sure(node: Node, given: list[Known]) -> Known:
+def _sure(node: Node, inputs: list[Known]) -> Known:
     """Integers of integers, or nothing that is known."""
-    found = _wide(_xp(node, [k.value for k in given]))
-    lost = any(k.error is not None and np.any(k.error > 0) for k in given)
-    return Known(found, np.full(found.shape, np.inf) if lost else None)
+    result = _wide(_xp(node, [k.value for k in inputs]))
+    lost = any(k.error is not None and np.any(k.error > 0) for k in inputs)
+    return Known(result, np.full(result.shape, np.inf) if lost else None)
 
 
-def _back(node: Node, given: list[Known]) -> Known:
-    value, places = given
-    found = _wide(_xp(node, [value.value, places.value]))
+def _back(node: Node, inputs: list[Known]) -> Known:
+    value, places = inputs
+    result = _wide(_xp(node, [value.value, places.value]))
     if places.error is not None and np.any(places.error > 0):
-        return Known(found, np.full(found.shape, np.inf))
-    return Known(found, None if value.error is None else _xp(node, [_or_zero(value), places.value]))
+        return Known(result, np.full(result.shape, np.inf))
+    return Known(result, None if value.error is None else _xp(node, [_or_zero(value), places.value]))
 
 
 # --- all others: by what happens to inputs near these ---
 
 
-def _estimated(node: Node, given: list[Known]) -> Known:
+def _estimate(node: Node, inputs: list[Known]) -> Known:
     """Four times what changes of the inputs by their bounds do, and roundings of all they come to."""
-    arrays = [k.value for k in given]
-    found = _wide(_xp(node, arrays))
-    if found.dtype.kind != "f":
-        return _sure(node, given)
+    arrays = [k.value for k in inputs]
+    result = _wide(_xp(node, arrays))
+    if result.dtype.kind != "f":
+        return _sure(node, inputs)
     rng = np.random.default_rng(7)
-    far = np.zeros(found.shape)
+    far = np.zeros(result.shape)
     floats = [a for a in arrays if a.dtype.kind == "f"]
     for _ in range(4):
         moved = [
             k.value
             if k.value.dtype.kind != "f"
             else k.value + (_or_zero(k) + 16 * U * np.abs(k.value)) * rng.choice((-1.0, 1.0), k.value.shape)
-            for k in given
+            for k in inputs
         ]
-        change = np.abs(_wide(_xp(node, moved)) - found)
+        change = np.abs(_wide(_xp(node, moved)) - result)
         far = np.maximum(far, np.where(np.isnan(change), np.inf, change))
     width = max((a.shape[-1] for a in floats if a.ndim), default=1)
-    top = np.max(np.abs(found), initial=0.0, where=np.isfinite(found))
+    top = np.max(np.abs(result), initial=0.0, where=np.isfinite(result))
     # what cancels leaves roundings of what it came from; matrix units round what lies between, too
     sizes = [max(np.max(np.abs(a), initial=1.0, where=np.isfinite(a)), 1.0) for a in floats]
     halves = max(map(_half_of, node.inputs), default=0.0)
     far += 2 * U * np.prod(sizes) + halves * max(sizes, default=0.0) / 4
-    return Known(found, 4 * far + (width + 32) * 4 * U * (np.abs(found) + top))
+    return Known(result, 4 * far + (width + 32) * 4 * U * (np.abs(result) + top))
 
 
-def _complex(node: Node, given: list[Known]) -> Known:
+def _complex(node: Node, inputs: list[Known]) -> Known:
     """Of complex numbers, or from them: eight times what changes of both parts do, and a function's
     roundings."""
-    found = _xp(node, [k.value for k in given])
-    found = found.astype("c16") if node.dtype.is_complex else _wide(found)
-    rng, far = np.random.default_rng(7), np.zeros(found.shape)
+    result = _xp(node, [k.value for k in inputs])
+    result = result.astype("c16") if node.dtype.is_complex else _wide(result)
+    rng, far = np.random.default_rng(7), np.zeros(result.shape)
     for _ in range(4):
         moved: list[Array] = []
-        for k in given:
+        for k in inputs:
             reach = _or_zero(k) + 2 * U * np.abs(k.value)
             signs = [rng.choice((-1.0, 1.0), k.value.shape) for _ in "ri"]
             turn = signs[0] + 1j * signs[1] if k.value.dtype.kind == "c" else signs[0]
             moved.append(k.value + reach * turn if k.value.dtype.kind in "fc" else k.value)
-        change = np.abs(_xp(node, moved) - found) if found.dtype.kind in "fc" else far
+        change = np.abs(_xp(node, moved) - result) if result.dtype.kind in "fc" else far
         far = np.maximum(far, np.where(np.isnan(change), np.inf, change))
-    top = np.max(np.abs(found), initial=0.0)
-    return Known(found, 8 * far + SLACK * (np.abs(found) + top))
+    top = np.max(np.abs(result), initial=0.0)
+    return Known(result, 8 * far + SLACK * (np.abs(result) + top))
 
 
 def _half_of(node: Node) -> float:
@@ -527,7 +529,7 @@ def _half_of(node: Node) -> float:
     return TOLERANCES[node.dtype].unit if node.dtype.is_packed and node.dtype in TOLERANCES else 0.0
 
 
-def _source(node: Node, given: list[Known]) -> Known:
+def _source(node: Node, inputs: list[Known]) -> Known:
     value = _wide(_xp(node, []))
     if node.op.name != "constant" or value.dtype.kind != "f":
         return Known(value, None)
@@ -536,23 +538,23 @@ def _source(node: Node, given: list[Known]) -> Known:
 
 RULES: dict[str, Callable[[Node, list[Known]], Known]] = {
     "elementwise": _elementwise,
-    "movement": _moved,
-    "composite": lambda node, given: given[0],
-    "gather": _gathered,
-    "reduce": _reduced,
-    "contract": _contracted,
-    "fold": _folded,
+    "movement": _move,
+    "composite": lambda node, inputs: inputs[0],
+    "gather": _gather,
+    "reduce": _reduce,
+    "contract": _contract,
+    "fold": _fold,
     "source": _source,
 }
 OPAQUE: dict[str, Callable[[Node, list[Known]], Known]] = {
-    "_cat": _joined,
-    "_argsort": _placed,
+    "_cat": _join,
+    "_argsort": _sort_places,
     "_back": _back,
-    "_scatter_sorted": _scattered,
+    "_scatter_sorted": _scatter,
     "_last": _sure,
-    "_cumsum": _scanned,
-    "_cumprod": _scanned,
-    "_logcumsumexp": _scanned,
+    "_cumsum": _scan,
+    "_cumprod": _scan,
+    "_logcumsumexp": _scan,
     "_cummax": _running,
     "_cummin": _running,
     "_search": _sure,

@@ -17,7 +17,7 @@ from ..core.node import toposort
 from ..differences import Differing, differences, distances, slope_of, within
 from ..fusion.planner import plan
 from ..runtime.readback import read
-from .bounds import known
+from .bounds import evaluate
 from .programs import Program, called, compiled, expected, settle_by
 from .reference import Stream
 
@@ -62,7 +62,7 @@ def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
     graph = called(program, "cpu", turns)
     dtypes = dtypes_of(program)
     values = expected(program, dtypes, turns)
-    bounds = known([t.node for results in graph for t in results])
+    bounds = evaluate([t.node for results in graph for t in results])
     rights, count = list[list[Right]](), len(program.outputs)
     for turn, arrays in enumerate(values):
         row: list[Right] = []
@@ -83,24 +83,24 @@ def dtypes_of(program: Program) -> dict[str, dt.DType]:
     """The dtype of every line's variable."""
     lines = [x.name for x in program.lines if x.name not in program.states]
     every = replace(program, results=tuple(lines), by=())
-    found = {i.name: i.dtype for i in program.inputs}
-    (made,) = called(every, "cpu")
-    return found | {name: t.dtype for name, t in zip(lines, made, strict=True)}
+    dtypes = {i.name: i.dtype for i in program.inputs}
+    (tensors,) = called(every, "cpu")
+    return dtypes | {name: t.dtype for name, t in zip(lines, tensors, strict=True)}
 
 
 def ways_of(device: Any) -> tuple[str, ...]:
     return WAYS if device.kind != "cpu" else ("on NumPy's device",)
 
 
-def found_by(program: Program, device: Any, way: str, turns: int) -> list[list[Array]]:
+def results_of(program: Program, device: Any, way: str, turns: int) -> list[list[Array]]:
     """What a device gives, call after call."""
     if way == "recorded":
-        found = called(program, device, turns, wrap=fb.jit)
+        tensors = called(program, device, turns, wrap=fb.jit)
     elif way == "op by op":
-        found = called(program, device, turns, settle=fb.Tensor.realize)
+        tensors = called(program, device, turns, settle=fb.Tensor.realize)
     else:
-        found = called(program, "cpu" if way == "on NumPy's device" else device, turns)
-    flat = [t for results in found for t in results]
+        tensors = called(program, "cpu" if way == "on NumPy's device" else device, turns)
+    flat = [t for results in tensors for t in results]
     raw = read(flat)
     arrays = [to_numpy(r, t.shape, t.dtype) for r, t in zip(raw, flat, strict=True)]
     count = len(program.outputs)
@@ -127,22 +127,22 @@ def largest_share(got: Array, value: Array, error: Array) -> float:
     return float(np.max(off[is_rated] / bounds[is_rated], initial=0.0))
 
 
-def computed(
+def first_difference(
     program: Program, device: Any, way: str, rights: list[list[Right]], forced: dict[str, str]
 ) -> tuple[Difference | None, float]:
     """The first result that differs, or None, and the largest error in units of the bound."""
     turns = TURNS if way == "recorded" else 1
     try:
         with variants(device, forced):
-            found = found_by(program, device, way, turns)
+            results = results_of(program, device, way, turns)
     except KeyboardInterrupt:
         raise
     except Exception as e:
-        told = f"{type(e).__name__}: {e}".splitlines()[0]
+        message = f"{type(e).__name__}: {e}".splitlines()[0]
         where = traceback.extract_tb(e.__traceback__)[-1]
-        return Difference(way, "", error=f"{told} ({where.name})", forced=forced), 0.0
+        return Difference(way, "", error=f"{message} ({where.name})", forced=forced), 0.0
     worst = 0.0
-    for turn, (arrays, row) in enumerate(zip(found, rights, strict=False)):
+    for turn, (arrays, row) in enumerate(zip(results, rights, strict=False)):
         for got, right in zip(arrays, row, strict=True):
             worst = max(worst, largest_share(got, right.value, right.error))
             wrong = differing(got, right.value, right.error)
@@ -173,7 +173,7 @@ def check(
         return Difference("the graph", "", error=f"{type(e).__name__}: {e} ({where.name})"), 0.0
     worst = 0.0
     for way in ways:
-        wrong, units = computed(program, device, way, rights, forced or {})
+        wrong, units = first_difference(program, device, way, rights, forced or {})
         worst = max(worst, units)
         if wrong is not None:
             return wrong, worst
@@ -210,14 +210,14 @@ def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
             return float(f(**moved)[len(program.results)])
 
     by = {r.name: r for r in row}
-    found = sum(float((by[f"by_{n}"].value * steps[n]).sum()) for n in program.by)
+    gradient = sum(float((by[f"by_{n}"].value * steps[n]).sum()) for n in program.by)
     scale = sum(float((np.abs(by[f"by_{n}"].value) * np.abs(steps[n])).sum()) for n in program.by)
     unsure = sum(float(np.abs(by[f"by_{n}"].error * steps[n]).sum()) for n in program.by)
     centre = at(0.0)
     size, slope = max(abs(centre), scale, 1e-3), slope_of(at, STEP, centre)
-    if slope.bend > 1e-5 * size or not np.isfinite([found, unsure, *slope]).all():
+    if slope.bend > 1e-5 * size or not np.isfinite([gradient, unsure, *slope]).all():
         return None
-    wrong = differences(np.float64(found), np.float64(slope.value), 8 * slope.change + 1e-6 * size)
+    wrong = differences(np.float64(gradient), np.float64(slope.value), 8 * slope.change + 1e-6 * size)
     return None if wrong is None else Difference("slopes", "loss", wrong)
 
 
@@ -249,11 +249,11 @@ def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
     """The variants that a program may be computed by, by family."""
     if device.kind != "gpu":
         return {}
-    with choose.questions() as asked:
+    with choose.questions() as choices:
         (results,) = called(program, device)
         roots = [t.node for t in results if t.node.buffer is None]
         plan(roots, device.limits, toposort(roots))
     fitting: dict[str, list[str]] = {}
-    for family, _, names, _ in asked:
+    for family, _, names, _ in choices:
         fitting[family] = [*dict.fromkeys((*fitting.get(family, ()), *names))]
     return {family: names for family, names in fitting.items() if len(names) > 1}

@@ -154,11 +154,11 @@ def grid_points(b: Builder) -> None:
     if b.chance(0.5):
         x = b.input((b.small(3), b.small(3), b.whole(1, 40)), dt.float32)
         mode, scale = b.one(("nearest", "nearest-exact")), b.one(SCALES)
-        given = f"scale_factor={scale}" if b.chance(0.6) else f"size={b.whole(1, 60)}"
+        to = f"scale_factor={scale}" if b.chance(0.6) else f"size={b.whole(1, 60)}"
         if int(x.shape[-1] * scale):
             b.line(
-                f"F.interpolate({x.name}, {given}, mode='{mode}')",
-                f"ref.nearest({x.name}, '{mode}', {given})",
+                f"F.interpolate({x.name}, {to}, mode='{mode}')",
+                f"ref.nearest({x.name}, '{mode}', {to})",
             )
         return
     aligned, n = b.chance(0.5), b.small(3)
@@ -212,9 +212,9 @@ def _alike(b: Builder, top: int = 4) -> dict[str, object]:
     """Names of floats, integers and bools of one shape, and of one place along a dim."""
     shape = (b.small(9), b.small(17))
     d = b.whole(0, 1)
-    found: dict[str, Value] = {n: b.input(shape, dt.float32) for n in "xy"}
-    found |= {"at": b.places(shape, top), "m": b.input(shape, dt.bool_), "k": b.places((), shape[d])}
-    return {**{name: v.name for name, v in found.items()}, "d": d}
+    values: dict[str, Value] = {n: b.input(shape, dt.float32) for n in "xy"}
+    values |= {"at": b.places(shape, top), "m": b.input(shape, dt.bool_), "k": b.places((), shape[d])}
+    return {**{name: v.name for name, v in values.items()}, "d": d}
 
 
 def of_values(b: Builder) -> None:

@@ -28,7 +28,7 @@ from flambeau.selftest.programs import Input, settled
 
 DTYPES = {{{dtypes}}}
 GIVEN = {{
-{given}
+{inputs}
 }}
 
 
@@ -80,7 +80,7 @@ print("by its gradients, and by", (ends[1] - ends[0]) / 2e-4)
 def script(program: Program, wrong: Difference, device: Any) -> str:
     """A file of Python that shows the difference."""
     dtypes = ", ".join(f'"{n}": fb.{spelled(d)}' for n, d in dtypes_of(program).items())
-    given = "\n".join(f'    "{i.name}": {values_of(i)},' for i in program.inputs)
+    inputs = "\n".join(f'    "{i.name}": {values_of(i)},' for i in program.inputs)
     states = "".join(f'{n} = tensor("{n}")\n' for n in program.states)
     run = {"recorded": "program = fb.jit(program)", "op by op": "# each line is computed before the next"}
     source = program.source(wrong.way == "op by op").replace("settle(v", "fb.realize(v")
@@ -93,7 +93,7 @@ def script(program: Program, wrong: Difference, device: Any) -> str:
     return SCRIPT.format(
         about=about,
         dtypes=dtypes,
-        given=given,
+        inputs=inputs,
         source=source,
         says=program.says(),
         states=states,
@@ -106,14 +106,14 @@ def script(program: Program, wrong: Difference, device: Any) -> str:
     )
 
 
-def values_of(given: Input) -> str:
+def values_of(input: Input) -> str:
     """The values as an expression: as they are made, or as they are."""
-    a = given.array()
-    if given.data is None and a.size > SHOWN:
-        dtype, rest = spelled(given.dtype), f"{given.kind!r}, {given.seed}, {given.top}"
-        return f"Input({given.name!r}, {given.shape}, dt.{dtype}, {rest}).array()"
+    a = input.array()
+    if input.data is None and a.size > SHOWN:
+        dtype, rest = spelled(input.dtype), f"{input.kind!r}, {input.seed}, {input.top}"
+        return f"Input({input.name!r}, {input.shape}, dt.{dtype}, {rest}).array()"
     kind = {"f": "f8", "b": "bool"}.get(a.dtype.kind, "i8")
-    return f"np.array({a.tolist()}, {kind!r}).reshape({given.shape})"
+    return f"np.array({a.tolist()}, {kind!r}).reshape({input.shape})"
 
 
 def facts(device: Any, seed: int) -> list[str]:
@@ -138,8 +138,8 @@ def shaders(program: Program, wrong: Difference, device: Any) -> str:
         with variants(device, wrong.forced):
             (results,) = called(replace(program), device)
             roots = [t.node for t in results if t.node.buffer is None]
-            made = plan(roots, device.limits, toposort(roots))
-        return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in made.kernels)
+            planned = plan(roots, device.limits, toposort(roots))
+        return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in planned.kernels)
     except Exception as e:
         return f"// no plan: {type(e).__name__}: {e}"
 

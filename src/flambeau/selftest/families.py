@@ -131,9 +131,9 @@ def convolutions(b: Builder) -> None:
     x = b.input((b.small(5), channels, *sizes), dtype, data)
     w = b.input((filters, channels // groups, *kernel), dtype, data)
     bias = b.input((filters,), dtype, data) if b.chance(0.5) else None
-    given = ", ".join([x.name, w.name, *([bias.name] if bias else [])])
+    operands = ", ".join([x.name, w.name, *([bias.name] if bias else [])])
     rest = f"stride={stride}, padding={padding}, dilation={dilation}, groups={groups}"
-    y = b.line(f"F.conv{n}d({given}, {rest})", f"ref.conv({given}, {rest})")
+    y = b.line(f"F.conv{n}d({operands}, {rest})", f"ref.conv({operands}, {rest})")
     if y is not None and b.chance(0.3):
         b.line(f"{y.name}.relu()", f"np.maximum({y.name}, 0)")
 
@@ -152,8 +152,10 @@ def transposed(b: Builder) -> None:
     dtype, data = b.one((dt.float32, dt.float32, dt.float16)), b.one(KINDS)
     x = b.input((b.small(3), channels, *sizes), dtype, data)
     w = b.input((channels, filters, *kernel), dtype, data)
-    given = f"{x.name}, {w.name}, stride={stride}, padding={padding}, output_padding={extra}, groups={groups}"
-    b.line(f"F.conv_transpose{n}d({given})", f"ref.conv_transpose({given})")
+    arguments = (
+        f"{x.name}, {w.name}, stride={stride}, padding={padding}, output_padding={extra}, groups={groups}"
+    )
+    b.line(f"F.conv_transpose{n}d({arguments})", f"ref.conv_transpose({arguments})")
 
 
 def pools(b: Builder) -> None:
@@ -286,8 +288,8 @@ def losses(b: Builder) -> None:
             w = b.input((size, x.shape[1]), dt.float32, "normal")
             bias = b.input((size,), dt.float32, "normal")
             call = f"F.linear({x.name}, {w.name}, {bias.name})"
-            made = b.line(f"{call}.tanh()", f"np.tanh({x.name} @ {w.name}.T + {bias.name})")
-            x = made or x
+            hidden = b.line(f"{call}.tanh()", f"np.tanh({x.name} @ {w.name}.T + {bias.name})")
+            x = hidden or x
     at = b.places((x.shape[0],), x.shape[1])
     b.line(f"F.cross_entropy({x.name}, {at.name})", f"ref.cross_entropy({x.name}, {at.name})")
 

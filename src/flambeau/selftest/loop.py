@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import TURNS, Difference, asked_of, check, computed, right_of, ways_of
+from .compare import TURNS, Difference, asked_of, check, first_difference, right_of, ways_of
 from .families import FAMILIES, NOT_FINITE, drawn
 from .programs import Program
 from .shrink import smaller
@@ -61,7 +61,7 @@ class Selftest:
         self.seen: dict[str, list[int]] = {f: [] for f in self.families}  # seeds of lines
         self.order: list[str] = []
 
-    def run(self, seconds: float, told: Callable[[str, Tally], None] | None = None) -> None:
+    def run(self, seconds: float, progress: Callable[[str, Tally], None] | None = None) -> None:
         """Try cases until the time is over, or too much is wrong."""
         end = monotonic() + seconds
         while len(self.found) < MOST:
@@ -69,8 +69,8 @@ class Selftest:
             if monotonic() + max(self.tallies[family].slowest - LATE, 0.0) > end:
                 break
             self.step(end, family)
-            if told is not None:
-                told(self.last, self.tallies[self.last])
+            if progress is not None:
+                progress(self.last, self.tallies[self.last])
 
     def step(self, end: float = float("inf"), family: str | None = None) -> None:
         """Try one case, of the next family unless one is named."""
@@ -131,9 +131,9 @@ class Selftest:
         return slow and any("scaled_dot_product" in line.text for line in program.lines)
 
     def forced(self, program: Program, family: str) -> dict[str, str]:
-        """A variant of a family of kernels that this program may be computed by, one that was not tried
-        before where there is one."""
-        names = [(k, n) for k, found in asked_of(program, self.device).items() for n in found]
+        """A variant of a family of kernels that this program may be computed by, one not tried
+        before if there is one."""
+        names = [(k, n) for k, variants in asked_of(program, self.device).items() for n in variants]
         new = [pair for pair in names if pair not in self.tallies[family].variants]
         pairs = new or names
         if not pairs:
@@ -163,16 +163,16 @@ class Selftest:
 
         def work(i: int) -> None:
             way = ("as one graph", "recorded", "op by op")[i % 3]
-            results[i] = computed(programs[i], self.device, way, rights[i], {})
+            results[i] = first_difference(programs[i], self.device, way, rights[i], {})
 
         threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(programs))]
         for t in threads:
             t.start()
         for t in threads:
             t.join()
-        found = [r for r in results if r is not None]
-        worst = max((units for _, units in found), default=0.0)
-        wrong = next((d for d, _ in found if d is not None), None)
+        outcomes = [r for r in results if r is not None]
+        worst = max((units for _, units in outcomes), default=0.0)
+        wrong = next((d for d, _ in outcomes if d is not None), None)
         if wrong is not None:
             wrong.way = f"beside {len(programs) - 1} other threads, {wrong.way}"
         return wrong, worst

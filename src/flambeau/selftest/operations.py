@@ -231,5 +231,5 @@ def random(b: Builder) -> Texts:
     if x is None or prod(x.shape) > 4096:
         return None
     shape = x.shape if b.chance(0.5) else (b.small(33), b.small(33))
-    given = ", ".join(map(str, shape))
-    return f"fb.rand({given or '()'}, device={b.values[0].name}.device)", f"stream.rand({given})"
+    sizes = ", ".join(map(str, shape))
+    return f"fb.rand({sizes or '()'}, device={b.values[0].name}.device)", f"stream.rand({sizes})"

@@ -271,12 +271,12 @@ def joined(b: Builder) -> Texts:
     if x is None:
         return None
     d = b.whole(0, x.ndim - 1)
-    found = [
+    others = [
         v
         for v in b.values
         if v.dtype is x.dtype
         and v.ndim == x.ndim
         and all(m == n for i, (m, n) in enumerate(zip(v.shape, x.shape, strict=True)) if i != d)
     ]
-    names = ", ".join(b.one(found).name for _ in range(b.one((2, 2, 3, 5))))
+    names = ", ".join(b.one(others).name for _ in range(b.one((2, 2, 3, 5))))
     return f"fb.cat([{names}], {d})", f"np.concatenate([{names}], {d})"

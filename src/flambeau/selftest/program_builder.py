@@ -134,17 +134,17 @@ class Builder:
 
     def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
         """One of the last values that fit."""
-        found = [v for v in self.values if fits(v)]
-        return self.one(found[-8:]) if found else None
+        fitting = [v for v in self.values if fits(v)]
+        return self.one(fitting[-8:]) if fitting else None
 
     # --- what is added ---
 
     def input(self, shape: Sequence[int], dtype: dt.DType, kind: str = "quarters", top: int = 2) -> Value:
         name = f"v{len(self.values)}"
-        made = Input(name, tuple(shape), dtype, kind, self.whole(0, 1 << 30), top)
-        array = made.array()
-        self.inputs.append(made)
-        return self._enter(Value(name, _standing(shape, dtype), array))
+        entry = Input(name, tuple(shape), dtype, kind, self.whole(0, 1 << 30), top)
+        array = entry.array()
+        self.inputs.append(entry)
+        return self._enter(Value(name, _placeholder(shape, dtype), array))
 
     def places(self, shape: Sequence[int], top: int, kind: str = "places") -> Value:
         """Integers from 0 to below top; "each": of a row each at most once."""
@@ -173,14 +173,14 @@ class Builder:
         if state.name not in self.states:
             self.states.append(state.name)
         at = next(i for i, v in enumerate(self.values) if v.name == state.name)
-        fresh = _standing(state.shape, state.dtype, False)
-        self.values[at] = self._named(Value(state.name, fresh, settled(value.array, state.dtype)))
+        fresh = _placeholder(state.shape, state.dtype, False)
+        self.values[at] = self._define(Value(state.name, fresh, settled(value.array, state.dtype)))
 
     def _enter(self, v: Value) -> Value:
         self.values.append(v)
-        return self._named(v)
+        return self._define(v)
 
-    def _named(self, v: Value) -> Value:
+    def _define(self, v: Value) -> Value:
         self.scope[v.name], self.said[v.name] = v.tensor, v.array
         return v
 
@@ -219,14 +219,14 @@ def flows(program: Program) -> bool:
     f = compiled(replace(program, by=()).source(), **{n: scope[n] for n in program.states})
     for n in program.by:
         scope[n] = scope[n].requires_grad_()
-    found = f(*(t for n, t in scope.items() if n not in program.states))
-    return any(t.requires_grad for _, t in zip(names, found, strict=True))
+    results = f(*(t for n, t in scope.items() if n not in program.states))
+    return any(t.requires_grad for _, t in zip(names, results, strict=True))
 
 
-def _standing(shape: Sequence[int], dtype: dt.DType, slopes: bool = True) -> Any:
+def _placeholder(shape: Sequence[int], dtype: dt.DType, slopes: bool = True) -> Any:
     """A tensor that is never computed, for its shape and dtype."""
-    made = fb.zeros(*shape, dtype=dtype, device="cpu")
-    return made.requires_grad_() if dtype.is_float and slopes else made
+    zeros = fb.zeros(*shape, dtype=dtype, device="cpu")
+    return zeros.requires_grad_() if dtype.is_float and slopes else zeros
 
 
 def only(b: Builder, value: Value) -> Builder:

@@ -40,8 +40,8 @@ class Input(NamedTuple):
             return rounded(data.astype("f8"), self.dtype) if self.dtype.is_float else data
         rng = np.random.default_rng([self.seed, turn])
         if self.dtype is dt.bool_:
-            made = rng.integers(0, 2, self.shape).astype(bool)
-            return made & (rng.random((*self.shape[:-1], 1)) < 0.7) if self.kind == "rows out" else made
+            values = rng.integers(0, 2, self.shape).astype(bool)
+            return values & (rng.random((*self.shape[:-1], 1)) < 0.7) if self.kind == "rows out" else values
         if self.kind == "wide":
             return self._wide(rng)
         if self.kind == "places":
@@ -56,11 +56,11 @@ class Input(NamedTuple):
             return rng.integers(-2, 2 * self.top + 3, self.shape) / self.top - 1
         if self.kind == "normal":
             return rounded(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
-        made = rng.integers(low, 4 * self.top + 1, self.shape) / 4
+        values = rng.integers(low, 4 * self.top + 1, self.shape) / 4
         if self.kind in ODD:  # few, or many
             share = rng.choice((0.02, 0.2))
-            made = np.where(rng.random(self.shape) < share, rng.choice(ODD[self.kind], self.shape), made)
-        return made
+            values = np.where(rng.random(self.shape) < share, rng.choice(ODD[self.kind], self.shape), values)
+        return values
 
     def _wide(self, rng: Any) -> Array:
         """Integers of all sizes, among them the least and the largest."""
@@ -109,7 +109,7 @@ class Program:
 
     def source(self, settle: bool = False) -> str:
         """The tensor code as a function of the inputs."""
-        given = [i.name for i in self.inputs if i.name not in self.states]
+        parameters = [i.name for i in self.inputs if i.name not in self.states]
         lines = [f"{n} = {n}.detach().requires_grad_()" for n in self.by]
         for line in self.lines:
             lines.append(line.text if line.name in self.states else f"{line.name} = {line.text}")
@@ -117,7 +117,7 @@ class Program:
         if self.by:
             lines += [f"loss = {loss_of(self.results, 'v.float()')}", "slopes = loss.backward()"]
             lines += [f"by_{n} = slopes.get({n}, {n} * 0)" for n in self.by]
-        return function_of("program", given, lines, self.outputs)
+        return function_of("program", parameters, lines, self.outputs)
 
     def says(self) -> str:
         """What NumPy computes, as a function of the inputs and a dict of dtypes by name."""
@@ -154,21 +154,21 @@ def loss_of(results: Sequence[str], form: str) -> str:
     return " + ".join(terms)
 
 
-def function_of(name: str, given: Sequence[str], lines: Sequence[str], made: Sequence[str]) -> str:
+def function_of(name: str, parameters: Sequence[str], lines: Sequence[str], results: Sequence[str]) -> str:
     body = "\n".join(f"    {line}" for line in lines)
-    back = f"    return [{', '.join(made)}]"
+    back = f"    return [{', '.join(results)}]"
     return (
-        f"def {name}({', '.join(given)}):\n{body}\n{back}"
+        f"def {name}({', '.join(parameters)}):\n{body}\n{back}"
         if body
-        else f"def {name}({', '.join(given)}):\n{back}"
+        else f"def {name}({', '.join(parameters)}):\n{back}"
     )
 
 
 def compiled(text: str, **scope: Any) -> Callable[..., list[Any]]:
     """The function that a text defines."""
-    found: dict[str, Any] = {"fb": fb, "F": fb.nn.functional, "np": np, "ref": reference, **scope}
-    exec(compile(text, "<program>", "exec"), found)
-    return found[text.split("(")[0].removeprefix("def ")]
+    names: dict[str, Any] = {"fb": fb, "F": fb.nn.functional, "np": np, "ref": reference, **scope}
+    exec(compile(text, "<program>", "exec"), names)
+    return names[text.split("(")[0].removeprefix("def ")]
 
 
 def settled(value: Array, dtype: dt.DType) -> Array:
@@ -194,13 +194,13 @@ def settle_by(dtypes: dict[str, dt.DType]) -> Callable[[Array, str], Array]:
 
 def tensors(program: Program, device: Any, turn: int) -> dict[str, fb.Tensor]:
     """The inputs of a call on a device."""
-    found: dict[str, fb.Tensor] = {}
+    arguments: dict[str, fb.Tensor] = {}
     for i in program.inputs:
         a = i.array(turn)
         # whole words for integers: what they are cast to is what they would be on a device
-        given = a if not i.dtype.is_float else a.astype("f4")
-        found[i.name] = fb.tensor(given, dtype=i.dtype, device=device)
-    return found
+        values = a if not i.dtype.is_float else a.astype("f4")
+        arguments[i.name] = fb.tensor(values, dtype=i.dtype, device=device)
+    return arguments
 
 
 def called(
@@ -213,11 +213,11 @@ def called(
     held = {n: t for n, t in tensors(program, device, 0).items() if n in program.states}
     f = compiled(program.source(settle is not None), settle=settle, **held)
     f = f if wrap is None else wrap(f)
-    found: list[list[fb.Tensor]] = []
+    results: list[list[fb.Tensor]] = []
     for turn in range(turns):
-        given = tensors(program, device, turn)
-        found.append(f(*(t for n, t in given.items() if n not in program.states)))
-    return found
+        arguments = tensors(program, device, turn)
+        results.append(f(*(t for n, t in arguments.items() if n not in program.states)))
+    return results
 
 
 def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> list[list[Array]]:
@@ -225,7 +225,7 @@ def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> l
     stream = reference.Stream(program.seed)
     f = compiled(program.says(), settle=settle_by(dtypes), stream=stream)
     arrays: dict[str, Array] = {}
-    found: list[list[Array]] = []
+    results: list[list[Array]] = []
     for turn in range(turns):
         new = {i.name: i.array(turn) for i in program.inputs}
         arrays = new | {n: arrays[n] for n in program.states if n in arrays}
@@ -233,5 +233,5 @@ def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> l
             got = f(**arrays)
         count = len(got) - len(program.states)
         arrays |= dict(zip(program.states, got[count:], strict=True))
-        found.append(got[:count])
-    return found
+        results.append(got[:count])
+    return results

@@ -155,9 +155,9 @@ def conv_transpose(
     filters = w.reshape(groups, -1, *w.shape[1:])
     letters = "xyz"[:n]
     for at in product(*map(range, kernel)):
-        made = np.einsum(f"bgc{letters},gcf->bgf{letters}", parts, filters[(..., *at)], optimize=True)
+        part = np.einsum(f"bgc{letters},gcf->bgf{letters}", parts, filters[(..., *at)], optimize=True)
         place = zip(at, x.shape[2:], stride, dilation, strict=True)
-        y[(..., *(slice(i * d, i * d + (m - 1) * s + 1, s) for i, m, s, d in place))] += made
+        y[(..., *(slice(i * d, i * d + (m - 1) * s + 1, s) for i, m, s, d in place))] += part
     y = y.reshape(x.shape[0], -1, *full)
     y = y[(..., *(slice(p, m - p) for p, m in zip(padding, full, strict=True)))]
     return y if bias is None else y + bias.reshape(1, -1, *(1,) * n)

@@ -56,13 +56,13 @@ class Smaller:
         return self.program, self.wrong
 
     def exhaust(self, step: Callable[[Program], Iterator[Program]]) -> None:
-        found = True
-        while found and monotonic() < self.end:
-            found = False
+        is_smaller = True
+        while is_smaller and monotonic() < self.end:
+            is_smaller = False
             try:
-                for made in step(self.program):
-                    if self.fails(made):
-                        found = True
+                for candidate in step(self.program):
+                    if self.fails(candidate):
+                        is_smaller = True
                         break
             except (ValueError, TypeError, IndexError, KeyError, NameError, AssertionError):
                 return
@@ -113,9 +113,9 @@ def from_values(program: Program) -> Iterator[Program]:
         dtype = dtypes[line.name]
         if dtype.is_float:
             value = rounded(value.astype("f4").astype("f8"), dtype)
-        made = Input(line.name, value.shape, dtype, data=value)
+        constant = Input(line.name, value.shape, dtype, data=value)
         by = (*program.by, line.name) if program.by and dtype.is_float else program.by
-        yield replace(program.without(line.name), inputs=(*program.inputs, made), by=by).needed()
+        yield replace(program.without(line.name), inputs=(*program.inputs, constant), by=by).needed()
 
 
 def past_lines(program: Program) -> Iterator[Program]:
@@ -144,8 +144,8 @@ def fewer_elements(program: Program) -> Iterator[Program]:
         for m in dict.fromkeys((1, 2, n // 16, n // 2, n - n // 4, n - 8, n - 1)):
             if 0 < m < n:
                 yield resized(program, n, m)
-    for at, given in enumerate(program.inputs):
-        for d, n in enumerate(given.shape):
+    for at, input in enumerate(program.inputs):
+        for d, n in enumerate(input.shape):
             for m in (1, n // 2, n - 1):
                 if 0 < m < n:
                     yield cut(program, at, d, m)
@@ -167,11 +167,11 @@ def resized(program: Program, n: int, m: int) -> Program:
 
 
 def cut(program: Program, at: int, d: int, m: int) -> Program:
-    given = program.inputs[at]
-    shape = tuple(m if e == d else k for e, k in enumerate(given.shape))
-    data = None if given.data is None else given.data[tuple(map(slice, shape))]
+    input = program.inputs[at]
+    shape = tuple(m if e == d else k for e, k in enumerate(input.shape))
+    data = None if input.data is None else input.data[tuple(map(slice, shape))]
     inputs = list(program.inputs)
-    inputs[at] = given._replace(shape=shape, data=data)
+    inputs[at] = input._replace(shape=shape, data=data)
     return replace(program, inputs=tuple(inputs))
 
 
@@ -187,12 +187,12 @@ def plainer(program: Program) -> Iterator[Program]:
             yield replace(program, inputs=tuple(inputs))
 
 
-def plain(given: Input) -> Iterator[Any]:
-    a = given.array()
-    if given.kind in ("places", "each") or not a.size:
+def plain(input: Input) -> Iterator[Any]:
+    a = input.array()
+    if input.kind in ("places", "each") or not a.size:
         return
     counted: Any = (np.arange(a.size) % 8 + 1).reshape(a.shape).astype(a.dtype)
-    for data in (np.ones_like(a), counted, np.round(4 * a) / 4 if given.dtype.is_float else a):
+    for data in (np.ones_like(a), counted, np.round(4 * a) / 4 if input.dtype.is_float else a):
         if not np.array_equal(a, data):
             yield data
         else:

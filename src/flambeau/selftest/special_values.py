@@ -106,9 +106,9 @@ def masked(b: Builder) -> Texts:
     name = b.one([*OF_MASKS])
     if m is None and name != "of the finite":
         return None
-    given = {"x": x.name, "m": m and m.name, "d": b.whole(0, x.ndim - 1), "v": b.one(VALUES)}
+    names = {"x": x.name, "m": m and m.name, "d": b.whole(0, x.ndim - 1), "v": b.one(VALUES)}
     text, says = OF_MASKS[name]
-    return text.format(**given), says.format(**given).replace("float(", "np.float64(")
+    return text.format(**names), says.format(**names).replace("float(", "np.float64(")
 
 
 def longer(kind: Callable[[Builder], Texts]) -> Callable[[Builder], Texts]:
