@@ -24,9 +24,7 @@ PLAIN = {
 }
 # Arguments that no docstring explains yet, by module: this may only become less.
 MUTE = {
-    "flambeau": "DType.format DType.kind DType.name DType.rank DType.short Gradients.found"
-    " SavedProgram.source Tensor.node",
-    "flambeau.autograd": "Gradients.found",
+    "flambeau": "DType.format DType.kind DType.name DType.rank DType.short SavedProgram.source Tensor.node",
     "flambeau.export": "SavedProgram.source",
 }
 # Functions and classes that raise an error, or call what raises one, and do not say so: this may only become

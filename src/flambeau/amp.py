@@ -1,13 +1,14 @@
 """Mixed precision under PyTorch's names: autocast, and a scale that keeps 16-bit gradients in range."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeGuard
 
 from .autodiff.backward import Gradients
 from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, kind_of
 from .core.dtype import float32
 from .core.modes import no_grad
 from .core.node import describe
+from .core.tree import is_sequence, rebuild
 from .device import get_device
 from .errors import DeviceError
 from .ops.join import stack
@@ -70,7 +71,7 @@ class GradScaler:
             return made
         if isinstance(outputs, Iterable):
             each = (self.scale(x) for x in outputs)
-            return type(outputs)(each) if isinstance(outputs, list | tuple) else each
+            return rebuild(outputs, each) if is_sequence(outputs) else each
         raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor, or several in a list")
 
     def unscale_(self, grads: Gradients) -> None:
@@ -79,7 +80,7 @@ class GradScaler:
 
         They become float32. TypeError for others than what backward returned, ValueError where it was done.
         """
-        if not isinstance(grads, Gradients):
+        if not _are_gradients(grads):
             rule = "takes what backward returned: grads = scaler.scale(loss).backward(), then unscale_(grads)"
             raise TypeError(f"GradScaler.unscale_({describe(grads)}): {rule}")
         if not self._enabled:
@@ -105,7 +106,7 @@ class GradScaler:
         TypeError where `grads` is no container of gradients: a function is evaluated several times, at scales
         that nobody knows. args, kwargs: more for optimizer.step.
         """
-        if self._enabled and (not isinstance(grads, Gradients) or grads.found_inf is None):
+        if self._enabled and (not _are_gradients(grads) or grads.found_inf is None):
             self.unscale_(grads)
         return optimizer.step(grads, *args, **kwargs)
 
@@ -210,13 +211,17 @@ class GradScaler:
         realize(self._scale, self._tracker)
 
 
-RULES = {
+RULES: dict[str, tuple[Callable[[float], bool], str]] = {
     "init_scale": (lambda v: v > 0, "must be above 0"),
     "new_scale": (lambda v: v > 0, "must be above 0"),
     "growth_factor": (lambda v: v > 1, "must be above 1"),
     "backoff_factor": (lambda v: 0 < v < 1, "must be between 0 and 1"),
     "growth_interval": (lambda v: v >= 1, "must be at least 1"),
 }
+
+
+def _are_gradients(value: Any) -> TypeGuard[Gradients]:
+    return isinstance(value, Gradients)
 
 
 def _check(name: str, value: Any) -> None:

@@ -1,6 +1,6 @@
 """Custom ops: a user's WGSL, as an expression or as opaque kernels, becomes an op like those of the table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -8,8 +8,9 @@ from .codegen.render import add_template
 from .core import dtype as dt
 from .core.op import COMPOSED, OPS, Op
 from .core.shape import broadcast
+from .core.tree import is_sequence
 
-_versions: dict[str, count] = {}
+_versions: dict[str, Iterator[int]] = {}
 
 
 def custom_op(
@@ -42,7 +43,11 @@ def custom_op(
     own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
     common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "cost": cost}
     common["grad"] = _checked(name, grad) if grad else NoGradient(name)
-    common |= {"shape": shape, "dtype": dtype if callable(dtype) else lambda *_, **__: dtype}
+
+    def same_dtype(*_: Any, **__: Any) -> Any:
+        return dtype
+
+    common |= {"shape": shape, "dtype": dtype if callable(dtype) else same_dtype}
     if expression is not None:
         add_template(f"{own}.wgsl", _macro(inputs, expression))
         return Op("elementwise", operands=common["dtype"], operand_names=tuple(inputs), **common)
@@ -67,11 +72,12 @@ class NoGradient:
 def _checked(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
     """The gradient rule, which must give as many gradients as there are inputs."""
 
-    def rule(g, y, *inputs: Any, **attrs):
-        made = grad(g, y, *inputs, **attrs)
-        if isinstance(made, list | tuple) and len(made) == len(inputs):
-            return made
-        what = f"{len(made)} gradients" if isinstance(made, list | tuple) else f"a {type(made).__name__}"
+    def rule(g: Any, y: Any, *inputs: Any, **attrs: Any) -> Any:
+        gradients = grad(g, y, *inputs, **attrs)
+        count = len(gradients) if is_sequence(gradients) else None
+        if count == len(inputs):
+            return gradients
+        what = f"a {type(gradients).__name__}" if count is None else f"{count} gradients"
         rule = (
             f"it has {len(inputs)} inputs: return [{', '.join('g' * len(inputs))}], None where there is none"
         )
@@ -88,7 +94,7 @@ def _named(launch: Callable[..., Any], template: str) -> Callable[..., Any]:
     """The launch rule with the op's own template where it names none."""
     from dataclasses import replace
 
-    def rule(limits, *nodes, **attrs):
+    def rule(limits: Any, *nodes: Any, **attrs: Any) -> list[Any]:
         return [replace(a, template=a.template or template) for a in launch(limits, *nodes, **attrs)]
 
     return rule

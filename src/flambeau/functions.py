@@ -115,14 +115,14 @@ from .runtime.exchange import leaf_of_array
 from .tensor import Tensor, tensor
 
 
-def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of data; a tensor that is as wanted is returned itself. TypeError for an unknown dtype."""
     if isinstance(data, Tensor):
         return data.to(device, None if dtype is None else as_dtype(dtype))
     return tensor(data, dtype, device)
 
 
-def from_numpy(ndarray: Any, device=None) -> Tensor:
+def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
     """A tensor of a NumPy array, copied.
 
     ndarray: a NumPy array
@@ -130,7 +130,7 @@ def from_numpy(ndarray: Any, device=None) -> Tensor:
     return tensor(ndarray, device=device)
 
 
-def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
+def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
     """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
     a GPU copies what the host can read.
 

@@ -21,6 +21,7 @@ from .core.shape import Shape, normal_dim
 from .core.torch_hints import missing_from
 from .device import get_device
 from .errors import TypeError, ValueError
+from .fusion.plan import Plan
 from .fusion.planner import plan
 from .ops import source as _source
 from .ops.elementwise import covered
@@ -539,7 +540,7 @@ class Tensor(Protocols, Exchange, Table):
         """Itself; a tensor of its own where it is a view whose elements do not lie in order."""
         return self if is_in_order(self) else Tensor(self.node)
 
-    def new_tensor(self, data: Any, dtype=None, device=None) -> "Tensor":
+    def new_tensor(self, data: Any, dtype: Any = None, device: Any = None) -> "Tensor":
         """A tensor of host data on the device of this one, in its dtype unless another is given."""
         return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
 
@@ -547,7 +548,7 @@ class Tensor(Protocols, Exchange, Table):
 class Plans(list[Any]):
     """Kernels in order; printing shows them as a table."""
 
-    def __init__(self, plan, text: str):
+    def __init__(self, plan: Plan, text: str):
         super().__init__(plan.kernels)
         self.text = text
 
@@ -565,7 +566,7 @@ def own(node: Node) -> Node:
     return apply(OPS["detach"], (node,), {})
 
 
-def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of `data` (numbers, nested lists, an array or a tensor), copied to the device.
 
     Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless

@@ -332,7 +332,7 @@ def test_a_submit_that_computes_counts_as_a_wait_for_the_device(monkeypatch):
     path = object.__new__(c_path.WgpuPath)
     lib = SimpleNamespace(wgpuQueueSubmitForIndex=lambda *_: 0)
     vars(path).update(lib=lib, _marks=deque(), _queue=None, paced=0.0)
-    path._send([None])
+    path.send([None])
     assert path.paced == 0.0
-    path._send([None])
+    path.send([None])
     assert path.paced == 0.5 and len(path._marks) == 2

@@ -93,13 +93,13 @@ def test_python_sends_again_what_was_not_sent():
         name, message = "DeviceLost", "gone"
 
     def refuse(words):
-        device._ends.append(web.FREE)  # a buffer dies meanwhile
-        device._ends.append(8)
+        device.ends.append(web.FREE)  # a buffer dies meanwhile
+        device.ends.append(8)
         raise Refused
 
     sent = []
     device = object.__new__(web.WebDevice)
-    vars(device).update(_ends=[web.FREE, 7], _error=Refused, _submit=refuse, _words=list)
+    vars(device).update(ends=[web.FREE, 7], _error=Refused, _submit=refuse, _words=list)
     with pytest.raises(DeviceError):
         device.submit([])
     device._submit = sent.append

@@ -48,8 +48,8 @@ def put_into(device) -> Library:
     """Have a device call its provider by one."""
     path = device._fast
     path.lib = library = Library(path.lib)
-    finish = path._finish
-    path._finish = lambda *given: library.called("wgpuCommandEncoderFinish", finish, given)
+    finish = path.finish_encoder
+    path.finish_encoder = lambda *given: library.called("wgpuCommandEncoderFinish", finish, given)
     return library
 
 

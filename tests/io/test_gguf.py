@@ -10,7 +10,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.io import load_gguf, open_weights, save_gguf
-from flambeau.io.elements import Destination
+from flambeau.io.elements import LoadOptions
 from flambeau.io.gguf_blocks import BLOCKS, decoded
 from flambeau.io.gguf_quantize import QUANTIZED, quantized
 
@@ -58,7 +58,7 @@ def short(data) -> str:
 def decode(name: str, raw: bytes, device) -> np.ndarray:
     form = BLOCKS[name]
     shape = (len(raw) // form.size, form.elements)
-    return decoded(name, memoryview(raw), shape, Destination.of(device)).numpy()
+    return decoded(name, memoryview(raw), shape, LoadOptions.of(device)).numpy()
 
 
 def blocks_of(name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The reverse walk: from a scalar tensor back to its parameters, by each op's gradient, in Tensor ops."""
+"""The reverse walk: from a loss back to its parameters, by each op's gradient, in Tensor ops."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -16,34 +16,35 @@ from ..runtime import run
 from ..runtime.state import taken_by, thread
 from .budget import fit
 from .checkpoint import Tape, recompute
-from .hooks import are_there, changed
+from .hooks import are_there, call_hooks
 
 SHOWN = 8  # gradients whose shapes are printed
 
 
 class MissingGradient(KeyError):
-    """No gradient by a tensor; its text is the sentence itself, which a KeyError would put in quotes."""
+    """There is no gradient by a tensor. Unlike KeyError, it prints its text without quotes."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class Gradients:
-    """What backward returns: grads[tensor] is the gradient of the loss by it. Nothing is kept on tensors.
+    """The result of backward: grads[tensor] is the gradient of the loss by a tensor. Tensors keep nothing.
 
-    found_inf: a tensor [] of `GradScaler.unscale_`: where it is true, optimisers leave everything as it is.
+    by_key: gradients by the keys of parameters. found_inf: a tensor [] of `GradScaler.unscale_`: if it is
+    true, optimisers change nothing.
     """
 
-    def __init__(self, found: dict[int, Any], loss: Any, found_inf: Any = None):
-        self._found, self.loss, self.found_inf = found, loss, found_inf
+    def __init__(self, by_key: dict[int, Any], loss: Any, found_inf: Any = None):
+        self.by_key, self.loss, self.found_inf = by_key, loss, found_inf
 
     def __getitem__(self, tensor: Any) -> Any:
-        """The gradient by a tensor; of a module those by its parameters, a dict by their names."""
+        """The gradient by a tensor; for a module, a dict of the gradients by its parameters' names."""
         if hasattr(tensor, "named_parameters"):
             return {name: self[p] for name, p in tensor.named_parameters() if p in self}
         key = tensor.node.param
-        if key in self._found:
-            return self._found[key]
+        if key in self.by_key:
+            return self.by_key[key]
         rule = "the loss does not depend on it: check requires_grad and detach"
         if key is None and tensor.requires_grad:
             rule = "it was computed: autograd.grad(loss, [y]) has gradients by such tensors"
@@ -53,57 +54,57 @@ class Gradients:
         self.replace(tensor, gradient)
 
     def __contains__(self, tensor: Any) -> bool:
-        return tensor.node.param in self._found
+        return tensor.node.param in self.by_key
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self.by_key)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._found.values())
+        return iter(self.by_key.values())
 
     def values(self) -> list[Any]:
         """The gradients."""
         return list(self)
 
     def keys(self) -> list[Any]:
-        """The tensors that gradients were taken by, those that are still there."""
+        """The tensors that have gradients and still exist."""
         return [t for t, _ in self.items()]
 
     def items(self) -> list[tuple[Any, Any]]:
-        """(tensor, gradient) of the tensors that are still there."""
-        found = ((taken_by.get(key), g) for key, g in self._found.items())
-        return [(t, g) for t, g in found if t is not None]
+        """(tensor, gradient) of the tensors that still exist."""
+        pairs = ((taken_by.get(key), g) for key, g in self.by_key.items())
+        return [(t, g) for t, g in pairs if t is not None]
 
     def __repr__(self) -> str:
         shown = [describe(g) for g in list(self)[:SHOWN]] + ["..."] * (len(self) > SHOWN)
         return f"Gradients({len(self)}: {', '.join(shown)}; grads[p], grads[model])"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a table of the gradients, none of which is read."""
+        """A table for notebooks. It reads no values."""
         rows = [(g.dtype.name, list(g.shape), g.device.name) for g in self]
         heads = ("dtype", "shape", "device")
         return table_in_html(f"{len(self)} gradients: grads[p], grads[model]", heads, rows)
 
     def get(self, tensor: Any, default: Any = None) -> Any:
-        """The gradient, or `default` where the loss does not depend on the tensor."""
-        return self._found.get(tensor.node.param, default)
+        """The gradient, or `default` if the loss does not depend on the tensor."""
+        return self.by_key.get(tensor.node.param, default)
 
     def replace(self, tensor: Any, gradient: Any) -> None:
-        """Put another gradient in the place of a tensor's, or give it one."""
+        """Replace the gradient of a tensor, or add one."""
         if tensor.node.param is None:
             raise ValueError(f"replace({describe(tensor)}): has requires_grad=False: call requires_grad_()")
         if gradient.shape != tensor.shape:
-            given = f"{describe(tensor)}, {describe(gradient)}"
-            raise ValueError(f"replace({given}): shapes differ: a gradient has the shape of its tensor")
-        self._found[tensor.node.param] = gradient
+            arguments = f"{describe(tensor)}, {describe(gradient)}"
+            raise ValueError(f"replace({arguments}): shapes differ: a gradient has the shape of its tensor")
+        self.by_key[tensor.node.param] = gradient
 
     def remove(self, tensor: Any) -> Any:
-        """Take a gradient out and return it; None where there is none."""
-        return self._found.pop(tensor.node.param, None)
+        """Remove a gradient and return it; None if there is none."""
+        return self.by_key.pop(tensor.node.param, None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Gradients":
-        """The same values, of the same tensors, in tensors of their own."""
-        same = {k: g.detach().clone() for k, g in self._found.items()}
+        """Copies of the gradients, of the same tensors."""
+        same = {k: g.detach().clone() for k, g in self.by_key.items()}
         return Gradients(same, self.loss.detach(), self.found_inf)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,34 +112,34 @@ class Gradients:
         raise TypeError(f"pickle({self!r}): {rule} of model.named_parameters()")
 
     def map(self, f: Callable[[Any], Any]) -> "Gradients":
-        """New gradients, each f(gradient): how clipping is written."""
-        return Gradients({k: f(g) for k, g in self._found.items()}, self.loss, self.found_inf)
+        """New gradients, each f(gradient), as for clipping."""
+        return Gradients({k: f(g) for k, g in self.by_key.items()}, self.loss, self.found_inf)
 
     def map_(self, f: Callable[[Any], Any]) -> "Gradients":
-        """Put f(gradient) in the place of each gradient; returns self."""
-        self._found = {k: f(g) for k, g in self._found.items()}
+        """Replace each gradient by f(gradient); returns self."""
+        self.by_key = {k: f(g) for k, g in self.by_key.items()}
         return self
 
     def __add__(self, other: "Gradients") -> "Gradients":
-        """Sums, tensor by tensor, and the sum of the losses: how several batches make one step. ValueError
-        where a GradScaler unscaled one of both."""
+        """The sums of gradients by tensor, and the sum of the losses, for steps of several batches.
+        ValueError if a GradScaler unscaled only one of them."""
         if (self.found_inf is None) != (other.found_inf is None):
             rule = "one of both was unscaled: add them first, and unscale the sum"
             raise ValueError(f"Gradients({len(self)}) + Gradients({len(other)}): {rule}")
-        sums = dict(self._found)
-        for k, g in other._found.items():
+        sums = dict(self.by_key)
+        for k, g in other.by_key.items():
             sums[k] = sums[k] + g if k in sums else g
-        found = None if self.found_inf is None else self.found_inf | other.found_inf
-        return Gradients(sums, self.loss + other.loss, found)
+        found_inf = None if self.found_inf is None else self.found_inf | other.found_inf
+        return Gradients(sums, self.loss + other.loss, found_inf)
 
-    def __radd__(self, other: int) -> "Gradients":
-        """0 + these, which are these: `grads = 0; grads += loss.backward()`, and sum([...])."""
+    def __radd__(self, other: Any) -> "Gradients":
+        """0 + gradients are the gradients: `grads = 0; grads += loss.backward()`, and sum([...])."""
         if not isinstance(other, int) or other != 0:
             return NotImplemented
         return self
 
     def __mul__(self, factor: float) -> "Gradients":
-        """Every gradient, and the loss, times a number."""
+        """Every gradient and the loss times a number."""
         scaled = self.map(lambda g: g * factor)
         scaled.loss = self.loss * factor
         return scaled
@@ -149,10 +150,10 @@ class Gradients:
         return self * (1 / factor)
 
     def accumulate(self, other: "Gradients") -> "Gradients":
-        """Add other gradients to these in place and compute the sums, so that no graph grows; returns
+        """Add other gradients in place and compute the sums, so that the graph does not grow; returns
         self."""
         total = self + other
-        self._found, self.loss, self.found_inf = total._found, total.loss, total.found_inf
+        self.by_key, self.loss, self.found_inf = total.by_key, total.loss, total.found_inf
         run.realize(*self, self.loss)
         return self
 
@@ -164,11 +165,11 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> Gradients:
-    """Gradients of `loss` by every tensor with requires_grad that it was made from; `gradient` is where to
-    start from when the loss is no scalar.
+    """Gradients of `loss` by every tensor with requires_grad that it depends on. `gradient` is the gradient
+    to start from, if the loss is not a single number.
 
-    inputs: the parameters to take gradients by, one or several; by others none are. ValueError where there is
-    no such tensor, or for one of inputs that was computed.
+    inputs: the parameters to compute gradients by, one or several; by default all. ValueError if the loss
+    depends on no such tensor, or if one of inputs was computed.
     retain_graph: keep the graph for another backward
     create_graph: gradients can be differentiated themselves
     """
@@ -182,24 +183,24 @@ def backward(
     with stage("backward"):
         gradients = walk([(root, start)], by, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
-        root.released = True  # the graph may go once the loss has its value
+        root.released = True  # the graph may be dropped once the loss is computed
     return Gradients(gradients, loss)
 
 
 def _chosen(loss: Any, inputs: Any) -> list[Node]:
-    """The nodes of the parameters that gradients are asked by."""
-    given = [inputs] if isinstance(inputs, ops.Tensor) else list(inputs)
-    if not given:
+    """The nodes of `inputs`."""
+    tensors = [inputs] if isinstance(inputs, ops.Tensor) else list(inputs)
+    if not tensors:
         raise ValueError(f"backward({describe(loss)}, inputs=[]): there is nothing to take gradients by")
-    for t in given:
+    for t in tensors:
         if t.node.param is None:
             rule = "was computed, or has requires_grad=False: autograd.grad(loss, [t]) has such gradients"
             raise ValueError(f"backward({describe(loss)}, inputs={describe(t)}): {rule}")
-    return [t.node for t in given]
+    return [t.node for t in tensors]
 
 
-def first_gradient(call: str, output, gradient) -> Any:
-    """The gradient that a walk starts with: the one given, or 1 for a single number."""
+def first_gradient(call: str, output: Any, gradient: Any) -> Any:
+    """The gradient that a walk starts with: `gradient`, or 1 if the output is a single number."""
     if gradient is None:
         if output.shape != (1,) * output.ndim:
             raise ValueError(
@@ -209,26 +210,26 @@ def first_gradient(call: str, output, gradient) -> Any:
         if output.dtype.is_complex:
             rule = "the loss is complex: take .abs() or .real, or give gradient"
             raise ValueError(f"{call}({describe(output)}): {rule}")
-        return type(output).full(output.shape, 1, dtype=output.dtype, device=output.device)
+        return ops.Tensor.full(output.shape, 1, dtype=output.dtype, device=output.device)
     if not isinstance(gradient, ops.Tensor) or gradient.shape != output.shape:
-        given = f"{describe(output)}, gradient={describe(gradient)}"
-        raise ValueError(f"{call}({given}): shapes differ: give a tensor of shape {list(output.shape)}")
+        arguments = f"{describe(output)}, gradient={describe(gradient)}"
+        raise ValueError(f"{call}({arguments}): shapes differ: give a tensor of shape {list(output.shape)}")
     return gradient.to(output.dtype)
 
 
 def known_by(node: Node) -> Any:
-    """What a walk knows a node by: a parameter's key, which it keeps when it is written to, or the node."""
+    """The key of a node in a walk: a parameter's key, which survives writes to it, or the node itself."""
     return node if node.param is None else node.param
 
 
 def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool) -> dict[Any, Any]:
-    """From (output, gradient) pairs to the gradients by the wanted nodes, or by all parameters (None).
+    """The gradients by the wanted nodes, or by all parameters (None), from (output, gradient) pairs.
 
-    They come by what `known_by` gives: of a parameter that was written to, the sum by its values so far.
+    The keys are those of `known_by`: for a parameter that was written to, the sum over its values so far.
     """
     device = starts[0][0].device or get_device()
     targets = None if wanted is None else {known_by(n) for n in wanted}
-    with device.lock:  # whoever computes nodes lets go of what they were made of
+    with device.lock:  # a thread that computes nodes drops their inputs
         order = _order([n for n, _ in starts], targets)
         parents = {n: n.parents for n in order}
     tape = Tape()
@@ -246,7 +247,7 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
 
 
 def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
-    """Nodes that gradients flow through to what is wanted, every node after all that use it."""
+    """The nodes through which gradients flow to the wanted nodes, each after all nodes that use it."""
     order: list[Node] = []
     seen: set[Node] = set()
     useful: set[Node] = set()
@@ -269,7 +270,7 @@ def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
 
 
 def check_kept(node: Node, loss: Node) -> None:
-    """ValueError where gradients would end at a node whose graph an earlier backward has dropped."""
+    """ValueError if an earlier backward has dropped the graph of a node."""
     if not node.parents and node.param is None:
         part = "" if node is loss else f" of {describe(node)}, a part of it,"
         raise ValueError(
@@ -284,17 +285,17 @@ def _walk(
     wanted: set[Any] | None,
     tape: Tape,
 ) -> dict[Any, Any]:
-    """`walk` over nodes in order, each with what it was made of."""
+    """`walk` over nodes in order, each with its parents."""
     grads: dict[Node, Any] = {}
     for root, g in starts:
         grads[root] = grads[root] + g if root in grads else g
     gradients: dict[Any, Any] = {}
-    hooked = are_there()
-    for node, made_of in parents.items():
+    has_hooks = are_there()
+    for node, sources in parents.items():
         g = grads.pop(node, None)
-        if g is None:  # its users have no gradient for it
+        if g is None:  # the ops that use it have no gradient by it
             continue
-        g = changed(node, g) if hooked else g
+        g = call_hooks(node, g) if has_hooks else g
         key = known_by(node)
         if node.param is not None if wanted is None else key in wanted:
             gradients[key] = gradients[key] + g if key in gradients else g
@@ -303,11 +304,11 @@ def _walk(
         tape.begin(g.node)
         emit("gradient", node)
         y = ops.Tensor(node)
-        inputs = [ops.Tensor(p) for p in made_of]
+        inputs = [ops.Tensor(p) for p in sources]
         parts = slopes(node.op, g, y, inputs, node.attrs)
         if is_anomaly_enabled():
-            _check_numbers(node, made_of, parts)
-        for parent, part in zip(made_of, parts, strict=True):
+            _check_numbers(node, sources, parts)
+        for parent, part in zip(sources, parts, strict=True):
             if part is None or not parent.requires_grad or parent not in parents:
                 continue
             part = like(unbroadcast(part, parent.shape), parent.dtype)
@@ -315,17 +316,17 @@ def _walk(
     return gradients
 
 
-def _check_numbers(node: Node, made_of: tuple[Node, ...], parts: Any) -> None:
-    """FlambeauError where a gradient has NaN; whoever made it is the first on the way back that did."""
-    name, inputs = node.attrs.get("label", node.op.name).lstrip("_"), ", ".join(map(describe, made_of))
+def _check_numbers(node: Node, sources: tuple[Node, ...], parts: Any) -> None:
+    """FlambeauError if a gradient has NaN. The op that it names is the first of the reverse walk."""
+    name, inputs = node.attrs.get("label", node.op.name).lstrip("_"), ", ".join(map(describe, sources))
     for i, part in enumerate(parts):
-        if part is not None and made_of[i].requires_grad and part.isnan().any().item():
+        if part is not None and sources[i].requires_grad and part.isnan().any().item():
             raise FlambeauError(f"backward(...): the gradient of {name}({inputs}) by its input {i} has NaN")
 
 
 def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any]) -> list[Any]:
-    """The gradients by an op's inputs. Of complex numbers a gradient is the slope by the real part and, times
-    i, that by the imaginary part, as PyTorch has it: g times the conjugate of the derivative."""
+    """The gradients by an op's inputs. A complex gradient is the derivative by the real part plus i times
+    that by the imaginary part, as in PyTorch: g times the conjugate of the derivative."""
     if not g.dtype.is_complex or not op.holomorphic or op.kind in ("movement", "gather"):
         return op.grad(g, y, *inputs, **attrs)  # type: ignore[misc]
     parts = op.grad(g.conj(), y, *inputs, **attrs)  # type: ignore[misc]
@@ -333,11 +334,11 @@ def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any])
 
 
 def like(g: Any, dtype: Any) -> Any:
-    """A gradient in the dtype of its tensor: what changes a real number is the real part."""
+    """A gradient in the dtype of its tensor; of a complex gradient by a real tensor, the real part."""
     return (g.real if g.dtype.is_complex and not dtype.is_complex else g).to(dtype)
 
 
-def unbroadcast(g, shape: Shape):
+def unbroadcast(g: Any, shape: Shape) -> Any:
     """Sum a gradient over the dims along which its tensor was broadcast. -> shape"""
     if g.shape == shape:
         return g

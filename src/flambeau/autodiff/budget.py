@@ -1,4 +1,4 @@
-"""Budgets: a limit on a device's memory becomes what backward passes compute again, so that a step fits."""
+"""Memory budgets: backward passes recompute as much as needed for a step to fit."""
 
 import re
 from typing import Any
@@ -10,19 +10,19 @@ from ..errors import ValueError
 from ..fusion.buffers import assign
 from ..fusion.planner import plan
 from ..runtime import run
-from .checkpoint import Tape, made_by, recompute
+from .checkpoint import Tape, nodes_of_walk, recompute
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-PARTS = (2, 4, 8, 16, 32)  # checkpoints that a forward pass is cut into, where less does not do
-_chosen: dict[tuple[Any, ...], int | str] = {}  # structure, room -> what made a step fit
+PARTS = (2, 4, 8, 16, 32)  # numbers of checkpoints to try, if recomputing cheap values is not enough
+_chosen: dict[tuple[Any, ...], int | str] = {}  # (room, structure) -> the choice that fits
 
 
 class memory_budget:
-    """Let a device's memory be at most so many bytes ("4GB", "512 MB", a number; None: no limit), from this
-    call on; as a context, until its end.
+    """Limit a device's memory to `size` bytes ("4GB", "512 MB", a number; None: no limit), from this call on;
+    as a context, until its end.
 
-    Backward passes compute parts of their forward passes again where that is needed to stay below. What
-    would go above raises DeviceError before it runs. K, M, G and T are powers of 1024.
+    Backward passes recompute parts of their forward passes if that is needed to stay below the limit. A
+    computation that would exceed it raises DeviceError before it runs. K, M, G and T are powers of 1024.
     """
 
     def __init__(self, size: str | int | None, device: Any = None):
@@ -33,15 +33,15 @@ class memory_budget:
             )
         self.before, self.pool.budget = self.pool.budget, bytes_of(size)
 
-    def __enter__(self):
+    def __enter__(self) -> "memory_budget":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.pool.budget = self.before
 
 
 def bytes_of(size: str | int | None) -> int | None:
-    """The number that a size means: "1.5 GB" -> 1610612736."""
+    """Parse a size: "1.5 GB" -> 1610612736."""
     if size is None or (isinstance(size, int) and size > 0):
         return size
     words = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE)
@@ -51,8 +51,8 @@ def bytes_of(size: str | int | None) -> int | None:
 
 
 def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> None:
-    """Let a walk's gradients read copies of as many forward values as the device's budget asks for: none of
-    them, all that are cheap, or all inside of more and more checkpoints."""
+    """Let gradients read recomputed forward values until the step fits the device's budget: none, all cheap
+    ones, or all inside an increasing number of checkpoints."""
     room = (device.pool.budget or 0) - device.pool.live
     roots = [n for n in dict.fromkeys([*tops, *gradients]) if n.buffer is None]
     key = (room, *run.graph_key(roots, toposort(roots)))
@@ -60,7 +60,7 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
         _change(_chosen[key], tops, gradients, tape)
         return
     needs: dict[int | str, int] = {}
-    before = [(n, n.inputs) for n in made_by(gradients, tape)]
+    before = [(n, n.inputs) for n in nodes_of_walk(gradients, tape)]
     for how in ("none", "balanced", *PARTS):
         marked = _change(how, tops, gradients, tape)
         needs[how] = assign(plan(roots, device.limits)).nbytes
@@ -71,7 +71,7 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
         for n in marked:
             n.segment = None
     else:
-        how = min(needs, key=lambda h: needs[h])  # the run will say that it does not fit
+        how = min(needs, key=lambda h: needs[h])  # the run reports that it does not fit
         _change(how, tops, gradients, tape)
     _chosen[key] = how
 
@@ -83,8 +83,8 @@ def _change(how: int | str, tops: list[Node], gradients: list[Node], tape: Tape)
 
 
 def _mark(tops: list[Node], parts: int) -> list[Node]:
-    """Make checkpoints of all parts but the last of a forward pass, each with as many bytes; what later
-    parts read is kept. Returns the nodes inside."""
+    """Cut a forward pass into parts of equal bytes, and make all but the last checkpoints. Values that later
+    parts read are kept. Returns the nodes inside the checkpoints."""
     nodes = sorted(_forward(tops), key=lambda n: n.serial)
     share, sofar = sum(n.nbytes for n in nodes) / parts, 0.0
     part: dict[Node, int] = {}

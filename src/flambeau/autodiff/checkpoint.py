@@ -1,4 +1,4 @@
-"""Forward values that a gradient reads become copies of the nodes that made them, computed again."""
+"""Checkpoints: gradients read recomputed copies of forward values instead of kept ones."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -8,16 +8,16 @@ from typing import Any
 from ..core.node import Node, inputs_first, next_serial, reached
 from ..core.tree import leaves
 
-MAX_COST = 64  # what computing an element again may cost ("balanced"); exp is 4, random bits 20
-SMALL = 8  # a value this many times smaller than what is made of it costs nothing to keep
+MAX_COST = 64  # largest cost of recomputing an element ("balanced"); exp costs 4, random bits 20
+SMALL = 8  # a value this many times smaller than the values computed from it is always kept
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kw: Any) -> Any:
-    """Call a function; its gradient computes what happened inside again instead of keeping it.
+    """Call a function; its gradient recomputes the values inside it instead of keeping them.
 
-    Only the arguments and results are kept. The recorded graph is what runs a second time, not the Python
-    code: random draws are the same ones, and running statistics move once. A checkpoint inside a
-    checkpoint is part of the outer one.
+    Only the arguments and results are kept. The graph runs a second time, not the Python code: random draws
+    are the same, and running statistics are updated once. A checkpoint inside a checkpoint is part of the
+    outer one.
     """
     start = next_serial()
     out = function(*args, **kw)
@@ -38,9 +38,9 @@ def _below(node: Node) -> tuple[Node, ...]:
 
 
 class Tape:
-    """The steps of a reverse walk: from which serial number on, and by which gradient they began."""
+    """The steps of a reverse walk: the first serial number and the incoming gradient of each."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.serials: list[int] = []
         self.gradients: list[Node] = []
 
@@ -49,33 +49,33 @@ class Tape:
         self.gradients.append(gradient)
 
     def gradient_of(self, node: Node) -> Node:
-        """The gradient that arrived in the step that made this node."""
+        """The incoming gradient of the step that created a node."""
         return self.gradients[bisect_right(self.serials, node.serial) - 1]
 
 
 def recompute(roots: list[Node], tape: Tape, balanced: bool) -> None:
-    """Let the nodes that a walk made read copies of forward nodes instead of the nodes themselves."""
+    """Let the nodes of a walk read copies of forward nodes instead of the nodes themselves."""
     if not tape.serials:
         return
-    steps = sorted(_made(roots, tape.serials[0]), key=lambda n: n.serial)
+    steps = sorted(_nodes_since(roots, tape.serials[0]), key=lambda n: n.serial)
     again = _Again({i for n in steps for i in _bases(n, tape.serials[0])}, balanced)
-    for n in steps:  # in the order of the walk: what two steps need is computed before the first of them
+    for n in steps:  # in the order of the walk: values that two steps need are computed before the first
         when = n.serial, tape.gradient_of(n)
         inputs = tuple([again.copy(i, *when) if i.serial < tape.serials[0] else i for i in n.inputs])
         if any(a is not b for a, b in zip(inputs, n.inputs, strict=True)):
             n.inputs = inputs
 
 
-def made_by(gradients: list[Node], tape: Tape) -> set[Node]:
-    """The nodes that a walk made and that still have to be computed."""
-    return _made(gradients, tape.serials[0]) if tape.serials else set()
+def nodes_of_walk(gradients: list[Node], tape: Tape) -> set[Node]:
+    """The nodes that a walk created and that are not computed yet."""
+    return _nodes_since(gradients, tape.serials[0]) if tape.serials else set()
 
 
-def _made(roots: list[Node], since: int) -> set[Node]:
-    def is_made(n: Node) -> bool:
+def _nodes_since(roots: list[Node], since: int) -> set[Node]:
+    def is_new(n: Node) -> bool:
         return n.serial >= since and n.buffer is None
 
-    return set(reached(filter(is_made, roots), lambda n: filter(is_made, n.inputs)))
+    return set(reached(filter(is_new, roots), lambda n: filter(is_new, n.inputs)))
 
 
 def _bases(node: Node, since: int) -> Iterator[Node]:
@@ -89,38 +89,38 @@ def _bases(node: Node, since: int) -> Iterator[Node]:
 
 
 class _Again:
-    """Which forward nodes are computed again, and their copies."""
+    """Decides which forward nodes are recomputed, and holds their copies."""
 
     def __init__(self, read: set[Node], balanced: bool):
         self.balanced = balanced
         self.copies: dict[Node, Node] = {}
-        self.first: dict[Any, Node] = {}  # the gradient by which a checkpoint's part of the walk began
+        self.first: dict[Any, Node] = {}  # checkpoint -> the first gradient of its part of the walk
         self.ends: dict[Node, frozenset[Node]] = {}
         self.costs: dict[Node, float] = {}
-        self.kept = self._kept(read) if balanced else set()
+        self.kept: set[Node] = self._kept(read) if balanced else set()
 
     def copy(self, node: Node, serial: int, gradient: Node) -> Node:
-        """The node to read instead: a copy, to be computed when its first user is, or the node itself."""
+        """The node to read instead: a copy, which is computed with its first reader, or the node itself."""
 
         def to_copy(nodes: Iterable[Node]) -> list[Node]:
             return [n for n in nodes if n not in self.copies]
 
-        for at in inputs_first(to_copy([node]), lambda n: to_copy(n.inputs) if self.is_wanted(n) else ()):
-            self.copies[at] = self._make(at, serial, gradient) if self.is_wanted(at) else at
+        for n in inputs_first(to_copy([node]), lambda n: to_copy(n.inputs) if self.is_recomputed(n) else ()):
+            self.copies[n] = self._make(n, serial, gradient) if self.is_recomputed(n) else n
         return self.copies[node]
 
     def _make(self, node: Node, serial: int, gradient: Node) -> Node:
         inputs = tuple(self.copies[i] for i in node.inputs)
         if node.segment is None and inputs == node.inputs and node.op.kind == "movement":
-            return node  # a view of what is kept
+            return node  # a view of a kept value
         copy = Node(node.op, inputs, node.attrs, node.shape, node.dtype, node.device, node.scalars)
         copy.origin, copy.again = node.origin, True
         copy.serial = serial  # kernels run in the order of the serial numbers
-        if node.segment is not None:  # none of a checkpoint's inside is computed before its gradient is there
+        if node.segment is not None:  # a checkpoint is recomputed after its gradient, not before
             copy.segment, copy.after = node.segment, (self.first.setdefault(node.segment, gradient),)
         return copy
 
-    def is_wanted(self, node: Node) -> bool:
+    def is_recomputed(self, node: Node) -> bool:
         if node.buffer is not None or node.param is not None or not node.inputs:
             return False
         if node.segment is not None:
@@ -129,41 +129,40 @@ class _Again:
         return self.balanced and views and self.cost(node) <= MAX_COST
 
     def _kept(self, read: set[Node]) -> set[Node]:
-        """The values to keep: those that gradients read, and those that several that they read are made
-        of."""
-        made_of: dict[Node, int] = {}
+        """The values to keep: those that gradients read, and common sources of several of these."""
+        readers: dict[Node, int] = {}
         for n in read:
             ends = self._visit(n, self.ends, self._ends)
             for end in ends if len(ends) == 1 else ():
-                made_of[end] = made_of.get(end, 0) + (n.op.kind != "movement")
-        return {n for n in read if self._is_end(n)} | {n for n, count in made_of.items() if count > 1}
+                readers[end] = readers.get(end, 0) + (n.op.kind != "movement")
+        return {n for n in read if self._is_end(n)} | {n for n, count in readers.items() if count > 1}
 
     def _ends(self, node: Node) -> frozenset[Node]:
-        """The large values that this one is made of by elementwise operations alone."""
+        """The large values from which elementwise operations alone compute this one."""
         if self._is_end(node):
             return frozenset() if self._is_there(node) else frozenset([node])
         large = [self.ends[i] for i in node.inputs if not self._is_small(i, node)]
-        return frozenset().union(*large)
+        return frozenset[Node]().union(*large)
 
     def cost(self, node: Node) -> float:
-        """Work to compute an element again from values that are kept anyway; infinite where some are not."""
+        """The cost of recomputing an element from values that are kept anyway; infinite if some are not."""
         return self._visit(node, self.costs, self._cost)
 
-    def _visit(self, node: Node, found: dict[Node, Any], rule: Callable[[Node], Any]) -> Any:
-        """The rule's result for a node, those of its inputs first."""
+    def _visit(self, node: Node, results: dict[Node, Any], rule: Callable[[Node], Any]) -> Any:
+        """The rule's result for a node, after those of its inputs."""
 
-        def to_find(nodes: Iterable[Node]) -> list[Node]:
-            return [n for n in nodes if n not in found]
+        def missing(nodes: Iterable[Node]) -> list[Node]:
+            return [n for n in nodes if n not in results]
 
-        for at in inputs_first(to_find([node]), lambda n: () if self._is_end(n) else to_find(n.inputs)):
-            found[at] = rule(at)
-        return found[node]
+        for n in inputs_first(missing([node]), lambda n: () if self._is_end(n) else missing(n.inputs)):
+            results[n] = rule(n)
+        return results[node]
 
     def _is_end(self, node: Node) -> bool:
         return self._is_there(node) or node.op.kind not in ("elementwise", "movement")
 
     def _is_there(self, node: Node) -> bool:
-        """Whether it costs no memory to read it again."""
+        """Whether reading it again costs no memory."""
         return node.buffer is not None or node.param is not None or node.op.kind == "source"
 
     def _cost(self, node: Node) -> float:

@@ -1,4 +1,4 @@
-"""Functions that users hang on tensors: each is called with the gradient by one, on the walk back."""
+"""Hooks of tensors: functions that the reverse walk calls with the gradient by a tensor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ _of_parameters: dict[Any, Hooks] = {}  # by the parameter's key: its value is an
 
 
 def register(x: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Have hook(gradient) called where gradients by x are complete. ValueError where there are none."""
+    """Call hook(gradient) when the gradient by x is complete. ValueError if x requires no gradient."""
     node = x.node
     if not node.requires_grad:
         rule = "has requires_grad=False, so no gradient by it is computed: call requires_grad_()"
@@ -35,19 +35,19 @@ def are_there() -> bool:
 
 
 def of(node: Node) -> Hooks:
-    """The hooks that hang on the tensor of a node."""
+    """The hooks of a node's tensor."""
     return (_of_values.get(node) if node.param is None else _of_parameters.get(node.param)) or {}
 
 
-def changed(node: Node, gradient: Any) -> Any:
-    """A gradient by a node after the hooks that hang on it. ValueError where one gives another shape."""
+def call_hooks(node: Node, gradient: Any) -> Any:
+    """The gradient by a node after its hooks. ValueError if a hook returns another shape."""
     for hook in list(of(node).values()):
-        made = hook(gradient)
-        if made is None:
+        result = hook(gradient)
+        if result is None:
             continue
-        if getattr(made, "shape", None) != gradient.shape:
-            told = describe(made) if hasattr(made, "node") else repr(made)
+        if getattr(result, "shape", None) != gradient.shape:
+            returned = describe(result) if hasattr(result, "node") else repr(result)
             rule = f"a hook gives None or a tensor of the gradient's shape, {list(gradient.shape)}"
-            raise ValueError(f"backward(...): a hook on {describe(node)} gave {told}: {rule}")
-        gradient = made.to(gradient.dtype)
+            raise ValueError(f"backward(...): a hook on {describe(node)} gave {returned}: {rule}")
+        gradient = result.to(gradient.dtype)
     return gradient

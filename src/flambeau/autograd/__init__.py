@@ -17,6 +17,7 @@ from ..core.modes import (
 )
 from ..core.node import describe
 from ..core.op import Op
+from ..core.tree import is_sequence, is_tuple
 from ..errors import ValueError, suggest
 from ..func import vmap
 from ..tensor import Tensor
@@ -156,7 +157,7 @@ class Function:
             else:
                 out = cls.forward(*args)
                 cls.setup_context(ctx, args, out)
-        outs = out if isinstance(out, tuple) else (out,)
+        outs = out if is_tuple(out) else (out,)
         made = tuple(_result(cls, ctx, args, outs, i) for i in range(len(outs)))
         ctx._results = {id(a): b for a, b in zip(outs, made, strict=True) if isinstance(a, Tensor)}
         return made if isinstance(out, tuple) else made[0]
@@ -173,7 +174,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
         empty = [_nothing(ctx, o) for o in outs]
         empty[i] = g
         parts = cls.backward(ctx, *empty)
-        parts = parts if isinstance(parts, tuple | list) else (parts,)
+        parts = parts if is_sequence(parts) else (parts,)
         if len(parts) != len(args):
             rule = f"backward returned {len(parts)} gradients for {len(args)} arguments: return one each"
             raise ValueError(f"{cls.__name__}: {rule}, None where there is none")

@@ -7,7 +7,7 @@ from typing import Any
 from .. import func as transforms
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..core.tree import leaves, tree_map
+from ..core.tree import is_tuple, leaves, tree_map
 from ..errors import ValueError
 from ..tensor import Tensor
 
@@ -20,7 +20,7 @@ def _recorded(create_graph: bool) -> Any:
 
 
 def _tuple(inputs: Any) -> tuple[Any, ...]:
-    return inputs if isinstance(inputs, tuple) else (inputs,)
+    return inputs if is_tuple(inputs) else (inputs,)
 
 
 def _as(inputs: Any, found: tuple[Any, ...]) -> Any:
@@ -29,7 +29,7 @@ def _as(inputs: Any, found: tuple[Any, ...]) -> Any:
 
 
 def _places(inputs: Any) -> int | tuple[int, ...]:
-    return tuple(range(len(inputs))) if isinstance(inputs, tuple) else 0
+    return tuple(range(len(inputs))) if is_tuple(inputs) else 0
 
 
 def _directions(call: str, like: Any, v: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.tree import is_sequence
 from ..errors import ValueError
 from ..tensor import Tensor
 from . import functional
@@ -22,7 +23,7 @@ class GradcheckError(RuntimeError):
 
 
 def _outputs(found: Any) -> tuple[Any, ...]:
-    return tuple(t for t in (found if isinstance(found, tuple | list) else (found,)) if t.dtype.is_float)
+    return tuple(t for t in (found if is_sequence(found) else (found,)) if t.dtype.is_float)
 
 
 def gradcheck(
@@ -71,7 +72,7 @@ def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float
     """For each output its columns: how it changes with each element of input j, as nested lists."""
     x = at[j]
     places = Tensor.arange(x.numel(), dtype=dt.int32, device=x.device).reshape(*x.shape)
-    columns = []
+    columns: list[list[Any]] = []
     with no_grad():
         for i in range(x.numel()):
             step = (places == i).to(x.dtype)

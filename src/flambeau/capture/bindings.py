@@ -69,7 +69,7 @@ class Section:
 def sections(words: list[int]) -> list[Section]:
     """Commands in sections that name the same placeholders."""
     named = ((tuple(sorted({w for w in words[i:j] if w < 0})), i, j) for i, j in commands(words))
-    cut = []
+    cut: list[Section] = []
     for placeholders, spans in groupby(named, lambda span: span[0]):
         (_, begin, end), *more = spans
         cut.append(Section(words[begin : more[-1][2] if more else end], placeholders))

@@ -7,6 +7,8 @@ from functools import cache
 from types import CodeType
 from typing import NamedTuple
 
+from ..core.tree import is_tuple
+
 # what takes an attribute; how the names of what loads a variable begin; what takes the cell that
 # a variable is in; whose names are none of variables
 TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
@@ -18,7 +20,9 @@ NO_VARIABLE = (*TAKES, "LOAD_CONST", "RETURN_CONST", "KW_NAMES")
 BY_NAME = {"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"}
 WHOLE = {"vars", "dir", "__dict__", "__getattribute__", "getmembers", "getattr_static", "__slots__"}
 ANYWHERE = {"__globals__", "__builtins__", "f_globals", "f_locals", "f_back", "cell_contents", "__closure__"}
-ANYWHERE |= {"__subclasses__", "_getframe", "currentframe", "get_referrers", "get_objects", "import_module"}
+ANYWHERE.update(
+    {"__subclasses__", "_getframe", "currentframe", "get_referrers", "get_objects", "import_module"}
+)
 ANYWHERE_CALLED = {"globals", "eval", "exec", "__import__"}
 CALLING = ("PRECALL", "CALL")
 BEFORE_A_NAME = ("PUSH_NULL", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "PRECALL")
@@ -33,7 +37,7 @@ def taken_of(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple
     taken, steps = set(), list(dis.get_instructions(code))
     cell = variable in code.co_cellvars or variable in code.co_freevars
     for i, step in enumerate(steps):
-        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        names = step.argval if is_tuple(step.argval) else (step.argval,)
         if variable not in names or step.opname in NO_VARIABLE or (cell and step.opname in CELLS):
             continue
         after = steps[i + 1 : i + 3]

@@ -9,6 +9,7 @@ from ..core import events
 from ..core.commands import Dispatch
 from ..core.modes import checkpointing, kept
 from ..core.node import toposort
+from ..core.tree import is_dict
 from ..device import IN_BROWSER, get_device
 from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
@@ -70,7 +71,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, dict | list | tuple):
-        for v in value.values() if isinstance(value, dict) else value:
+        for v in value.values() if is_dict(value) else value:
             yield from _tensors(v)
 
 

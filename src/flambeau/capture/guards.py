@@ -169,7 +169,7 @@ class Watch:
         elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
             self._object(name, value) if is_known(kind) else self._unknown(name, value)
 
-    def _switch(self, name: str, value: ContextVar) -> None:
+    def visit_switch(self, name: str, value: ContextVar[Any]) -> None:
         """Those of no_grad, autocast and the like belong to what recordings are told apart by."""
         if not any(value is switch for switch in switches()):
             self._unknown(name, value)
@@ -192,7 +192,7 @@ class Watch:
             return self._refuse(f"it uses {name}, {rule}: make it a tensor, or an argument")
         self.snapshot.content(name, CONTENT[name_of(type(value))], value)
 
-    def _tensor(self, name: str, t: Tensor) -> None:
+    def visit_tensor(self, name: str, t: Tensor) -> None:
         self.tensors.append(t)
         self.snapshot.size(vars(t))
         more = [k for k in vars(t) if k != "node"]
@@ -207,7 +207,7 @@ class Watch:
             self._dict_keys.setdefault((name, id(d)), (d, {}))[1].update(dict.fromkeys(keys))
             self._queue += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
 
-    def _dict(self, name: str, d: Any) -> None:
+    def visit_dict(self, name: str, d: Any) -> None:
         if d is sys.modules:
             return self._refuse("it uses sys.modules, by which it may read anything: name what it reads")
         if self._is_short(name, d):
@@ -215,7 +215,7 @@ class Watch:
             self._enter_all(name, d)
             self._queue += [(name, getattr(d, "default_factory", None))]
 
-    def _proxy(self, name: str, d: Any) -> None:
+    def visit_proxy(self, name: str, d: Any) -> None:
         if self._is_short(name, d):
             self.snapshot.order(name, d)
             self.snapshot.order(name, d.values())
@@ -225,7 +225,7 @@ class Watch:
         self._queue += [(name, k) for k in d if type(k) not in VALUES]
         self._queue += [(_named(name, k), v) for k, v in d.items()]
 
-    def _sequence(self, name: str, values: Any) -> None:
+    def visit_sequence(self, name: str, values: Any) -> None:
         if isinstance(values, tuple | frozenset) or self._is_short(name, values):
             if not isinstance(values, tuple | frozenset):
                 self.snapshot.order(name, values)
@@ -256,22 +256,22 @@ class Watch:
             self._queue += [(f"{name}[...]", v) for v in held]
         self._add_classes(kind)
 
-    def _bound(self, name: str, value: MethodType) -> None:
+    def visit_bound(self, name: str, value: MethodType) -> None:
         self._queue.append((name, value.__func__))
         code = getattr(recorded_by(value.__func__), "__code__", None)
         if code is None or not code.co_argcount:
             return self._queue.append((name, value.__self__))
         self._follow_variable(name, value.__self__, code, code.co_varnames[0], False)
 
-    def _method_of_c(self, name: str, value: Any) -> None:
+    def visit_method_of_c(self, name: str, value: Any) -> None:
         owner = value.__self__
         if owner is not None and not isinstance(owner, ModuleType | type):
             self._queue.append((name, owner))
 
-    def _partial(self, name: str, value: Any) -> None:
+    def visit_partial(self, name: str, value: Any) -> None:
         self._queue += [(name, part) for part in (value.func, value.args, value.keywords, vars(value))]
 
-    def _wrapper(self, name: str, value: Any) -> None:
+    def visit_wrapper(self, name: str, value: Any) -> None:
         """A descriptor that holds functions."""
         functions = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
         self._queue += [(name, f) for f in functions if f is not None]
@@ -363,7 +363,7 @@ class Watch:
         is_named = is_special or self._all_attributes or name in self._attributes
         return is_named or (ours and not callable(value))
 
-    def _function(self, name: str, f: FunctionType) -> None:
+    def visit_function(self, name: str, f: FunctionType) -> None:
         recorded = recorded_by(f)
         if recorded is not f:  # a recorded function of its own
             return self._queue.append((name, recorded))
@@ -429,7 +429,7 @@ class Watch:
         else:
             self._queue.append((name, module))
 
-    def _module(self, name: str, module: ModuleType) -> None:
+    def visit_module(self, name: str, module: ModuleType) -> None:
         """A module that code has otherwise than by a global's name."""
         self._add_classes(type(module))
         self._attributes.add("__getattr__")
@@ -489,20 +489,20 @@ def _is_ours(kind: type) -> bool:
 
 BASES = (dict, list, tuple, set, frozenset, deque)
 HANDLERS: dict[type, Callable[[Watch, str, Any], None]] = {
-    Tensor: Watch._tensor,
+    Tensor: Watch.visit_tensor,
     HostScalar: lambda watch, name, value: None,
     Generator: lambda watch, name, value: watch.generators.append(value),
-    ModuleType: Watch._module,
-    FunctionType: Watch._function,
-    MethodType: Watch._bound,
-    BuiltinFunctionType: Watch._method_of_c,
-    MethodWrapperType: Watch._method_of_c,
-    partial: Watch._partial,
-    dict: Watch._dict,
-    defaultdict: Watch._dict,
-    OrderedDict: Watch._dict,
-    MappingProxyType: Watch._proxy,
-    ContextVar: Watch._switch,
-    **dict.fromkeys((list, tuple, set, frozenset, deque), Watch._sequence),
-    **dict.fromkeys((staticmethod, classmethod, property, cached_property), Watch._wrapper),
+    ModuleType: Watch.visit_module,
+    FunctionType: Watch.visit_function,
+    MethodType: Watch.visit_bound,
+    BuiltinFunctionType: Watch.visit_method_of_c,
+    MethodWrapperType: Watch.visit_method_of_c,
+    partial: Watch.visit_partial,
+    dict: Watch.visit_dict,
+    defaultdict: Watch.visit_dict,
+    OrderedDict: Watch.visit_dict,
+    MappingProxyType: Watch.visit_proxy,
+    ContextVar: Watch.visit_switch,
+    **dict.fromkeys((list, tuple, set, frozenset, deque), Watch.visit_sequence),
+    **dict.fromkeys((staticmethod, classmethod, property, cached_property), Watch.visit_wrapper),
 }

@@ -15,6 +15,7 @@ from ..core.faults import doubt_of
 from ..core.interrupts import uninterrupted
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
+from ..core.shape import Shape
 from ..core.tree import leaves, like
 from ..device.pool import Pool
 from ..fusion.buffers import lifetimes
@@ -159,7 +160,7 @@ class Program:
         """Where the commands leave each result, whether it is what fills that placeholder (an argument does
         before, and so does a result that is there twice), shape and dtype."""
         seen: set[Any] = set(self.inputs)
-        sources = []
+        sources: list[tuple[Any, bool, Shape, Any]] = []
         for t in outputs:
             source = t.node.buffer
             sources.append((source, isinstance(source, Placeholder) and source not in seen, t.shape, t.dtype))
@@ -391,7 +392,7 @@ class Program:
     def _take_in(self, given: list[Node], filled: list[int], moves: Moves) -> list[Any]:
         """Fill the arguments' placeholders, with copies where the commands must not read what is given;
         returns the copies."""
-        copies = []
+        copies: list[Any] = []
         for i, n in enumerate(given):
             placeholder, buffer = self.inputs[i], n.buffer if not moves.left else moves.buffer_of(n)
             if buffer.handle in self.holds:
@@ -406,7 +407,8 @@ class Program:
 
     def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
         """Tensors for the results, and the copies to those that the commands do not write."""
-        out, after = [], []
+        after = []
+        out: list[Tensor] = []
         for source, fills, shape, dtype in self.outputs:
             buffer = self.device.pool.take(source.nbytes)
             out.append(Tensor(self._leaf(buffer, shape, dtype)))
@@ -468,7 +470,7 @@ def _part(leaf: Any) -> tuple[list[Tensor], Callable[..., Any]]:
     if isinstance(leaf, Tensor):
         return [leaf], next
     if isinstance(leaf, Gradients):
-        keys = list(leaf._found)
+        keys = list(leaf.by_key)
         return [*leaf, leaf.loss], lambda rest: Gradients({k: next(rest) for k in keys}, next(rest))
     if not isinstance(leaf, int | float | str | None):
         rule = "a recorded function returns tensors (or tuples, lists or dicts of them)"

@@ -154,7 +154,8 @@ class Snapshot:
 
     def which(self) -> str | None:
         """The name of what is not equal to what it was; what is equal is taken as it is now."""
-        values, orders = [], []
+        orders: list[list[Any]] = []
+        values: list[Any] = []
         for place, was in zip(self.places, self._values, strict=True):
             try:
                 values.append(place.get(place.thing, place.key))

@@ -1,6 +1,7 @@
 """What can be watched: a class becomes what is known of its objects' state: all of it, or too little."""
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from types import (
     BuiltinFunctionType,
@@ -39,9 +40,10 @@ builtins.method_descriptor builtins.wrapper_descriptor builtins.classmethod_desc
 builtins.getset_descriptor builtins.member_descriptor
 """
 PURE, FIXED = frozenset(_PURE.split()), frozenset(_FIXED.split())
-VALUES = frozenset([int, float, complex, str, bytes, bool, type(None), type(...), type(NotImplemented)])
-VALUES |= {range, slice, DType, Op, GenericAlias, UnionType, type(sys.flags), type(sys.version_info)}
-CONTENT = {  # such that are told apart by their bytes
+_PLAIN = (int, float, complex, str, bytes, bool, range, slice, DType, Op, GenericAlias, UnionType)
+_SINGLETONS = (None, ..., NotImplemented, sys.flags, sys.version_info)
+VALUES: frozenset[type] = frozenset([*_PLAIN, *map(type, _SINGLETONS)])
+CONTENT: dict[str, Callable[[Any], Any]] = {  # classes whose objects are compared by their content
     "builtins.bytearray": bytes,
     "builtins.memoryview": lambda v: (v.shape, v.format, v.tobytes()),
     "array.array": lambda v: (v.typecode, v.tobytes()),

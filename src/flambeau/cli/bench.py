@@ -50,7 +50,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
     software = place.limits.software
     peer = peer_tools(beside, software)
     click.echo(heading(place, ceilings, peer, software))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row in measure_all(wanted, place, ceilings, peer, begin + seconds):
         rows.append(row)
         click.echo(line(cells(row)))
@@ -183,7 +183,8 @@ def repeated(call: Callable[[], Any], budget: float) -> float:
 
     batch(1)
     n, _ = fitting(batch, budget / 6)
-    times, left = [], budget
+    left = budget
+    times: list[float] = []
     while left > 0 or len(times) < 3:
         times.append(batch(n))
         left -= times[-1]

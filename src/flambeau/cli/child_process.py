@@ -46,7 +46,7 @@ def _child(
     env = {**os.environ, LEFT_OUT: json.dumps(lost), "PYTHONUNBUFFERED": "1"}
     env["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
     command = [sys.executable, "-m", "flambeau", "tune", "--here", *arguments]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    child = subprocess.Popen[str](command, stdout=subprocess.PIPE, text=True, env=env)
     said = _said(child)
     trying = None
     try:
@@ -63,7 +63,7 @@ def _child(
     return trying, code
 
 
-def _said(child: subprocess.Popen) -> "queue.Queue[str | None]":
+def _said(child: subprocess.Popen[str]) -> "queue.Queue[str | None]":
     """The lines that a child prints, as they come, and None where it has ended."""
     said: queue.Queue[str | None] = queue.Queue()
 

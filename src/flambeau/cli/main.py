@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -26,7 +27,7 @@ TOLD = (FlambeauError, ValueError, TypeError, IndexError, OSError)
 class OneLine(click.Group):
     """Turns an error that a user can do something about into a line; FLAMBEAU_DEBUG keeps the traceback."""
 
-    def invoke(self, ctx):
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except TOLD as e:

@@ -40,7 +40,7 @@ class MnistOptions:
     """The words of the command line."""
 
     epochs: int
-    batch_size: int
+    batch_size: int | None
     lr: float
     device: str | None
     seed: int
@@ -192,7 +192,9 @@ def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
     click.echo(f"saved {path}; reloaded, its logits agree")
 
 
-def picture(path: Path, curve: LossCurve, accuracies: list[float], test_set, predictions: np.ndarray) -> None:
+def picture(
+    path: Path, curve: LossCurve, accuracies: list[float], test_set: Any, predictions: np.ndarray
+) -> None:
     """Draw what came out, or say why that can't be done; the network is saved by then."""
     from .plot import draw_mnist
 

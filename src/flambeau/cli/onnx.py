@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ..core.modes import no_grad
+from ..core.tree import is_dict, is_sequence
 from ..errors import FlambeauError
 from ..export.inputs import spec_of
 from ..onnx import OnnxModel, ValueDef, load
@@ -78,7 +79,7 @@ def _nodes(definition: ModelDef) -> str:
 def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tuple[str, ...]) -> None:
     """Say how far each output is from onnxruntime's; FlambeauError beyond NEAR."""
     try:
-        import onnxruntime  # pyright: ignore[reportMissingImports]
+        import onnxruntime  # pyright: ignore[reportMissingImports, reportMissingTypeStubs] - optional, untyped
     except ImportError:
         raise FlambeauError("check --compare: needs onnxruntime: pip install onnxruntime") from None
     with steps(3) as begin, no_grad():
@@ -104,7 +105,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
 
 def _extent(value: Any) -> str:
     """The shape of an array, the length of what has none."""
-    if isinstance(value, list | dict):
+    if is_sequence(value) or is_dict(value):
         return f" of {len(value)}"
     return "" if value is None else f" {list(value.shape)}"
 
@@ -119,9 +120,9 @@ def _distance(ours: Any, theirs: Any) -> float:
     differ."""
     import numpy as np
 
-    if isinstance(theirs, dict) and isinstance(ours, dict):
+    if is_dict(theirs) and is_dict(ours):
         return _distance([*ours.values()], [theirs[k] for k in ours]) if ours.keys() == theirs.keys() else inf
-    if isinstance(theirs, list) and isinstance(ours, list):
+    if is_sequence(theirs) and is_sequence(ours):
         pairs = zip(ours, theirs, strict=True)
         return inf if len(ours) != len(theirs) else max((_distance(a, b) for a, b in pairs), default=0.0)
     if isinstance(ours, list | dict) or isinstance(theirs, list | dict):
@@ -206,7 +207,8 @@ def run(
     from rich.progress import track
 
     model = load(file, device)
-    feeds, times, arrays = _inputs(model, sizes, inputs), [], []
+    feeds, arrays = _inputs(model, sizes, inputs), []
+    times: list[float] = []
     with no_grad():
         for _ in track(
             range(max(1, repeat)), "running", transient=True, disable=repeat < 2 or not sys.stdout.isatty()

@@ -39,7 +39,7 @@ def draw_mnist(
         ) from None
     labels, predictions = np.asarray(labels).astype(int), np.asarray(predictions).astype(int)
     images = np.asarray(images).reshape(-1, 28, 28)
-    figure = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
+    figure: Any = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
         2,
@@ -61,7 +61,7 @@ def draw_mnist(
 
 
 def draw_title(figure: Any, labels: np.ndarray, predictions: np.ndarray, steps: int) -> None:
-    accuracy = float(np.mean(labels == predictions))
+    accuracy = np.count_nonzero(labels == predictions) / len(labels)
     figure.text(0.03, 0.945, f"MNIST: test accuracy {accuracy:.2%}", color=INK, fontsize=21, weight="bold")
     wrong = f"{np.sum(labels != predictions):,} of them wrong"
     line = f"{steps:,} training steps in WGSL shaders, then {len(labels):,} test digits: {wrong}"
@@ -102,7 +102,11 @@ def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
     lines = axes.plot(at, accuracies, color=ORANGE, marker=marker, markersize=5, label="accuracy (right)")
     bottom = min(0.99, np.min(accuracies, initial=1.0, where=np.isfinite(accuracies)))
     axes.set_ylim(bottom - 0.1 * (1 - bottom), 1 + 0.05 * (1 - bottom))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.4g}%" if value < 1.0001 else "")
+
+    def percent(value: float, _: Any) -> str:
+        return f"{100 * value:.4g}%" if value < 1.0001 else ""
+
+    axes.yaxis.set_major_formatter(percent)
     plain(axes)
     return lines
 
@@ -129,7 +133,8 @@ def draw_confusion(axes: Any, counts: np.ndarray) -> None:
     """Counts [true, predicted]: shaded by the share of the row, so that class sizes do not show."""
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     diagonal = np.eye(10, dtype=bool)
-    shade = np.where(diagonal, share, np.sqrt(share))  # the root shows a mistake made once
+    shade: Any = np.sqrt(share)  # the root makes a single mistake visible
+    shade[diagonal] = share[diagonal]
     axes.imshow(np.where(diagonal, shade, np.nan), cmap="Blues", vmin=0, vmax=1.25)
     axes.imshow(np.where(diagonal | (counts == 0), np.nan, shade), cmap="Reds", vmin=0, vmax=1)
     for true, predicted in np.ndindex(10, 10):
@@ -181,7 +186,7 @@ def log_scale(axes: Any, losses: np.ndarray) -> None:
     axes.set_yscale("log", subs=[])
     axes.set_yticks(ticks[(ticks > low) & (ticks < high)])
     axes.set_ylim(low, high)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
 
 
 def choose(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import click
 
 from ..core import events
 from ..core.printing import counted
+from ..core.tree import is_dict, is_sequence
 from ..device import get_device
 from ..device.tuned import Choice, better, keep, kept, place_of, taken, text_of
 from ..device.tuned import named as file_name
@@ -180,7 +181,7 @@ def _arguments() -> list[str]:
         if isinstance(p, click.Option) and p.is_flag:
             words += flag if value else []
         else:
-            for one in value if isinstance(value, tuple) else () if value is None else (value,):
+            for one in value if is_sequence(value) else () if value is None else (value,):
                 words += [*flag, str(one)]
     return words
 
@@ -190,7 +191,7 @@ def measure(call: Call, train: bool) -> None:
 
     def results() -> list[Tensor]:
         y = call()
-        return [y] if isinstance(y, Tensor) else list(y.values()) if isinstance(y, dict) else list(y)
+        return [y] if isinstance(y, Tensor) else list(y.values() if is_dict(y) else y)
 
     values = results()
     realize(*values)
@@ -205,7 +206,7 @@ def measure(call: Call, train: bool) -> None:
 
 def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
     """A model, with made-up inputs of a batch size."""
-    model = model_of(name, None, "tune")
+    model: Any = model_of(name, None, "tune")
     texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
     if not texts:
         raise FlambeauError(f"tune {name}: no inputs: name each, as in --input '{DIGITS}'")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import TypeError, ValueError
 from .node import describe
-from .tree import is_sequence, rebuild
+from .tree import is_sequence, is_tuple, rebuild
 
 # functions that take inplace=True, which writes the result to the input
 NOWHERE = 1 << 30
@@ -47,7 +47,7 @@ def into(call: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) ->
     result, out = call(*args, **{k: v for k, v in kw.items() if k != "out"}), kw["out"]
     if out is None:
         return result
-    if not is_sequence(result):
+    if not is_tuple(result):
         return _write(result, out)
     if not is_sequence(out) or len(out) != len(result):
         raise TypeError(f"out: there are {len(result)} results: give as many tensors")

@@ -1,6 +1,6 @@
 """Nested lists, tuples and dicts: their leaves, and copies with other leaves."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 
@@ -27,6 +27,11 @@ def is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
 def is_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
     """Whether a value is a dict."""
     return isinstance(value, dict)
+
+
+def is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether a value is a mapping."""
+    return isinstance(value, Mapping)
 
 
 def rebuild(like: Sequence[Any], values: Iterable[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from flambeau.functions import stack
 from flambeau.tensor import Tensor, tensor
 
+from ..core.tree import is_dict, is_mapping, is_sequence, is_tuple, rebuild
 from ..errors import TypeError, ValueError
 
 
@@ -36,14 +37,14 @@ def default_collate(batch: list[Any]) -> Any:
         return batch
     if isinstance(first, Mapping):
         _check_keys(batch)
-        return {key: default_collate([item[key] for item in batch]) for key in first}
-    if isinstance(first, tuple | list):
+        return {key: default_collate([item[key] for item in batch]) for key in batch[0]}
+    if is_sequence(first):
         if any(len(item) != len(first) for item in batch):
             sizes = ", ".join(map(str, sorted({len(item) for item in batch})))
             advice = "make them equal or pass your own collate_fn"
             raise ValueError(f"collate({len(batch)} items): lengths differ: {sizes}: {advice}")
         parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
-        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+        return rebuild(first, parts)
     if isinstance(first, bool | int | float):
         return tensor(batch)
     if hasattr(first, "__array__"):
@@ -63,9 +64,9 @@ def collate(items: list[Any]) -> Any:
     first = items[0]
     if isinstance(first, tuple):
         return tuple(collate(list(part)) for part in zip(*items, strict=True))
-    if isinstance(first, dict):
+    if is_dict(first):
         _check_keys(items)
-        return {key: collate([item[key] for item in items]) for key in first}
+        return {key: collate([item[key] for item in items]) for key in items[0]}
     try:
         return np.stack([i.numpy() if hasattr(i, "numpy") else np.asarray(i) for i in items])
     except builtins.ValueError:
@@ -83,8 +84,7 @@ def _check_keys(items: list[Any]) -> None:
 
 
 def _inside(data: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(data, Mapping):
+    if is_mapping(data):
         return {key: change(value) for key, value in data.items()}
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(change, data))
-    return type(data)(map(change, data)) if type(data) in (tuple, list) else data
+    is_plain = type(data) in (tuple, list) or (is_tuple(data) and hasattr(data, "_fields"))
+    return rebuild(data, map(change, data)) if is_plain else data

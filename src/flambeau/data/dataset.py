@@ -12,6 +12,8 @@ from flambeau.data.sampler import seed_of
 from flambeau.ops.random import Generator
 from flambeau.tensor import Tensor, tensor
 
+from ..core.tree import is_sequence
+
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
@@ -156,7 +158,7 @@ class StackDataset(Dataset):
     def __init__(self, *args: Indexable, **kwargs: Indexable):
         if bool(args) == bool(kwargs):
             raise ValueError("StackDataset(...): its items are tuples or dicts: give datasets, or named ones")
-        self.datasets: Any = args or kwargs
+        self.datasets: tuple[Indexable, ...] | dict[str, Indexable] = args or kwargs
         lengths = {len(d) for d in self._all()}
         if len(lengths) > 1:
             sizes = ", ".join(map(str, sorted(lengths)))
@@ -207,7 +209,8 @@ class Windows(Dataset):
     """
 
     def __init__(self, dataset: Indexable, size: int, step: int = 1):
-        for name, n in (("size", size), ("step", step)):
+        sizes: dict[str, Any] = {"size": size, "step": step}
+        for name, n in sizes.items():
             if not isinstance(n, int) or n < 1:
                 raise ValueError(f"Windows({name}={n!r}): a whole number above 0 is due: give another")
         self.dataset, self.size, self.step = dataset, size, step
@@ -238,7 +241,7 @@ class Mapped(Dataset):
         if not self.batched:
             return self.apply(self.dataset[position])
         batch = self.gather(np.array([position]))
-        return tuple(part[0] for part in batch) if isinstance(batch, tuple) else batch[0]
+        return tuple(part[0] for part in batch) if is_sequence(batch) else batch[0]
 
     def gather(self, indices: np.ndarray) -> Any:
         if self.batched:
@@ -294,7 +297,7 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
     numbers = indices.tolist()
     if hasattr(dataset, "__getitems__"):
         return dataset.__getitems__(numbers)
-    items = []
+    items: list[Any] = []
     for i in numbers:
         try:
             items.append(dataset[i])

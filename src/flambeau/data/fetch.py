@@ -12,6 +12,8 @@ from flambeau.data.batches import collate, default_collate, default_convert
 from flambeau.data.dataset import gather, items_of
 from flambeau.data.workers import get_worker_info, share_begun
 
+from ..core.tree import is_dict, is_tuple, rebuild
+
 Seed = Callable[[int | None], None]  # for a batch by its number, or (None) the one that is asked for
 
 
@@ -62,7 +64,9 @@ class ByTurn:
     collate_fn: Callable[..., Any] | None
     batch_size: int | None
     drop_last: bool
-    begun: dict[int, tuple[int, Iterator[Any]]] = field(default_factory=dict)  # by worker
+    begun: dict[int, tuple[int, Iterator[Any]]] = field(  # by worker
+        default_factory=dict[int, tuple[int, Iterator[Any]]]
+    )
     seed: Seed | None = None  # set in a worker process
     is_iterated = True
 
@@ -111,8 +115,8 @@ def cut(items: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[Any]]
 
 
 def _as_arrays(batch: Any) -> Any:
-    if isinstance(batch, tuple):
-        return tuple(map(_as_arrays, batch))
-    if isinstance(batch, dict):
+    if is_tuple(batch):
+        return rebuild((), map(_as_arrays, batch))
+    if is_dict(batch):
         return {key: _as_arrays(value) for key, value in batch.items()}
     return batch.numpy() if hasattr(batch, "numpy") else batch

@@ -88,7 +88,8 @@ class TextLines(Dataset):
         import numpy as np
 
         self.path, self.encoding, self._local = Path(path), encoding, ThreadOwn()
-        ends, at = [], 0
+        at = 0
+        ends: list[np.ndarray[Any, Any]] = []
         with open(self.path, "rb") as file:
             while piece := file.read(PIECE):
                 ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + at + 1)

@@ -31,7 +31,7 @@ class MultiLabelImages(Dataset):
         transform: Callable[[Any], Any] | None = None,
     ):
         named = [(Path(path), _as_set(names, i)) for i, (path, names) in enumerate(samples)]
-        self.classes = sorted(set().union(*(s for _, s in named))) if classes is None else list(classes)
+        self.classes = sorted(set[str]().union(*(s for _, s in named))) if classes is None else list(classes)
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
         if not named:
             raise ValueError("MultiLabelImages([]): there are no samples: give pairs of a path and names")
@@ -82,7 +82,7 @@ class SegmentationFolder(Dataset):
         found: dict[Path, list[Path]] = {}
         for path in files_below(self.masks, IMAGES):
             found.setdefault(path.relative_to(self.masks).with_suffix(""), []).append(path)
-        self.samples = []
+        self.samples: list[tuple[Path, Path]] = []
         for image in files_below(self.images, IMAGES):
             name = image.relative_to(self.images)
             mask = found.get(name.with_suffix(""), [])

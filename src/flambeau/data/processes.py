@@ -63,7 +63,8 @@ class Processes(Workers):
         self, fetch: ByIndex | ByTurn, infos: list[WorkerInfo], begin: Begin, timeout: float, context: Any
     ):
         super().__init__(len(infos), timeout)
-        self.numbers, self.arrived = count(), SimpleQueue()
+        self.numbers = count()
+        self.arrived: SimpleQueue[Any] = SimpleQueue()
         self.early: dict[int, Any] = {}  # batches that came before they were waited for
         self.team: list[WorkerProcess] = []
         self.end = weakref.finalize(self, _end, self.team, self.process)  # at exit, too
@@ -102,7 +103,7 @@ class Processes(Workers):
 class WorkerProcess:
     """One worker as the loader sees it."""
 
-    def __init__(self, parcel: Parcel, number: int, context: Any, arrived: SimpleQueue):
+    def __init__(self, parcel: Parcel, number: int, context: Any, arrived: SimpleQueue[Any]):
         self.number, self.has_begun = number, False
         self.began = time.monotonic() + START  # or before, when it says so
         self.pipe, theirs = context.Pipe()
@@ -117,7 +118,7 @@ class WorkerProcess:
         with suppress(OSError):  # a dead one: the thread that reads says so
             self.pipe.send_bytes(message)
 
-    def _read(self, arrived: SimpleQueue) -> None:
+    def _read(self, arrived: SimpleQueue[Any]) -> None:
         try:
             hello = self.pipe.recv()
             self.has_begun, self.began = True, time.monotonic()
@@ -213,7 +214,7 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     pipe.send("begun")
-    questions: SimpleQueue = SimpleQueue()
+    questions: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, questions), daemon=True).start()
     made = _made(parcel)
     while question := questions.get():
@@ -224,7 +225,7 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
             pipe.send_bytes(answer)
 
 
-def _listen(pipe: Any, questions: SimpleQueue) -> None:
+def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
     """Take questions as they come, so that who asks never waits; when that process is gone, go as well.
 
     Questions stay bytes in this thread: to unpickle them would import what they are made of (NumPy, modules

@@ -220,7 +220,7 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
         self.sampler, self.drop_last = sampler, drop_last
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        if type(batch_size) is not int or batch_size < 1:
             raise ValueError(
                 f"BatchSampler(batch_size={batch_size!r}): must be a positive integer: pass 1 or more"
             )

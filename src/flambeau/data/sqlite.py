@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,8 @@ from typing import Any
 from flambeau.core.files import write_whole
 from flambeau.data.dataset import Dataset, Indexable, checked
 from flambeau.data.files import ThreadOwn
+
+from ..core.tree import is_mapping, is_sequence
 
 
 class SQLiteDataset(Dataset):
@@ -155,8 +157,8 @@ class _NewTable:
 
 def _names(head: list[Any], rows: Any, columns: Sequence[str] | None, call: str) -> list[str]:
     """The names of the columns: those given, of the first dict, or of rows that know them."""
-    first_keys = list(head[0]) if head and isinstance(head[0], Mapping) else None
-    names = list(columns or first_keys or getattr(rows, "columns", None) or ())
+    first_keys = list(head[0]) if head and is_mapping(head[0]) else None
+    names: list[Any] = list(columns or first_keys or getattr(rows, "columns", None) or ())
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{call}: its columns have no names: give columns, a text for each")
     if any(name.lower() == "rowid" for name in names):
@@ -178,14 +180,14 @@ class _Unfit(Exception):
 
 def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:
     """A row's values in the order of the columns. `all_keys`: a dict may have no others."""
-    if isinstance(row, Mapping):
+    if is_mapping(row):
         if missing := [name for name in names if name not in row]:
             raise _Unfit(f"no {missing[0]!r}: give each row the same keys, None for what is missing")
         if all_keys and len(row) > len(names):
             more = next(key for key in row if key not in names)
             raise _Unfit(f"{more!r} is no column: give each row the same keys, or columns")
         return [row[name] for name in names]
-    if not isinstance(row, tuple | list):
+    if not is_sequence(row):
         raise _Unfit(f"it is a {type(row).__name__}: give dicts, or tuples and columns")
     if len(row) != len(names):
         raise _Unfit(f"{len(row)} values for {len(names)} columns: give one for each")

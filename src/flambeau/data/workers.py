@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import chain, cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,7 +70,7 @@ def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterat
 
     _here.asked = asked
     try:
-        items = iter(dataset)
+        items: Iterator[Any] = iter(dataset)
         first = list(islice(items, 1))
     finally:
         _here.asked = None
@@ -123,7 +124,7 @@ class Threads(Workers):
     def __init__(self, fetch: Fetcher, infos: list[WorkerInfo], begin: Begin, timeout: float):
         from concurrent.futures import ThreadPoolExecutor
 
-        import numpy  # noqa: F401  # before there are threads: two that import it at once may find half of it
+        import_module("numpy")  # before there are threads: two that import it at once may find half of it
 
         super().__init__(len(infos), timeout)
         self.fetch = fetch
@@ -132,10 +133,10 @@ class Threads(Workers):
             name = f"flambeau-data-{info.id}"
             self.threads.append(ThreadPoolExecutor(1, name, started, (info, begin, fetch)))
 
-    def submit(self, worker: int, errand: Errand) -> Future:
+    def submit(self, worker: int, errand: Errand) -> Future[Any]:
         return self.threads[worker].submit(fetched, self.fetch, worker, errand)
 
-    def result(self, errand: Errand, handle: Future) -> Any:
+    def result(self, errand: Errand, handle: Future[Any]) -> Any:
         try:
             return handle.result(self.timeout or None)
         except TimeoutError:

@@ -174,7 +174,7 @@ def place_of(library: str, where: str) -> Any:
 
 def _pad(xp: Namespace, x: Any, widths: Any, constant_values: Any = 0) -> Any:
     for axis, (before, after) in enumerate(widths):
-        edges = []
+        edges: list[list[Any]] = []
         for n in (before, after):
             shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
             edges.append([xp.full(shape, constant_values, dtype=x.dtype)] if n else [])

@@ -4,6 +4,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import chain
 from threading import RLock
 from typing import Any
@@ -32,12 +33,10 @@ IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for t
 def path_of(device: Any, provider: Any) -> Any:
     """The hot calls on the provider's own C functions."""
     if provider.__name__ == "wgpu":
-        from wgpu.backends.wgpu_native import _api, ffi, lib
-
-        return WgpuPath(device, ffi, lib, _api)
-    from wgpudawn.backends.dawn import _api, _ffi  # type: ignore[import-not-found]
-
-    return DawnPath(device, _ffi.ffi, _ffi.lib, _api)
+        native: Any = import_module("wgpu.backends.wgpu_native")
+        return WgpuPath(device, native.ffi, native.lib, native._api)
+    dawn: Any = import_module("wgpudawn.backends.dawn")
+    return DawnPath(device, dawn._ffi.ffi, dawn._ffi.lib, dawn._api)
 
 
 class Prepared:
@@ -61,16 +60,16 @@ class CPath:
         self._compiled: dict[int, Any] = {}  # pipelines that the device holds
         self._group_type = ffi.typeof("WGPUBindGroupDescriptor *")
         self._entries_type = ffi.typeof("WGPUBindGroupEntry[]")
-        self._dev, self._queue = device._wgpu._internal, device._queue._internal
-        self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
-        self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
-        self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
+        self.handle_of_device, self._queue = device._wgpu._internal, device._queue._internal
+        self.encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
+        self.pass_desc = ffi.new("WGPUComputePassDescriptor *")
+        self.buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
         self._marks: deque[Any] = deque()  # of submits that may not be done
         self._pacing = RLock()  # held by who waits for the oldest of them: a signal's handler may come in
         self.paced = 0.0  # seconds of such waits, and of submits that compute at once
-        self._finish = lib.wgpuCommandEncoderFinish
+        self.finish_encoder = lib.wgpuCommandEncoderFinish
 
-    def _send(self, command: list[Any]) -> None:
+    def send(self, command: list[Any]) -> None:
         """Submit a list of one command buffer."""
         raise NotImplementedError
 
@@ -105,15 +104,15 @@ class CPath:
             entry = entries[i]
             entry.binding, entry.buffer, entry.size = i, b._internal, b.size
         desc.layout, desc.entries, desc.entryCount = layout._internal, entries, len(entries)
-        handle = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
+        handle = self._checked.wgpuDeviceCreateBindGroup(self.handle_of_device, desc)
         return self.api.GPUBindGroup("", handle, self.device._wgpu)
 
     def prepare(self, *parts: Any) -> "Prepared":
         """Commands with what replaying them needs, as far as that is compiled already."""
-        steps = [found for part in parts if (found := self._ready(part)) is not None]
+        steps = [prepared for part in parts if (prepared := self._ready(part)) is not None]
         return Prepared(list(chain(*steps)) if len(steps) == len(parts) else None, parts)
 
-    def _ready(self, part) -> list[tuple[Any, ...]] | None:
+    def _ready(self, part: Any) -> list[tuple[Any, ...]] | None:
         """The steps of commands; None while what they need is compiled."""
         if isinstance(part, Prepared) and part.steps is not None:
             return part.steps
@@ -126,7 +125,8 @@ class CPath:
     def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
         """The steps of the commands in `spans`, read by their places: this runs for each of a graph that is
         new."""
-        steps, last, known = [], None, self._compiled
+        last, known = None, self._compiled
+        steps: list[tuple[Any, ...]] = []
         bind, buffers = self.device.bind, self.device._buffers
         for i, end in spans:
             if words[i] == DISPATCH:
@@ -203,7 +203,7 @@ class Encoder:
         """The provider's encoder."""
         if self._encoder is None:
             path = self.path
-            self._encoder = path.lib.wgpuDeviceCreateCommandEncoder(path._dev, path._encoder_desc)
+            self._encoder = path.lib.wgpuDeviceCreateCommandEncoder(path.handle_of_device, path.encoder_desc)
         return self._encoder
 
     def play(self, steps: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -220,7 +220,7 @@ class Encoder:
                 raw, group, x, y, z, _ = step
                 if raw is not None or compute is None:
                     if compute is None:
-                        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, self.path._pass_desc)
+                        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, self.path.pass_desc)
                         self._compute = compute
                     set_pipeline(compute, raw)
                 set_group(compute, 0, group, 0, none)
@@ -237,9 +237,9 @@ class Encoder:
             return
         self._end()
         path = self.path
-        command = path._finish(self._encoder, path._buffer_desc)
+        command = path.finish_encoder(self._encoder, path.buffer_desc)
         try:
-            path._send([command])
+            path.send([command])
         finally:
             path.lib.wgpuCommandBufferRelease(command)
             self.drop()
@@ -277,10 +277,10 @@ class WgpuPath(CPath):
             onerror=self._interrupted,
         )
 
-    def _mapped(self, status, _message, number, _b) -> None:
+    def _mapped(self, status: Any, _message: Any, number: Any, _b: Any) -> None:
         self._mappings.pop(int(self.ffi.cast(self._number, number))).status = status
 
-    def _interrupted(self, _kind, error, traceback) -> None:
+    def _interrupted(self, _kind: Any, error: Any, traceback: Any) -> None:
         """What ends `_mapped` (a Ctrl-C) ends here: nobody calls it. The wait for the buffer raises it."""
         at = traceback.tb_frame.f_locals
         mapping = self._mappings.pop(int(self.ffi.cast(self._number, at["number"])), None)
@@ -294,7 +294,7 @@ class WgpuPath(CPath):
         device = self.device
 
         class Listen(logging.Handler):
-            def emit(self, record):
+            def emit(self, record: logging.LogRecord) -> None:
                 text = record.getMessage()
                 if "was lost" in text:
                     device.lost = text.strip().splitlines()[-1][:200]
@@ -322,7 +322,7 @@ class WgpuPath(CPath):
         handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
         return self.api.GPUShaderModule(label, handle, wgpu)
 
-    def _send(self, command: list[Any]) -> None:
+    def send(self, command: list[Any]) -> None:
         began = time.perf_counter()
         self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, command))
         if (took := time.perf_counter() - began) > AT_ONCE:
@@ -334,7 +334,7 @@ class WgpuPath(CPath):
             with self._pacing:
                 while len(self._marks) > IN_FLIGHT:
                     oldest = self.ffi.new("WGPUSubmissionIndex *", self._marks.popleft())
-                    self.lib.wgpuDevicePoll(self._dev, True, oldest)  # at once where it is done
+                    self.lib.wgpuDevicePoll(self.handle_of_device, True, oldest)  # at once where it is done
             self.paced += time.perf_counter() - began
 
     def finish(self, wgpu: Any, commands: Any) -> None:
@@ -357,7 +357,7 @@ class WgpuPath(CPath):
 
     def poll(self, wait: bool) -> None:
         """Let callbacks of what is done be called; with `wait`, when all that was submitted is."""
-        self.lib.wgpuDevicePoll(self._dev, wait, self.ffi.NULL)
+        self.lib.wgpuDevicePoll(self.handle_of_device, wait, self.ffi.NULL)
 
     def wait(self) -> None:
         count = len(self._marks)
@@ -416,14 +416,14 @@ class DawnPath(CPath):
 
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
         super().__init__(device, ffi, lib, api)
-        self._finish = self._checked.wgpuCommandEncoderFinish
+        self.finish_encoder = self._checked.wgpuCommandEncoderFinish
         self._submits = 0
 
     def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
         """A device's shader module; Dawn leaves checks of indices out for a whole device only."""
         return wgpu.create_shader_module(label=label, code=wgsl)
 
-    def _send(self, command: list[Any]) -> None:
+    def send(self, command: list[Any]) -> None:
         self._checked.wgpuQueueSubmit(self._queue, 1, command)
         self._submits += 1
         if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way

@@ -34,8 +34,8 @@ def compiling_of(device: Any) -> Any:
 class AtOnce(Executor):
     """What is submitted is called before that returns; what it raises is raised there."""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Future:
-        done: Future = Future()
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
         done.set_result(fn(*args, **named))
         return done
 

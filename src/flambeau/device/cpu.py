@@ -5,10 +5,12 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core import dtype as dt
+from ..core.dtype import DType
 from ..core.faults import Doubt
 from ..core.host import from_raw, to_raw
 from ..core.limits import Limits
 from ..core.node import Node, toposort
+from ..core.shape import Shape
 from .array_namespace import Namespace
 from .protocol import Caches
 
@@ -47,11 +49,11 @@ class CpuDevice(Caches):
     def __repr__(self) -> str:
         return self.name
 
-    def store(self, data: Any, shape, dtype) -> Array:
+    def store(self, data: Any, shape: Shape, dtype: DType) -> Array:
         """Take a copy of host data in, in the dtype that computing uses."""
         return Array(self.xp.from_host(from_raw(data, dtype).reshape(shape).copy()))
 
-    def load(self, array: Array, dtype) -> bytes:
+    def load(self, array: Array, dtype: DType) -> bytes:
         return to_raw(self.xp.to_host(array.array), dtype).tobytes()
 
     def hold(self, array: Any) -> Array:
@@ -145,5 +147,4 @@ class CpuDevice(Caches):
 if TYPE_CHECKING:
     from .protocol import Arrays
 
-    def _is_a_device(device: CpuDevice) -> Arrays:
-        return device
+    IS_A_DEVICE: type[Arrays] = CpuDevice

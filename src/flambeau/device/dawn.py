@@ -1,6 +1,7 @@
 """Dawn beyond WebGPU: the switches that matrix units need, and what they multiply."""
 
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from ..core.limits import Unit
@@ -19,8 +20,7 @@ RANGES, UNCHECKED = "enable_integer_range_analysis_in_robustness", "disable_robu
 def switch_on(wgpudawn: Any) -> None:
     """Set Dawn's switches, which is possible before its first use alone; another package may have used it
     already: then there are no matrix units, and timestamps are as coarse as web pages get them."""
-    from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
-
+    extras: Any = import_module("wgpudawn.backends.dawn.extras")
     known = extras.all_toggles()
     with suppress(RuntimeError):  # it is in use
         extras.set_instance_extras(
@@ -31,8 +31,7 @@ def switch_on(wgpudawn: Any) -> None:
 def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wanted: Any) -> Any:
     """A device of an adapter; what a new buffer holds is undefined. `unchecked`: no index is checked, of any
     kernel; else those whose range the compiler sees are not. more: switches."""
-    from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
-
+    extras: Any = import_module("wgpudawn.backends.dawn.extras")
     known = extras.all_toggles()
     toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else []), *more) if t in known]
     cleared = [CLEARING] if CLEARING in known else []
@@ -44,8 +43,7 @@ def units(adapter: Any) -> tuple[Unit, ...]:
     size."""
     if MATRICES not in adapter.features or "shader-f16" not in adapter.features:
         return ()
-    from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
-
+    extras: Any = import_module("wgpudawn.backends.dawn.extras")
     configs = extras.get_adapter_properties(adapter).get("subgroup_matrix_configs", ())
     return tuple(
         Unit("subgroup", c["m"], c["n"], c["k"], c["max_subgroup_size"])

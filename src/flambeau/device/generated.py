@@ -3,6 +3,7 @@
 import ctypes
 import re
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError, KernelError
@@ -50,16 +51,16 @@ class DawnCompiler:
         self.texts.append(ctypes.string_at(message.data, message.length).decode("utf-8", "replace"))
 
     def _listen(self) -> None:
-        from wgpudawn.backends.dawn._ffi import ffi, lib  # type: ignore[import-not-found]
-
+        module: Any = import_module("wgpudawn.backends.dawn._ffi")
+        ffi, lib = module.ffi, module.lib
         name = ffi.new("WGPUStringView *")
         letters = ffi.from_buffer(SETTER)
         name.data, name.length = ffi.cast("char *", letters), len(SETTER)
-        found = lib.wgpuGetProcAddress(name[0])
-        if found == ffi.NULL:
+        setter = lib.wgpuGetProcAddress(name[0])
+        if setter == ffi.NULL:
             raise DeviceError("this Dawn has no log", "install another version of wgpudawn")
-        tell = _Set(int(ffi.cast("uintptr_t", found)))
-        tell(
+        set_callback = _Set(int(ffi.cast("uintptr_t", setter)))
+        set_callback(
             int(ffi.cast("uintptr_t", self.device._internal)),
             _Callback(None, ctypes.cast(self._log, ctypes.c_void_p)),
         )

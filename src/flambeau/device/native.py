@@ -97,7 +97,7 @@ class NativeDevice(Caches):
         self._making = (
             threading.RLock()
         )  # of what several compiling threads share; a signal's handler may be one
-        self._pipelines: list[tuple[Future, Any, int, bool]] = []
+        self._pipelines: list[tuple[Future[Any], Any, int, bool]] = []
         self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
@@ -368,7 +368,11 @@ def open_wgpu(adapter: Adapter) -> Any:
     raw = adapter.raw
     limits = limits_of(raw.limits)
     features = [f for f in WANTED_FEATURES if f in raw.features]
-    wanted = {"label": "flambeau", "required_features": features, "required_limits": limits}
+    wanted: dict[str, Any] = {
+        "label": "flambeau",
+        "required_features": features,
+        "required_limits": limits,
+    }
     logging.getLogger("wgpu").setLevel(logging.CRITICAL)  # errors come back as exceptions, once
     try:
         if provider().__name__ == "wgpudawn":
@@ -391,5 +395,4 @@ def _first(error: Exception) -> str:
 if TYPE_CHECKING:
     from .protocol import Gpu
 
-    def _is_a_device(device: NativeDevice) -> Gpu:
-        return device
+    IS_A_DEVICE: type[Gpu] = NativeDevice

@@ -68,7 +68,8 @@ class Fetch:
         """Submit the copies of one part, and ask for the staging buffer to be mapped after them."""
         device, at = self.device, 0
         total = sum(staged(n) for _, n in asked) or 256
-        staging, copies = device.stagings.take(total), []
+        staging = device.stagings.take(total)
+        copies: list[tuple[Any, int, int]] = []
         for handle, n in asked:
             if n:
                 copies.append((device._buffers[handle], at, -(-n // 4) * 4))
@@ -92,8 +93,8 @@ class Fetch:
         return self.wait()
 
     def _taken(self) -> list[Any]:
-        out, parts = [], self.parts
-        self.parts = []
+        out: list[Any] = []
+        parts, self.parts = self.parts, []
         for mapping, asked in parts:
             out += _cut(mapping.view(), asked, self.device._fast.ffi)
             mapping.end()
@@ -108,8 +109,9 @@ class Fetch:
 
 
 def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int]]]:
-    """What is asked for, in parts that fit into a staging buffer."""
-    parts, room = [[]], most
+    """Split the buffers (handle, bytes) to read into parts that fit into a staging buffer."""
+    parts: list[list[tuple[int, int]]] = [[]]
+    room = most
     for handle, n in asked:
         if staged(n) > room and parts[-1]:
             parts, room = [*parts, []], most
@@ -119,7 +121,8 @@ def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int
 
 
 def _cut(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any]:
-    out, at = [], 0
+    at = 0
+    out: list[Any] = []
     for _, n in asked:
         out.append(copied(view[at : at + n], ffi))
         at += staged(n)
@@ -154,5 +157,9 @@ def _beside_others(view: memoryview, ffi: Any) -> memoryview:
     else:
         step = -(-n // (THREADS * PAGE)) * PAGE
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(lambda at: memmove(to + at, source + at, min(step, n - at)), range(0, n, step)))
+
+            def copy(at: int) -> None:
+                memmove(to + at, source + at, min(step, n - at))
+
+            list(pool.map(copy, range(0, n, step)))
     return memoryview(whole).toreadonly()

@@ -25,7 +25,8 @@ class Stamps:
     def __init__(self, device: Any, parts: Any):
         if "timestamp-query" not in device._wgpu.features:
             raise DeviceError(f"timestamps: {device.name} has none")
-        self.device, self.staging = device, []
+        self.device = device
+        self.staging: list[Any] = []
         encoder = device._wgpu.create_command_encoder()
         for spans in batched(spans_of(flat(parts)), QUERIES // 2):
             queries = device._wgpu.create_query_set(type="timestamp", count=2 * len(spans))
@@ -60,7 +61,8 @@ class Stamps:
 
     def wait(self) -> list[tuple[int, int]]:
         """(begin, end) of each span in ns of the GPU's own clock."""
-        period, ticks = self.device._fast.tick, []
+        period = self.device._fast.tick
+        ticks: list[int] = []
         for staging in self.staging:
             staging.map_sync("READ")
             ticks += memoryview(staging.read_mapped(copy=True)).cast("B").cast("Q").tolist()

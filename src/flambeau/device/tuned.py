@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..core import json_cache
 from ..core.files import cache_folder, template_folder
+from ..core.tree import is_list
 from ..errors import FlambeauError
 
 FORMAT = 2
@@ -46,8 +47,8 @@ class Choice:
     bucket: Bucket
     choice: str
     default: str
-    ms: dict[str, float] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
+    ms: dict[str, float] = field(default_factory=dict[str, float])
+    dropped: dict[str, str] = field(default_factory=dict[str, str])
 
     def __str__(self) -> str:
         times = ", ".join(f"{name} {t:.4g}" for name, t in sorted(self.ms.items(), key=lambda i: i[1]))
@@ -138,18 +139,18 @@ def parsed(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
     if said["format"] != FORMAT:
         raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
     choices = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
-    if not all(isinstance(text, str) for c in choices for text in (c.family, c.choice, c.default)):
+    if not all(type(text) is str for c in choices for text in (c.family, c.choice, c.default)):
         raise TypeError("a choice is no text")
     if not all(type(c.ms) is type(c.dropped) is dict for c in choices):
         raise TypeError("measurements without names")
-    if not all(isinstance(t, int | float) for c in choices for t in c.ms.values()):
+    if not all(type(t) in (int, float) for c in choices for t in c.ms.values()):
         raise TypeError("a time is no number")
     hash(tuple(c.bucket for c in choices))  # TypeError where one is no key
     return AdapterIdentity(**said["of"]), choices
 
 
 def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+    return tuple(map(_hashable, value)) if is_list(value) else value
 
 
 def text_of(of: AdapterIdentity, choices: list[Choice]) -> str:

@@ -114,7 +114,7 @@ class WebDevice(Caches):
         )
         self.max_binding = executor.maxBinding
         self.pool = Pool(self)
-        self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
+        self.ends: list[int] = []  # FREE and FORGET, sent with the next submit
         self._inboxes: Recent[tuple[str, int], Any] = Recent()
         # one look-up each: a JS attribute costs as much as the call
         self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
@@ -181,7 +181,7 @@ class WebDevice(Caches):
 
     def free(self, handle: int) -> None:
         """Give the memory back after the next submit."""
-        self._ends.extend((FREE, handle))
+        self.ends.extend((FREE, handle))
 
     def size_of(self, handle: int) -> int:
         """The bytes of a buffer."""
@@ -236,12 +236,12 @@ class WebDevice(Caches):
     def submit(self, *parts: Any) -> None:
         """Run flat lists of commands (or prepared ones): one number or list to JavaScript, one encoder, one
         submit."""
-        if len(parts) == 1 and not self._ends and isinstance(parts[0], Prepared):
+        if len(parts) == 1 and not self.ends and isinstance(parts[0], Prepared):
             return self._told(self._replay, parts[0].number)
-        words, ends = _joined(parts), len(self._ends)
-        words += self._ends[:ends]
+        words, ends = _joined(parts), len(self.ends)
+        words += self.ends[:ends]
         self._told(self._submit, self._words(words))
-        del self._ends[:ends]  # sent; those that came meanwhile are not
+        del self.ends[:ends]  # sent; those that came meanwhile are not
 
     def keep_pace(self) -> None:
         """Nothing: a page can't wait here."""
@@ -271,7 +271,7 @@ class Prepared:
         return flat(self.parts)
 
     def __del__(self):
-        self.device._ends.extend((FORGET, self.number))
+        self.device.ends.extend((FORGET, self.number))
 
 
 class Stamps:
@@ -309,7 +309,8 @@ class Fetch:
             got = (await self.promise).to_memoryview()
         except JsException as e:
             raise error_of(e) from None
-        out, at = [], 0
+        at = 0
+        out: list[Any] = []
         for n in self.sizes:
             out.append(got[at : at + n])
             at += -(-n // 4) * 4
@@ -337,5 +338,4 @@ def _waiting(name: str, coroutine: Any) -> Any:
 if TYPE_CHECKING:
     from .protocol import Gpu
 
-    def _is_a_device(device: WebDevice) -> Gpu:
-        return device
+    IS_A_DEVICE: type[Gpu] = WebDevice

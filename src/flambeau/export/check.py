@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.dtype import SHORT
+from ..core.tree import is_dict, is_list
 
 Rule = Callable[[Any, str], None]  # a value and where it stands; Damaged where it is not as it should be
 VALUE = re.compile(r"[xwt]\d{1,9}")
@@ -44,7 +45,7 @@ def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
     """A list of as many."""
 
     def check(value: Any, place: str) -> None:
-        need(isinstance(value, list) and least <= len(value) <= most, place, "list as it should be")
+        need(is_list(value) and least <= len(value) <= most, place, "list as it should be")
         for i, one in enumerate(value):
             rule(one, f"{place}[{i}]")
 
@@ -65,10 +66,10 @@ def having(**rules: Rule) -> Rule:
 
 def expression(value: Any, place: str) -> None:
     """What `fit` makes."""
-    if isinstance(value, dict):
+    if is_dict(value):
         for one in value.values():
             number(one, place)
-    elif isinstance(value, list):
+    elif is_list(value):
         every(number)(value, place)
         need(len(value) == 2 or (len(value) == 4 and value[2] > 0), place, "expression")
     else:
@@ -170,7 +171,7 @@ def _check_plan(
                 len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"
             )
             need(all(int(v[1:]) < len(plan["temporaries"]) for v in writes), f"{at}.writes", "temporaries")
-            draws = [e["draw"] for e in step["params"] if isinstance(e, dict) and "draw" in e]
+            draws = [e["draw"] for e in step["params"] if is_dict(e) and "draw" in e]
             need(all(d < len(plan["draws"]) for d in draws), f"{at}.params", "list of its draws")
             known.update(writes)
     need(known.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")

@@ -7,6 +7,8 @@ An expression is a number, [a, b] for a N + b, [a, b, c, m] for m floor((a N + b
 from math import gcd
 from typing import Any
 
+from ..core.tree import is_dict
+
 DIVISORS = [2**i for i in range(1, 21)]  # workgroups, tiles and widths of reads
 
 
@@ -46,7 +48,7 @@ def value_of(expression: Any, n: int) -> int:
     """The expression at batch size n."""
     if isinstance(expression, int):
         return expression
-    if isinstance(expression, dict):
+    if is_dict(expression):
         return expression[str(n)]
     a, b, *divided = expression
     if not divided:

@@ -6,6 +6,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from ..core import dtype as dt
+from ..core.tree import is_dict
 from ..tensor import Tensor, tensor
 
 SPEC = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
@@ -34,7 +35,7 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
     given = example_inputs
     if not isinstance(given, dict | list | tuple):
         given = [given]
-    named = given if isinstance(given, dict) else dict(zip(names_of(fn, len(given)), given, strict=True))
+    named = given if is_dict(given) else dict(zip(names_of(fn, len(given)), given, strict=True))
     firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
     if len(set(firsts.values())) > 1:
         told = ", ".join(f"{name} has {n}" for name, n in firsts.items())

@@ -15,6 +15,7 @@ from ..core.files import read
 from ..core.lru_cache import Recent
 from ..core.node import Node, describe
 from ..core.op import OPS
+from ..core.tree import is_dict, is_mapping
 from ..device import get_device
 from ..device.pool import Pool
 from ..device.protocol import Device, Gpu
@@ -41,7 +42,7 @@ def load_program(folder: Any, device: Any = None) -> "SavedProgram":
     a page has fetched them. FlambeauError names what is missing, damaged or of another version; DeviceError:
     there is no adapter.
     """
-    return SavedProgram(folder if isinstance(folder, Mapping) else Path(folder), get_device(device))
+    return SavedProgram(folder if is_mapping(folder) else Path(folder), get_device(device))
 
 
 class SavedProgram:
@@ -65,13 +66,13 @@ class SavedProgram:
         self.batch: tuple[int, int] = tuple(self._program["batch"])
         kernels = self._program["kernels"]
         wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
-        self._plans = self._program["plans"]["software" if device.limits.software else "gpu"]
+        self.plans = self._program["plans"]["software" if device.limits.software else "gpu"]
         if len(texts) != len(kernels):
             told = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
             self._fail(f"{told}: the files are not of one program: save it again")
-        self._kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
-        self._lines = [line for line, _ in texts]
-        self._weights = self._loaded(wanted)
+        self.kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
+        self.lines = [line for line, _ in texts]
+        self.weights = self._loaded(wanted)
         self._ready: Recent[int, _Ready] = Recent()
 
     def __repr__(self) -> str:
@@ -111,7 +112,7 @@ class SavedProgram:
             program = json.loads(self._text(PROGRAM))
         except (ValueError, RecursionError) as e:
             self._fail(f"{PROGRAM} is no JSON ({e}): save the program again")
-        if not isinstance(program, dict) or program.get("format") != FORMAT:
+        if not is_dict(program) or program.get("format") != FORMAT:
             self._fail(f"{PROGRAM} is of something else: name a folder of save_program")
         version = program.get("version")
         if version != VERSION:
@@ -126,14 +127,16 @@ class SavedProgram:
     def _texts(self) -> list[tuple[int, str]]:
         """The kernels' WGSL, in order, each with the line of the file that it begins on."""
         head, *parts = self._text(KERNELS).split(f"{MARK} ")
-        line, found = head.count("\n") + 2, []
+        line = head.count("\n") + 2
+        found: list[tuple[int, str]] = []
         for part in parts:
             found.append((line, part.partition("\n")[2]))
             line += part.count("\n")
         return found
 
     def _loaded(self, wanted: list[Any]) -> list[Any]:
-        found, wrong = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}"), []
+        found = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}")
+        wrong: list[str] = []
         for name, dtype, shape in wanted:
             t = found.get(name)
             if t is None or (t.dtype, t.shape) != (dtype, shape):
@@ -178,7 +181,8 @@ class SavedProgram:
         raise TypeError(f"program: {told}: it takes {', '.join(f'{s.name}={s}' for s in self.inputs)}")
 
     def _run(self, values: list[Any]) -> Any:
-        tensors, n = [], None
+        n = None
+        tensors: list[Any | Tensor] = []
         for spec, value in zip(self.inputs, values, strict=True):
             t = value.to(self.device) if isinstance(value, Tensor) else tensor(value, device=self.device)
             n = self._batch_of(spec, t) if n is None else n
@@ -234,13 +238,13 @@ class _Ready:
 
     def __init__(self, program: SavedProgram, n: int):
         self.device = device = program.device
-        self.checks = any(DECLARED in text for _, text in program._kernels)
+        self.checks = any(DECLARED in text for _, text in program.kernels)
         self.pool = Pool(device, device.pool)
-        plan = program._plans["plans"][program._plans["plan_of"][n - program.batch[0]]]
+        plan = program.plans["plans"][program.plans["plan_of"][n - program.batch[0]]]
         self.params, self.drawn = array("I"), []
         self.begins = [within(value_of(e, n), LARGEST, "a draw") for e in plan["draws"]]
         self.length = within(value_of(plan["drawn"], n), LARGEST, "a draw")
-        buffers = {f"w{i}": b for i, b in enumerate(program._weights)}
+        buffers = {f"w{i}": b for i, b in enumerate(program.weights)}
         self.inputs = []
         for i, spec in enumerate(program.inputs):
             node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
@@ -268,7 +272,7 @@ class _Ready:
 
     def _doubted(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
         """What was computed once, for all calls: where an index of it was outside, each call is of it."""
-        checks = any(DECLARED in program._kernels[step["kernel"]][1] for step in plan["setup"])
+        checks = any(DECLARED in program.kernels[step["kernel"]][1] for step in plan["setup"])
         once = [buffers[v] for step in plan["setup"] for v in step["writes"]]
         for buffer in once:
             buffer.doubt = doubt_of(self.device, checks, [])
@@ -291,7 +295,7 @@ class _Ready:
         for i, step in enumerate(steps):
             at = len(self.params)
             for e in step["params"]:
-                if isinstance(e, dict) and "draw" in e:
+                if is_dict(e) and "draw" in e:
                     self.drawn.append((len(self.params), e["draw"], e["word"]))
                     e = 0
                 self.params.append(value_of(e, n) & 0xFFFFFFFF)
@@ -299,14 +303,14 @@ class _Ready:
             for v in step["writes"]:
                 if v not in buffers:
                     buffers[v] = self.pool.take(sizes[v])
-            name, text = program._kernels[step["kernel"]]
+            name, text = program.kernels[step["kernel"]]
             pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
             x, y, z = (within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"])
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
             command = Dispatch(pipeline, self.uniform, 4 * at, (x, y, z), handles)
             words[i >= len(plan["setup"])].extend(command.words())
             reads, writes = ([buffers[v].nbytes for v in step[k]] for k in ("reads", "writes"))
-            work, line = Cost(name, "", sum(reads), sum(writes), 0), program._lines[step["kernel"]]
+            work, line = Cost(name, "", sum(reads), sum(writes), 0), program.lines[step["kernel"]]
             row = SavedDispatch(work, text, line, len(reads), (*reads, *writes))
             self.steps[i >= len(plan["setup"])].append(row)
             for v in set(step["reads"]):
@@ -341,7 +345,8 @@ class _Ready:
         before = []
         for n, place in zip(given, self.inputs, strict=True):
             before += copied(n.buffer, place)
-        out, after = [], []
+        after = []
+        out: list[Tensor] = []
         for source, shape, dtype in self.outputs:
             node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
             node.buffer = self.device.pool.take(node.nbytes)

@@ -10,6 +10,7 @@ from ..codegen.render import render
 from ..core.faults import text_of
 from ..core.files import LEFT
 from ..core.node import Node, next_serial
+from ..core.tree import is_dict
 from ..device import get_device
 from ..device.protocol import Device
 from ..errors import WRONG_CALL, FlambeauError
@@ -19,7 +20,7 @@ from ..runtime import run
 from .fit import fit
 from .inputs import Spec, specs_of
 from .structure import KINDS, Sketch, Structure, Weights, sketch
-from .trace import graph_of
+from .trace import Graph, graph_of
 from .web_module import FILES, PROGRAM_FILES, add_module, check_arrays
 
 FORMAT, VERSION = "flambeau-program", 3
@@ -76,7 +77,7 @@ def _described(
     run.realize(*named.values())  # and all that was assigned
     weights = Weights({id(t.node): name for name, t in named.items()})
     device = next((t.device for t in named.values()), None) or get_device()
-    graph, sketches = _sketched(fn, specs, batches, device, weights)
+    graph, sketches = _sketch_batches(fn, specs, batches, device, weights)
     shaders: dict[Shader, int] = {}
     plans = {kind: _plans(batches, sketches[kind], shaders) for kind in KINDS}
     names = {
@@ -103,8 +104,10 @@ def _described(
     return program, text, weights
 
 
-def _sketched(fn, specs, batches: list[int], device: Device, weights: Weights):
-    """The graph at the last batch size, and by class of adapters the sketches of all."""
+def _sketch_batches(
+    fn: Callable[..., Any], specs: list[Spec], batches: list[int], device: Device, weights: Weights
+) -> tuple[Graph, dict[str, list[Sketch]]]:
+    """The graph at the last batch size, and the sketches of all by class of adapters."""
     start = next_serial()
     sketches: dict[str, list[Sketch]] = {kind: [] for kind in KINDS}
     first = None
@@ -116,8 +119,8 @@ def _sketched(fn, specs, batches: list[int], device: Device, weights: Weights):
             first = first or (graph, kinds)
             if kinds != first[1]:
                 raise FlambeauError("the function returns other names or dtypes than for smaller batches")
-            for kind, made in sketches.items():
-                made.append(sketch(graph, kind, weights))
+            for kind, of_kind in sketches.items():
+                of_kind.append(sketch(graph, kind, weights))
         except (FlambeauError, ValueError, TypeError, IndexError) as e:
             at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
             kinds = [kind for python, kind in WRONG_CALL.items() if isinstance(e, python)]
@@ -132,7 +135,8 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
     groups: dict[Structure, list[int]] = {}
     for i, s in enumerate(sketches):
         groups.setdefault(s.structure, []).append(i)
-    plans, plan_of = [], [0] * len(batches)
+    plan_of = [0] * len(batches)
+    plans: list[dict[str, Any]] = []
     for number, (structure, members) in enumerate(groups.items()):
         columns = zip(*(sketches[i].numbers for i in members), strict=True)
         known: dict[tuple[Any, ...], Any] = {}
@@ -190,7 +194,7 @@ def lines_of(value: Any, depth: int = 0) -> str:
     if len(text) + 2 * depth <= 110 or not isinstance(value, dict | list):
         return text
     pad, end = "  " * (depth + 1), "  " * depth
-    if isinstance(value, dict):
+    if is_dict(value):
         parts = [f"{pad}{json.dumps(k)}: {lines_of(v, depth + 1)}" for k, v in value.items()]
         return "{\n" + ",\n".join(parts) + f"\n{end}}}"
     if all(isinstance(v, int | str) for v in value):

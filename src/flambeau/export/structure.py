@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ..core.limits import SOFTWARE_TURNS, Limits
 from ..core.node import Node, describe
+from ..core.tree import is_tuple
 from ..errors import FlambeauError
 from ..fusion.planner import plan
 from ..kernels.ir import Kernel, Shader
@@ -53,10 +54,12 @@ class Weights:
     """The tensors that a program holds, each known by its node."""
 
     names: dict[int, str]  # id of a node -> its name in the model
-    nodes: list[Node] = field(default_factory=list)
-    numbers: dict[int, int] = field(default_factory=dict)
-    made: list[tuple[Node, bytes]] = field(default_factory=list)  # by the first call, of host numbers
-    held: list[Node] = field(default_factory=list)  # by later calls: their ids must stay theirs
+    nodes: list[Node] = field(default_factory=list[Node])
+    numbers: dict[int, int] = field(default_factory=dict[int, int])
+    made: list[tuple[Node, bytes]] = field(
+        default_factory=list[tuple[Node, bytes]]
+    )  # by the first call, of host numbers
+    held: list[Node] = field(default_factory=list[Node])  # by later calls: their ids must stay theirs
 
     def number(self, node: Node) -> int:
         """The place of a weight, found or new."""
@@ -99,7 +102,8 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     """Plan a graph for a class of adapters, and tell structure and numbers apart."""
     found = plan(graph.roots, KINDS[kind], graph.order)
     names = {i: _leaf(graph, graph.order[i], weights) for i in found.leaves}
-    sizes, numbers = dict(found.stored), []
+    sizes = dict(found.stored)
+    numbers: list[int] = []
     for k in found.kernels:
         for v in k.outputs:
             if v not in names:
@@ -127,15 +131,15 @@ def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
 def _step(
     k: Kernel,
     graph: Graph,
-    names: dict[str, Any],
+    names: dict[int, str],
     numbers: list[int],
-    draws: dict[str, Any],
-    places: dict[str, Any],
+    draws: dict[int, int],
+    places: dict[int, int],
 ) -> SavedStep:
-    drawn = []
+    drawn: list[tuple[int, int, int]] = []
     numbers += k.grid
     for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
-        if isinstance(value, tuple):
+        if is_tuple(value):
             source: Any = graph.order[value[1]].scalars[0]
             if hasattr(source, "words"):
                 drawn.append((i, _draw(source, graph, draws, places), value[2]))

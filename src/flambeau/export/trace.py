@@ -10,6 +10,7 @@ from ..core.modes import no_grad
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
 from ..core.training import in_eval
+from ..core.tree import is_dict, is_sequence
 from ..device.protocol import Device
 from ..errors import FlambeauError
 from ..ops.random import Noted, generator
@@ -67,7 +68,7 @@ class Graph:
     inputs: list[TracedInput]
     begin: int = 0
     length: int = 0
-    order: list[Node] = field(default_factory=list)
+    order: list[Node] = field(default_factory=list[Node])
 
 
 @contextmanager
@@ -82,7 +83,8 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
 
     `start` is the serial number that nodes from before the first call lie below.
     """
-    places, inputs = [TracedInput(i) for i in range(len(specs))], []
+    places = [TracedInput(i) for i in range(len(specs))]
+    inputs: list[Tensor] = []
     for spec, place in zip(specs, places, strict=True):
         node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
         node.buffer = place
@@ -116,8 +118,8 @@ def parts_of(made: Any) -> tuple[list[Tensor], str, list[str]]:
     """The tensors of a result, what holds them, and their names."""
     if isinstance(made, Tensor):
         return [made], "tensor", ["output"]
-    parts = list(made.values()) if isinstance(made, dict) else made
-    if isinstance(parts, tuple | list) and parts and all(isinstance(t, Tensor) for t in parts):
-        names = made if isinstance(made, dict) else range(len(parts))
-        return list(parts), "dict" if isinstance(made, dict) else "list", [str(name) for name in names]
+    parts = list(made.values()) if is_dict(made) else made
+    if is_sequence(parts) and parts and all(isinstance(t, Tensor) for t in parts):
+        names = made if is_dict(made) else range(len(parts))
+        return list(parts), "dict" if is_dict(made) else "list", [str(name) for name in names]
     raise TypeError(f"the function returns {describe(made)}: return a tensor, or a list or dict of tensors")

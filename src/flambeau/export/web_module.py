@@ -59,7 +59,7 @@ def bare(source: str) -> str:
 
 def typed(text: str, program: dict[str, Any]) -> str:
     """The text of program.d.ts for one program: its inputs and outputs by name, with their dtypes."""
-    inputs = []
+    inputs: list[str] = []
     for i in program["inputs"]:
         inputs.append(f"  /** {i['dtype']}[{', '.join(map(str, i['shape']))}] */")
         inputs.append(f'  {_key(i["name"])}: Given<"{i["dtype"]}">;')

@@ -47,9 +47,9 @@ class Batch:
 
     def all_of(self, y: Tensor) -> Tensor:
         """The results of all examples, one behind the other in dim 0. [...] -> [size, ...]"""
-        return Tensor(self._every(y.node))
+        return Tensor(self.every(y.node))
 
-    def _every(self, node: Node) -> Node:
+    def every(self, node: Node) -> Node:
         made = self.batched(node)
         return self._repeated(node) if made is None else made
 
@@ -102,11 +102,12 @@ class Batch:
 
     def inputs(self, node: Node) -> tuple[Node, ...]:
         """All inputs with a first dim."""
-        return tuple(self._every(n) for n in node.inputs)
+        return tuple(self.every(n) for n in node.inputs)
 
     def aligned(self, node: Node) -> tuple[Node, ...]:
         """Inputs that broadcast: those of fewer dims get some of size 1 behind the first."""
-        rank, found = max(len(n.shape) for n in node.inputs), []
+        rank = max(len(n.shape) for n in node.inputs)
+        found: list[Node] = []
         for n in node.inputs:
             made = self.done[n]
             if made is not None and len(n.shape) < rank:
@@ -130,7 +131,7 @@ def _reduce(batch: Batch, node: Node) -> Node:
 
 def _contract(batch: Batch, node: Node) -> Node:
     """Both operands have the same dims: one that all share gets a first of size 1."""
-    inputs = []
+    inputs: list[Node] = []
     for n in node.inputs:
         made = batch.done[n]
         inputs.append(apply(OPS["reshape"], (n,), {"shape": (1, *n.shape)}) if made is None else made)
@@ -150,7 +151,7 @@ def _first_leading(batch: Batch, node: Node) -> Node:
     first, *rest = node.inputs
     if any(batch.done[n] is not None for n in rest):
         return _one_by_one(batch, node)
-    return _again(node, (batch._every(first), *rest))
+    return _again(node, (batch.every(first), *rest))
 
 
 # of a movement, its attributes with a first dim that stays as it is
@@ -174,14 +175,14 @@ def _movement(batch: Batch, node: Node) -> Node:
         return _again(node, batch.inputs(node), **MOVED[node.op.name](batch.size, node.attrs))
     shape = node.attrs["shape"]
     sizes = (batch.size, *(1,) * (len(shape) - len(x.shape)), *x.shape)
-    every = apply(OPS["reshape"], (batch._every(x),), {"shape": sizes})
+    every = apply(OPS["reshape"], (batch.every(x),), {"shape": sizes})
     return _again(node, (every,), shape=(batch.size, *shape))
 
 
 def _composite(batch: Batch, node: Node) -> Node:
     """Computed by the batched graph below, differentiated by the op's own gradient, which is batched too."""
-    lowered, shared = batch._every(node.inputs[0]), [batch.done[p] is None for p in node.parents]
-    parents = tuple(p if same else batch._every(p) for p, same in zip(node.parents, shared, strict=True))
+    lowered, shared = batch.every(node.inputs[0]), [batch.done[p] is None for p in node.parents]
+    parents = tuple(p if same else batch.every(p) for p, same in zip(node.parents, shared, strict=True))
 
     def gradient(g: Any, y: Any, *_: Any, **__: Any) -> list[Any]:
         one = batch.example(g, 0)

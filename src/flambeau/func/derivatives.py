@@ -12,7 +12,7 @@ from ..core import dtype as dt
 from ..core.modes import enable_grad, is_grad_enabled
 from ..core.node import Node, describe, next_serial, reached
 from ..core.op import COMPOSED, OPS, apply
-from ..core.tree import leaves, like, tree_map
+from ..core.tree import is_tuple, leaves, like, tree_map
 from ..errors import TypeError, ValueError
 from ..tensor import Tensor, own, tensor
 
@@ -113,7 +113,7 @@ def _plain(tree: Any) -> Any:
 def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
     if not has_aux:
         return out, None
-    if not isinstance(out, tuple) or len(out) != 2:
+    if not is_tuple(out) or len(out) != 2:
         raise TypeError(f"{call}: with has_aux=True the function must return (output, aux)")
     return out
 
@@ -414,7 +414,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     func: a function of tensors, or of trees of them
     Raises ValueError where the function gives no single number.
     """
-    several = isinstance(primals, tuple)
+    several = is_tuple(primals)
     given = primals if several else (primals,)
     _, pull = vjp(grad(func, tuple(range(len(given)))), *given)
     found = pull(tangents if several else (tangents,))

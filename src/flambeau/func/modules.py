@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.node import describe
 from ..core.op import COMPOSED
+from ..core.tree import is_dict, is_tuple
 from ..errors import ValueError, suggest
 from ..tensor import Tensor
 
@@ -29,7 +30,7 @@ def functional_call(
     name is none of the module's, or is missing.
     """
     given = parameter_and_buffer_dicts
-    tensors = dict(given) if isinstance(given, dict) else {k: t for d in given for k, t in d.items()}
+    tensors = dict(given) if is_dict(given) else {k: t for d in given for k, t in d.items()}
     own = _places(module)
     unknown = [name for name in tensors if name not in own]
     if unknown:
@@ -38,7 +39,7 @@ def functional_call(
     missing = [name for name in own if name not in tensors]
     if strict and missing:
         raise ValueError(f"functional_call({type(module).__name__}): strict, but {missing} are not given")
-    several = args if isinstance(args, tuple) else () if args is None else (args,)
+    several = args if is_tuple(args) else () if args is None else (args,)
     with _replaced(own, _with_ties(own, tensors) if tie_weights else tensors):
         return module(*several, **(kwargs or {}))
 

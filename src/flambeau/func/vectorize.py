@@ -7,7 +7,7 @@ from typing import Any
 from ..core.node import describe
 from ..core.op import COMPOSED
 from ..core.shape import normal_dim
-from ..core.tree import leaves, like, tree_map
+from ..core.tree import is_dict, is_sequence, is_tuple, leaves, like, tree_map
 from ..errors import TypeError, ValueError
 from ..tensor import Tensor
 from .batching import RANDOMNESS, Batch
@@ -46,7 +46,7 @@ def vmap(
         size = _size(pairs)
         if chunk_size is None or chunk_size >= size:
             return _mapped(func, given, pairs, size, (out_dims, randomness))
-        parts = []
+        parts: list[Any] = []
         for at in range(0, size, chunk_size):
             n = min(chunk_size, size - at)
             chunk = [(x if d is None else x.narrow(d, at, n), d) for x, d in pairs]
@@ -58,7 +58,7 @@ def vmap(
 
 def _dims(in_dims: Any, args: tuple[Any, ...]) -> Any:
     """in_dims, one for each argument."""
-    if not isinstance(in_dims, tuple | list):
+    if not is_sequence(in_dims):
         return tuple(in_dims for _ in args)
     if len(in_dims) != len(args):
         raise ValueError(f"vmap(in_dims={in_dims!r}): {len(args)} arguments: give one for each")
@@ -69,9 +69,9 @@ def _leaves(tree: Any, dims: Any) -> list[Any]:
     """The dim of each leaf of a tree: one that stands for a container counts for all in it."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(leaves(tree))
-    if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
+    if is_dict(tree) and is_dict(dims) and tree.keys() == dims.keys():
         return [d for k, v in tree.items() for d in _leaves(v, dims[k])]
-    if isinstance(tree, list | tuple) and isinstance(dims, list | tuple) and len(tree) == len(dims):
+    if is_sequence(tree) and is_sequence(dims) and len(tree) == len(dims):
         return [d for v, w in zip(tree, dims, strict=True) for d in _leaves(v, w)]
     raise ValueError(f"vmap(...): dims {dims!r} have not the containers of {describe(tree)}")
 
@@ -113,7 +113,7 @@ def _mapped(func: Callable[..., Any], given: Any, pairs: list[Any], size: int, h
 
 def _one_for_each(out_dims: Any, out: Any) -> Any:
     """A tuple of one is that of a single result."""
-    is_alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor)
+    is_alone = is_tuple(out_dims) and len(out_dims) == 1 and isinstance(out, Tensor)
     return out_dims[0] if is_alone else out_dims
 
 

@@ -47,7 +47,8 @@ def fetch_repository(
         options = options | {"tqdm_class": _bar(progress)}
     try:
         if file is not None:
-            path = Path(huggingface_hub.hf_hub_download(name, file, **options))
+            download: Any = huggingface_hub.hf_hub_download
+            path = Path(download(name, file, **options))
             check(path, sha256, call)
             return path
         return _model(huggingface_hub.snapshot_download, name, options, call)

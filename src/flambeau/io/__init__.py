@@ -21,7 +21,7 @@ _LATER = {
     "load_npz": "npz",
     "save_npz": "npz",
 }
-_LATER |= {"load_torch": "torch_file", "save_torch": "torch_writer"}
+_LATER.update({"load_torch": "torch_file", "save_torch": "torch_writer"})
 
 __all__ = [
     "LazyWeights",

@@ -16,10 +16,11 @@ from typing import Any
 from ..autodiff.backward import Gradients
 from ..core.dtype import DTYPES, DType
 from ..core.node import describe
+from ..core.tree import is_dict, is_list, is_mapping
 from ..errors import FlambeauError
 from ..runtime import readback
 from ..tensor import Tensor
-from .elements import Destination
+from .elements import LoadOptions
 from .formats import INDEX, NPY, SAFETENSORS, TORCH, entries_at, in_folder, kind_of
 from .gguf import save_gguf
 from .npz import array_of, save_npz
@@ -65,7 +66,7 @@ def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     """A writer of tensors by name, which says so when it is given something else."""
 
     def written(obj: Any, f: Any) -> None:
-        if not isinstance(obj, Mapping) or not all(isinstance(t, Tensor) for t in obj.values()):
+        if not is_mapping(obj) or not all(isinstance(t, Tensor) for t in obj.values()):
             kind = Path(f).suffix
             rule = f"takes a dict of tensors by name, which is all that {kind} files hold"
             raise TypeError(f"save(..., {str(f)!r}): {rule}: save nests as .safetensors")
@@ -75,7 +76,7 @@ def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
 
 
 WRITERS: dict[str, Callable[[Any, Any], None]] = {".npz": _flat(save_npz), ".gguf": _flat(save_gguf)}
-WRITERS |= dict.fromkeys((".pt", ".pth", ".bin"), save_torch)
+WRITERS.update(dict.fromkeys((".pt", ".pth", ".bin"), save_torch))
 
 
 def load(
@@ -97,13 +98,13 @@ def load(
     call = f"load({naming(f)})"
     if not weights_only:
         raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here does")
-    place = Destination.of(map_location if device is None else device, keep_wide)
+    place = LoadOptions.of(map_location if device is None else device, keep_wide)
     f = in_folder(f, call)
     with opened(f, call) as view, blamed(call, kind_of(view).name, view), ExitStack() as stack:
         return _loaded(view, f, place, call, stack)
 
 
-def _loaded(view: memoryview, f: Any, place: Destination, call: str, stack: ExitStack) -> Any:
+def _loaded(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Any:
     kind = kind_of(view)
     if kind is TORCH:
         return read_torch(view, place)
@@ -168,7 +169,7 @@ def _encoded(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
 
     if isinstance(obj, Tensor):
         return {"tensor": name_of(obj, path)}
-    if isinstance(obj, Mapping):
+    if is_mapping(obj):
         return {"dict": [[_key(k, path), inside(v, k)] for k, v in obj.items()]}
     if isinstance(obj, DType):
         return {"dtype": obj.name}
@@ -213,9 +214,9 @@ MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a
 
 
 def _together(tree: Any, tensors: dict[str, Tensor]) -> Any:
-    if isinstance(tree, list):
+    if is_list(tree):
         return [_together(v, tensors) for v in tree]
-    if not isinstance(tree, dict):
+    if not is_dict(tree):
         return tree
     ((kind, parts),) = tree.items()
     return MADE[kind](parts, tensors)

@@ -45,18 +45,18 @@ FLOAT8 = {  # bits of the exponent and its bias, and whether all of them set mea
     "float8_e4m3fnuz": (4, 8, "minus zero"),
     "float8_e5m2fnuz": (5, 16, "minus zero"),
 }
-KINDS |= {name: ElementKind(dt.float16, 1, name) for name in FLOAT8}
+KINDS.update({name: ElementKind(dt.float16, 1, name) for name in FLOAT8})
 
 
 @dataclass(frozen=True)
-class Destination:
+class LoadOptions:
     """Where tensors go: a device, and whether 64-bit floats that it has not stay on the host as they are."""
 
     device: Any
     keep_wide: bool = False
 
     @classmethod
-    def of(cls, device: Any, keep_wide: bool = False) -> "Destination":
+    def of(cls, device: Any, keep_wide: bool = False) -> "LoadOptions":
         return cls(get_device(device), keep_wide)
 
 
@@ -73,14 +73,14 @@ def shown(name: Any) -> str:
 
 
 def tensor_of(
-    name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: Destination
+    name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> Tensor:
     """A tensor of elements that lie in order; FlambeauError where one does not fit what the device has."""
     return Tensor(leaf(*_held(name, raw, shape, kind, place)))
 
 
 def _held(
-    name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: Destination
+    name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> tuple[Any, ...]:
     """What `leaf` takes: bytes as the device holds them, shape, dtype, device."""
     dtype, device = kind.dtype, place.device
@@ -103,7 +103,7 @@ def _words(raw: memoryview) -> "array[int]":
     return out
 
 
-def _narrowed(name: str, raw: memoryview, dtype: dt.DType) -> "array[int]":
+def _narrowed(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
     """64-bit floats as 32-bit ones; FlambeauError where a finite one becomes infinite."""
     out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
     for at in range(0, len(wide), PIECE):

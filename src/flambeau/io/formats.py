@@ -6,16 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core.tree import is_dict
 from ..errors import FlambeauError
 from ..tensor import Tensor
 from . import gguf, npz, safetensors
-from .elements import DamagedFile, Destination, RefusedFile
+from .elements import DamagedFile, LoadOptions, RefusedFile
 from .sharded import index_of, opened_entries
 from .sources import Entries, LazyWeights, blamed, naming, opened
 from .torch_file import is_pickle, read_torch
 
-FOLDERS = ("model.safetensors.index.json", "model.safetensors")  # what a folder of weights may have
-FOLDERS += ("pytorch_model.bin.index.json", "pytorch_model.bin")
+# files of weights in a folder, in the order of preference
+FOLDERS = (
+    "model.safetensors.index.json",
+    "model.safetensors",
+    "pytorch_model.bin.index.json",
+    "pytorch_model.bin",
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +29,7 @@ class FileKind:
     """A kind of files: what errors call it, and how its tensors are found, where that is done one by one."""
 
     name: str
-    entries: Callable[[memoryview, Destination], Entries] | None
+    entries: Callable[[memoryview, LoadOptions], Entries] | None
 
 
 SAFETENSORS = FileKind(".safetensors", safetensors.entries)
@@ -56,7 +62,7 @@ def is_npz(view: memoryview) -> bool:
     return bytes(view[30 : 30 + length]).endswith(b".npy") or len(view) == 22
 
 
-def entries_in(view: memoryview, place: Destination) -> Entries:
+def entries_in(view: memoryview, place: LoadOptions) -> Entries:
     """The tensors of a file, of a kind that has them one by one."""
     kind = kind_of(view)
     if kind.entries is None:
@@ -64,19 +70,19 @@ def entries_in(view: memoryview, place: Destination) -> Entries:
     return kind.entries(view, place)
 
 
-def entries_at(view: memoryview, f: Any, place: Destination, call: str, stack: ExitStack) -> Entries:
+def entries_at(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     """The tensors of a file and of the other parts of its model, which stay open as long as the stack."""
     found = entries_in(view, place)
     return gguf.whole(found, f, place, call, stack) if kind_of(view) is GGUF else found
 
 
-def tensors_in(view: memoryview, place: Destination) -> dict[str, Tensor]:
+def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
     """The tensors of a file by name."""
     kind = kind_of(view)
     if kind.entries is not None:
         return {name: entry.read() for name, entry in kind.entries(view, place).tensors.items()}
     found = read_torch(view, place) if kind is TORCH else None
-    if not isinstance(found, dict) or not all(isinstance(t, Tensor) for t in found.values()):
+    if not is_dict(found) or not all(isinstance(t, Tensor) for t in found.values()):
         raise DamagedFile("one of its files is no dict of tensors by name")
     return found
 
@@ -99,7 +105,7 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
     FlambeauError says what is wrong with a file.
     """
     call = f"open_weights({naming(f)})"
-    stack, place = ExitStack(), Destination.of(device, keep_wide)
+    stack, place = ExitStack(), LoadOptions.of(device, keep_wide)
     f = in_folder(f, call)
     try:
         view = stack.enter_context(opened(f, call))

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..core.node import describe
+from ..core.tree import is_mapping, is_sequence
 from ..runtime import readback
 from ..tensor import Tensor
-from .elements import KINDS, DamagedFile, Destination, RefusedFile, check_shape, shown, tensor_of
+from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shown, tensor_of
 from .gguf_blocks import BLOCKS, decoded
 from .gguf_quantize import QUANTIZED, quantized
 from .safetensors import write_bytes
@@ -24,7 +25,7 @@ from .sources import Entries, TensorEntry, blamed, naming, opened
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 RANK = 4  # dims of a tensor, as in ggml
 PLAIN = {0: "float32", 1: "float16", 30: "bfloat16", 28: "float64"}
-PLAIN |= {24: "int8", 25: "int16", 26: "int32", 27: "int64"}
+PLAIN.update({24: "int8", 25: "int16", 26: "int32", 27: "int64"})
 NUMBERS = {KINDS[name].dtype: number for number, name in PLAIN.items()}
 FORMATS = {form.number: name for name, form in BLOCKS.items()}
 VALUES = {
@@ -55,7 +56,7 @@ def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[st
     number that does not fit, or what is wrong with a file.
     """
     call = f"load_gguf({naming(f)})"
-    place = Destination.of(device, keep_wide)
+    place = LoadOptions.of(device, keep_wide)
     with opened(f, call) as view, blamed(call, ".gguf", view), ExitStack() as stack:
         found = whole(entries(view, place), f, place, call, stack)
         return {name: entry.read() for name, entry in found.tensors.items()}
@@ -73,7 +74,7 @@ def save_gguf(
     call = f"save_gguf(..., {naming(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
     raw = readback.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
-    parts = []
+    parts: list[bytes | Any] = []
     for (name, t), part in zip(tensors.items(), raw, strict=True):
         parts.append(quantized(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
     write_bytes(f, _file(tensors, forms, parts, dict(metadata or {}), call), name="save_gguf")
@@ -84,7 +85,7 @@ def _form(name: str, t: Any, quantize: Any, call: str) -> str:
     if not isinstance(t, Tensor):
         raise TypeError(f"{call}: {name!r} is {describe(t)}, not a tensor: wrap it in fb.tensor(...)")
     asked = quantize
-    if isinstance(quantize, Mapping):
+    if is_mapping(quantize):
         asked = next((form for pattern, form in quantize.items() if re.search(pattern, name)), None)
     if asked is not None and asked not in QUANTIZED:
         rule = f"can't be written as {asked!r}: formats are {', '.join(QUANTIZED)}"
@@ -136,10 +137,10 @@ def _text(text: str) -> bytes:
 
 def _value(key: str, value: Any, call: str) -> bytes:
     """A value of metadata with its kind before it; whole numbers take 32 bits where they fit."""
-    if not isinstance(value, list | tuple):
+    if not is_sequence(value):
         number = _number(key, value, call)
         return struct.pack("<I", number) + _packed(number, value)
-    if value and all(isinstance(v, list | tuple) for v in value):
+    if value and all(is_sequence(v) for v in value):
         inner = b"".join(_value(key, v, call)[4:] for v in value)
         return struct.pack("<IIQ", LIST, LIST, len(value)) + inner
     numbers = {_number(key, v, call) for v in value} or {4}
@@ -197,7 +198,7 @@ class Cursor:
         return str(self.take(self.number("<Q", what), what), "utf-8", "replace")
 
 
-def entries(view: memoryview, place: Destination) -> Entries:
+def entries(view: memoryview, place: LoadOptions) -> Entries:
     """What a file holds; DamagedFile where its parts are not where it says."""
     cursor, count, metadata = _head(view)
     alignment = metadata.get("general.alignment", ALIGNMENT)
@@ -214,7 +215,7 @@ def entries(view: memoryview, place: Destination) -> Entries:
     return Entries(tensors, metadata)
 
 
-def whole(found: Entries, f: Any, place: Destination, call: str, stack: ExitStack) -> Entries:
+def whole(found: Entries, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     """What a file holds, with the other parts of a model that llama.cpp's gguf-split has cut, which stay open
     as long as the stack. RefusedFile where a part is not there, DamagedFile where one is of another model."""
     count, number = found.metadata.get("split.count", 0), found.metadata.get("split.no", 0)
@@ -250,7 +251,7 @@ def _paths(f: Any, number: int, count: int, told: str) -> list[Path]:
     return paths
 
 
-def _part(path: Path, which: tuple[int, int], place: Destination, call: str, stack: ExitStack) -> Entries:
+def _part(path: Path, which: tuple[int, int], place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     found = entries(stack.enter_context(opened(path, call)), place)
     if (found.metadata.get("split.no"), found.metadata.get("split.count")) != which:
         raise DamagedFile(f"{shown(path.name)} is no part {which[0] + 1} of {which[1]}")
@@ -258,7 +259,7 @@ def _part(path: Path, which: tuple[int, int], place: Destination, call: str, sta
 
 
 def _reader(
-    name: str, view: memoryview, span: tuple[int, int], shape: tuple[int, ...], kind: str, place: Destination
+    name: str, view: memoryview, span: tuple[int, int], shape: tuple[int, ...], kind: str, place: LoadOptions
 ) -> Callable[[], Tensor]:
     if kind in KINDS:
         return lambda: tensor_of(name, view[slice(*span)], shape, KINDS[kind], place)

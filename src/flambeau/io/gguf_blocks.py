@@ -15,7 +15,7 @@ from ..functions import cat, stack
 from ..runtime.exchange import leaf
 from ..tensor import Tensor, tensor
 from .codebooks import CODEBOOKS
-from .elements import Destination
+from .elements import LoadOptions
 
 QUARTERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)  # floats of 4 bits, doubled
 POWERS = tuple(sign * (2.0 ** (max(e, 1) - 25) if e < 31 else inf) for sign in (1, -1) for e in range(32))
@@ -45,7 +45,7 @@ def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], A
     return noted
 
 
-def decoded(name: str, raw: memoryview, shape: tuple[int, ...], place: Destination) -> Tensor:
+def decoded(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptions) -> Tensor:
     """The float32 tensor that blocks stand for: lazy, so that a device holds the blocks until it is
     computed."""
     form = BLOCKS[name]
@@ -115,29 +115,29 @@ def words_of(name: str, index: Any) -> Any:
 
 
 @block("Q4_0", 2, 32, 18)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return half_at(x, 0) * (flat(fields(x[:, 2:], 16, 4)) - 8).float()
 
 
 @block("Q4_1", 3, 32, 20)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return half_at(x, 0) * flat(fields(x[:, 4:], 16, 4)).float() + half_at(x, 2)
 
 
 @block("Q5_0", 6, 32, 22)
-def _(x):
+def _(x: Tensor) -> Tensor:
     q = flat(fields(x[:, 6:], 16, 4)) | flat(fields(x[:, 2:6], 1, 1)) << 4
     return half_at(x, 0) * (q - 16).float()
 
 
 @block("Q5_1", 7, 32, 24)
-def _(x):
+def _(x: Tensor) -> Tensor:
     q = flat(fields(x[:, 8:], 16, 4)) | flat(fields(x[:, 4:8], 1, 1)) << 4
     return half_at(x, 0) * q.float() + half_at(x, 2)
 
 
 @block("Q8_0", 8, 32, 34)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return half_at(x, 0) * signed(x[:, 2:]).float()
 
 
@@ -145,7 +145,7 @@ def _(x):
 
 
 @block("Q2_K", 10, 256, 84)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales = x[:, :16].unsqueeze(2)
     q = fields(x[:, 16:80], 32, 2).reshape(-1, 16, 16).float()
     scale, least = half_at(x, 80).unsqueeze(2), half_at(x, 82).unsqueeze(2)
@@ -153,7 +153,7 @@ def _(x):
 
 
 @block("Q3_K", 11, 256, 110)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales = flat(fields(x[:, 96:104], 8, 4)) | flat(fields(x[:, 104:108], 4, 2)) << 4
     low = fields(x[:, 32:96], 32, 2).reshape(-1, 16, 16)
     high = fields(x[:, :32], 32, 1).reshape(-1, 16, 16)
@@ -177,17 +177,17 @@ def _k(x: Any, q: Any) -> Any:
 
 
 @block("Q4_K", 12, 256, 144)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return _k(x, fields(x[:, 16:], 32, 4))
 
 
 @block("Q5_K", 13, 256, 176)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return _k(x, flat(fields(x[:, 48:], 32, 4)) | flat(fields(x[:, 16:48], 32, 1)) << 4)
 
 
 @block("Q6_K", 14, 256, 210)
-def _(x):
+def _(x: Tensor) -> Tensor:
     q = flat(fields(x[:, :128], 64, 4)) | flat(fields(x[:, 128:192], 32, 2)) << 4
     scales = half_at(x, 208) * signed(x[:, 192:208]).float()
     return flat(scales.unsqueeze(2) * (q - 32).reshape(-1, 16, 16).float())
@@ -203,13 +203,13 @@ def _thirds(x: Any, count: int) -> Any:
 
 
 @block("TQ1_0", 34, 256, 54)
-def _(x):
+def _(x: Tensor) -> Tensor:
     q = cat([_thirds(x[:, :32], 5), _thirds(x[:, 32:48], 5), _thirds(x[:, 48:52], 4)], 1)
     return half_at(x, 52) * q.float()
 
 
 @block("TQ2_0", 35, 256, 66)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return half_at(x, 64) * (flat(fields(x[:, :64], 32, 2)) - 1).float()
 
 
@@ -217,7 +217,7 @@ def _(x):
 
 
 @block("MXFP4", 39, 32, 17)
-def _(x):
+def _(x: Tensor) -> Tensor:
     """By a table of all products: some are below what GPUs compute with."""
     scales = [2.0 ** (e - 128) for e in range(256)]
     every = table([min(max(s * q, -3.5e38), 3.5e38) for s in scales for q in QUARTERS], x)
@@ -225,7 +225,7 @@ def _(x):
 
 
 @block("NVFP4", 40, 64, 36)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales = table([_unsigned_float8(e) for e in range(256)], x)[x[:, :4]]
     q = fields(x[:, 4:], 8, 4).reshape(-1, 4, 16)
     return flat(scales.unsqueeze(2) * table(QUARTERS, x)[q])
@@ -242,12 +242,12 @@ def _unsigned_float8(code: int) -> float:
 
 
 @block("IQ4_NL", 20, 32, 18)
-def _(x):
+def _(x: Tensor) -> Tensor:
     return half_at(x, 0) * table(CURVE, x)[flat(fields(x[:, 2:], 16, 4))]
 
 
 @block("IQ4_XS", 23, 256, 136)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales = flat(fields(x[:, 4:8], 1, 4)) | flat(fields(x[:, 2:4], 1, 2)) << 4
     q = table(CURVE, x)[flat(fields(x[:, 8:], 16, 4))].reshape(-1, 8, 32)
     return flat((half_at(x, 0) * (scales - 32).float()).unsqueeze(2) * q)
@@ -269,14 +269,14 @@ def _spread(scales: Any, words: Any, sign: Any) -> Any:
 
 
 @block("IQ2_XXS", 16, 256, 66)
-def _(x):
+def _(x: Tensor) -> Tensor:
     pairs = x[:, 2:].reshape(-1, 8, 8)
     scales, sign = _sevens(pairs[:, :, 4:])
     return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.25, words_of("IQ2_XXS", pairs[:, :, :4]), sign)
 
 
 @block("IQ2_XS", 17, 256, 74)
-def _(x):
+def _(x: Tensor) -> Tensor:
     low, high = x[:, 2:66:2], x[:, 3:66:2]
     scales = flat(fields(x[:, 66:], 1, 4)).float()
     words = words_of("IQ2_XS", low | (high & 1) << 8)
@@ -284,20 +284,20 @@ def _(x):
 
 
 @block("IQ2_S", 22, 256, 82)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales = flat(fields(x[:, 74:], 1, 4)).float()
     words = words_of("IQ2_S", x[:, 2:34] | flat(fields(x[:, 66:74], 1, 2)) << 8)
     return _spread(half_at(x, 0) * (scales + 0.5) * 0.25, words, signs(x[:, 34:66]))
 
 
 @block("IQ3_XXS", 18, 256, 98)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales, sign = _sevens(x[:, 66:].reshape(-1, 8, 4))
     return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.5, words_of("IQ3_XXS", x[:, 2:66]), sign)
 
 
 @block("IQ3_S", 21, 256, 110)
-def _(x):
+def _(x: Tensor) -> Tensor:
     scales = 2 * flat(fields(x[:, 106:], 1, 4)) + 1
     words = words_of("IQ3_S", x[:, 2:66] | flat(fields(x[:, 66:74], 1, 1)) << 8)
     return _spread(half_at(x, 0) * scales.float(), words, signs(x[:, 74:106]))
@@ -311,7 +311,7 @@ def _shifted(scales: Any, words: Any, is_below: Any) -> Any:
 
 
 @block("IQ1_S", 19, 256, 50)
-def _(x):
+def _(x: Tensor) -> Tensor:
     low, high = x[:, 34::2], x[:, 35::2]
     word = low | high << 8
     thirds = flat(stack([(word >> 3 * i) & 7 for i in range(4)], 2))
@@ -320,7 +320,7 @@ def _(x):
 
 
 @block("IQ1_M", 29, 256, 56)
-def _(x):
+def _(x: Tensor) -> Tensor:
     """Its float16 lies in the four highest bits of four words."""
     low, high = x[:, 48::2], x[:, 49::2]
     parts = [high[:, i : i + 1] >> 4 for i in range(4)]

@@ -94,31 +94,31 @@ def _joined(*parts: Any) -> Any:
 
 
 @form("Q4_0")
-def _(x):
+def _(x: Any) -> Any:
     d, q = _about_zero(x, 4)
     return _joined(_half(d), _nibbles(q))
 
 
 @form("Q4_1")
-def _(x):
+def _(x: Any) -> Any:
     d, least, q = _from_least(x, 4)
     return _joined(_half(d), _half(least), _nibbles(q))
 
 
 @form("Q5_0")
-def _(x):
+def _(x: Any) -> Any:
     d, q = _about_zero(x, 5)
     return _joined(_half(d), _fifth_bits(q), _nibbles(q))
 
 
 @form("Q5_1")
-def _(x):
+def _(x: Any) -> Any:
     d, least, q = _from_least(x, 5)
     return _joined(_half(d), _half(least), _fifth_bits(q), _nibbles(q))
 
 
 @form("Q8_0")
-def _(x):
+def _(x: Any) -> Any:
     d = abs(x).max(axis=1, keepdims=True) / 127
     return _joined(_half(d), _rounded(x * _inverse(d)).astype("i1").view("u1"))
 
@@ -130,7 +130,7 @@ def _ternary(x: Any) -> tuple[Any, Any]:
 
 
 @form("TQ1_0")
-def _(x):
+def _(x: Any) -> Any:
     import numpy as np
 
     d, q = _ternary(x)
@@ -145,7 +145,7 @@ def _(x):
 
 
 @form("TQ2_0")
-def _(x):
+def _(x: Any) -> Any:
     d, q = _ternary(x)
     fours = q.reshape(len(q), -1, 4, 32)
     packed = fours[:, :, 0] | fours[:, :, 1] << 2 | fours[:, :, 2] << 4 | fours[:, :, 3] << 6
@@ -153,7 +153,7 @@ def _(x):
 
 
 @form("MXFP4")
-def _(x):
+def _(x: Any) -> Any:
     import numpy as np
 
     most = abs(x).max(axis=-1, keepdims=True)

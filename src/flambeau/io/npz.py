@@ -8,7 +8,7 @@ from typing import Any
 from ..runtime import readback
 from ..tensor import Tensor
 from . import zip_archive
-from .elements import DamagedFile, Destination, check_shape
+from .elements import DamagedFile, LoadOptions, check_shape
 from .numpy_elements import WRITTEN, kind_of, tensor_in_form
 from .safetensors import checked, raw_bytes, write_bytes
 from .sources import Entries, TensorEntry, blamed, naming, opened
@@ -28,7 +28,7 @@ def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str
     """
     call = f"load_npz({naming(f)})"
     with opened(f, call) as view, blamed(call, ".npz", view):
-        found = entries(view, Destination.of(device, keep_wide))
+        found = entries(view, LoadOptions.of(device, keep_wide))
         return {name: entry.read() for name, entry in found.tensors.items()}
 
 
@@ -59,7 +59,7 @@ def _header(t: Tensor) -> bytes:
     return MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 
 
-def entries(view: memoryview, place: Destination) -> Entries:
+def entries(view: memoryview, place: LoadOptions) -> Entries:
     """The arrays of an archive; DamagedFile where it is none of arrays."""
     found = zip_archive.members(view)
     if not all(name.endswith(".npy") for name in found):
@@ -67,13 +67,13 @@ def entries(view: memoryview, place: Destination) -> Entries:
     return Entries({name[:-4]: _member(name[:-4], view, m, place) for name, m in found.items()}, {})
 
 
-def _member(name: str, view: memoryview, member: zip_archive.Member, place: Destination) -> TensorEntry:
+def _member(name: str, view: memoryview, member: zip_archive.Member, place: LoadOptions) -> TensorEntry:
     raw = view[member.start : member.start + member.packed]
     shape, descr, *_ = header(raw if member.method == zip_archive.STORED else zip_archive.begin(raw))
     return TensorEntry(shape, descr, lambda: array_of(name, zip_archive.contents(view, member), place))
 
 
-def array_of(name: str, data: memoryview, place: Destination) -> Tensor:
+def array_of(name: str, data: memoryview, place: LoadOptions) -> Tensor:
     """The tensor of a .npy file's bytes."""
     shape, descr, first_fastest, at = header(data)
     form = kind_of(descr)

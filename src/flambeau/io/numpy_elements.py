@@ -6,7 +6,7 @@ from struct import unpack
 from typing import Any
 
 from ..tensor import Tensor
-from .elements import KINDS, DamagedFile, Destination, ElementKind, RefusedFile, check_shape, shown, tensor_of
+from .elements import KINDS, DamagedFile, ElementKind, LoadOptions, RefusedFile, check_shape, shown, tensor_of
 
 TYPES = {
     "b1": "bool",
@@ -16,7 +16,7 @@ TYPES = {
     "c8": "complex64",
     "c16": "complex128",
 }
-TYPES |= {f"{c}{n}": f"{name}{8 * n}" for c, name in (("i", "int"), ("u", "uint")) for n in (1, 2, 4, 8)}
+TYPES.update({f"{c}{n}": f"{name}{8 * n}" for c, name in (("i", "int"), ("u", "uint")) for n in (1, 2, 4, 8)})
 WRITTEN = {name: code for code, name in TYPES.items()}
 FORM = re.compile(r"([<>|=]?)(\w{2,3})")
 WORDS = {2: "H", 4: "I", 8: "Q"}  # array's unsigned words, which it can swap
@@ -37,7 +37,7 @@ def tensor_in_form(
     shape: tuple[int, ...],
     form: tuple[ElementKind, bool],
     first_fastest: bool,
-    place: Destination,
+    place: LoadOptions,
 ) -> Tensor:
     """A tensor of an array's bytes, in C's order, or in Fortran's, where the first index goes fastest."""
     kind, swapped = form

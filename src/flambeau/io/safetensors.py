@@ -10,10 +10,11 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.files import write_whole
 from ..core.node import describe
+from ..core.tree import is_dict, is_list
 from ..errors import FlambeauError
 from ..runtime import readback
 from ..tensor import Tensor
-from .elements import KINDS, DamagedFile, Destination, RefusedFile, check_shape, shown, tensor_of
+from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shown, tensor_of
 from .sources import Entries, TensorEntry, blamed, naming, opened
 
 # What a file may hold, by the format's names.
@@ -79,7 +80,8 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
     aligned (huggingface/safetensors, README, "Format"). Joined they would be in memory twice."""
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
-    parts, at = [], 0
+    at = 0
+    parts: list[Any] = []
     for name in sorted(tensors, key=lambda n: (-READ[NAMES[tensors[n].dtype]].size, n)):
         t, part = tensors[name], raw_bytes(tensors[name], raw_of[name])
         header[name] = {
@@ -110,7 +112,7 @@ def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> 
 
     call = f"load_safetensors({naming(f)})"
     with opened(f, call) as view, blamed(call, ".safetensors", view):
-        place = Destination.of(device, keep_wide)
+        place = LoadOptions.of(device, keep_wide)
         if (index := index_of(view, f)) is not None:
             return tensors_of(index, place, call)
         return {name: entry.read() for name, entry in entries(view, place).tensors.items()}
@@ -139,11 +141,11 @@ def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
 def loaded(data: Any, device: Any, call: str) -> dict[str, Tensor]:
     """The tensors of a file's bytes; FlambeauError with the call where something is wrong."""
     with blamed(call, ".safetensors"):
-        found = entries(memoryview(data).cast("B"), Destination.of(device))
+        found = entries(memoryview(data).cast("B"), LoadOptions.of(device))
         return {name: entry.read() for name, entry in found.tensors.items()}
 
 
-def entries(view: memoryview, place: Destination) -> Entries:
+def entries(view: memoryview, place: LoadOptions) -> Entries:
     """What a file holds; DamagedFile unless the data is exactly what the header promises."""
     header, metadata, body = parsed(view)
     strange = [n for n, e in header.items() if e["dtype"] not in READ]
@@ -155,7 +157,7 @@ def entries(view: memoryview, place: Destination) -> Entries:
     return Entries({name: _entry(name, e, body, place) for name, e in header.items()}, metadata)
 
 
-def _entry(name: str, entry: dict[str, Any], body: memoryview, place: Destination) -> TensorEntry:
+def _entry(name: str, entry: dict[str, Any], body: memoryview, place: LoadOptions) -> TensorEntry:
     (start, end), shape, code = entry["data_offsets"], tuple(entry["shape"]), entry["dtype"]
     return TensorEntry(shape, code, lambda: tensor_of(name, body[start:end], shape, READ[code], place))
 
@@ -192,10 +194,10 @@ def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
         raise
     except (ValueError, RecursionError):
         raise DamagedFile("its header is no JSON") from None
-    if not isinstance(header, dict):
+    if not is_dict(header):
         raise DamagedFile("its header is no JSON object")
     metadata = header.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+    if not is_dict(metadata) or not all(isinstance(v, str) for v in metadata.values()):
         raise DamagedFile("its '__metadata__' is no object of texts")
     return header, metadata
 
@@ -219,12 +221,12 @@ def _no_number(name: str) -> Any:
 
 def _span(name: str, entry: Any) -> tuple[int, int]:
     """Where a tensor's bytes begin and end; DamagedFile where that, or its shape or dtype, is wrong."""
-    if not isinstance(entry, dict) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
+    if not is_dict(entry) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
         raise DamagedFile(f"{shown(name)} has no dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str):
         raise DamagedFile(f"the dtype of {shown(name)} is no text")
-    check_shape(name, shape if isinstance(shape, list) else [-1])
+    check_shape(name, shape if is_list(shape) else [-1])
     if not _counts(span, PLACE) or len(span) != 2 or span[0] > span[1]:
         raise DamagedFile(f"the data_offsets of {shown(name)} are no begin and end")
     size = prod(shape) * READ[dtype].size if dtype in READ else 0
@@ -234,7 +236,7 @@ def _span(name: str, entry: Any) -> tuple[int, int]:
 
 
 def _counts(given: Any, most: int) -> bool:
-    return isinstance(given, list) and all(type(n) is int and 0 <= n < most for n in given)
+    return is_list(given) and all(type(n) is int and 0 <= n < most for n in given)
 
 
 def write_bytes(f: Any, *parts: Any, name: str = "save_file") -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core.tree import is_dict
 from ..tensor import Tensor
-from .elements import DamagedFile, Destination, shown
+from .elements import DamagedFile, LoadOptions, shown
 from .sources import opened
 
 LONGEST = 1 << 25  # bytes of an index
@@ -33,8 +34,8 @@ def index_of(view: memoryview, f: Any) -> Index | None:
         found = json.loads(str(view[:LONGEST], "utf-8"))
     except (ValueError, RecursionError):
         raise DamagedFile("its index is no JSON") from None
-    names = found.get("weight_map") if isinstance(found, dict) else None
-    if not isinstance(names, dict) or not all(isinstance(v, str) for v in names.values()):
+    names = found.get("weight_map") if is_dict(found) else None
+    if not is_dict(names) or not all(isinstance(v, str) for v in names.values()):
         raise DamagedFile("its index has no weight_map of names and files")
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
         raise DamagedFile("its index names other files, and bytes have no folder: give its path")
@@ -59,7 +60,7 @@ def _check(file: str, index: Index) -> None:
         raise DamagedFile(f"its index names {shown(file)}, which is not there")
 
 
-def tensors_of(index: Index, place: Destination, call: str) -> dict[str, Tensor]:
+def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]:
     """All tensors, each file read once."""
     from .formats import tensors_in
 
@@ -73,7 +74,7 @@ def tensors_of(index: Index, place: Destination, call: str) -> dict[str, Tensor]
     return out
 
 
-def opened_entries(index: Index, place: Destination, call: str, stack: ExitStack) -> dict[str, Any]:
+def opened_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack) -> dict[str, Any]:
     """The entries of all files, which stay open as long as the stack."""
     from .formats import entries_in
 

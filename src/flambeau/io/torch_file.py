@@ -18,8 +18,8 @@ from .elements import (
     KINDS,
     SIZE,
     DamagedFile,
-    Destination,
     ElementKind,
+    LoadOptions,
     RefusedFile,
     check_shape,
     shown,
@@ -35,15 +35,15 @@ from .unpickler_names import CALLS, VALUES, form_of
 MAGIC = 0x1950A86A20F9469CFC6C  # what the older files begin with (torch/serialization.py)
 VERSION = 1001  # the only one there ever was
 FULL_NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
-FULL_NAMES |= {"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"}
-FULL_NAMES |= {"Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
-FULL_NAMES |= {"Untyped": "uint8"}
+FULL_NAMES.update({"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"})
+FULL_NAMES.update({"Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"})
+FULL_NAMES.update({"Untyped": "uint8"})
 STORAGES = {f"{name}Storage": KINDS[kind] for name, kind in FULL_NAMES.items()}
-NAMED = {
+NAMED: dict[str, Any] = {
     f"{place}.{name}": k for name, k in STORAGES.items() for place in ("torch", "torch.cuda", "torch.storage")
 }
-NAMED |= {f"torch.{name}": kind if kind.float8 else kind.dtype for name, kind in KINDS.items()}
-NAMED |= {"torch.Tensor": None, "torch.nn.parameter.Parameter": None}
+NAMED.update({f"torch.{name}": kind if kind.float8 else kind.dtype for name, kind in KINDS.items()})
+NAMED.update({"torch.Tensor": None, "torch.nn.parameter.Parameter": None})
 DENSE = "save .to_dense() of it"
 REFUSED = {  # what PyTorch makes tensors by that are none here: what to do in PyTorch
     "_rebuild_sparse_tensor": f"it is a sparse tensor: {DENSE}",
@@ -77,7 +77,8 @@ class StorageView:
 
     @property
     def is_contiguous(self) -> bool:
-        step, steps = 1, []
+        step = 1
+        steps: list[int] = []
         for n in reversed(self.size):
             steps.append(step)
             step *= n
@@ -88,7 +89,7 @@ class StorageView:
 class TorchReading:
     """The tensors of a file: which there are, at the first reading, and what they are, at the second."""
 
-    def __init__(self, place: Destination):
+    def __init__(self, place: LoadOptions):
         self.place = place
         self.uses: dict[tuple[str, ElementKind], set[StorageView]] = {}
         self.bytes_of: Callable[[str], memoryview] | None = None  # the second reading has them
@@ -221,10 +222,10 @@ def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
     """
     call = f"load_torch({naming(f)})"
     with opened(f, call) as view, blamed(call, "PyTorch", view):
-        return read_torch(view, Destination.of(device, keep_wide))
+        return read_torch(view, LoadOptions.of(device, keep_wide))
 
 
-def read_torch(view: memoryview, place: Destination) -> Any:
+def read_torch(view: memoryview, place: LoadOptions) -> Any:
     """What a file of torch.save's holds; DamagedFile says what is wrong with it."""
     return _read_zip(view, place) if bytes(view[:4]) == b"PK\x03\x04" else _read_old(view, place)
 
@@ -246,7 +247,7 @@ def _storage(parts: Any) -> tuple[Storage, Any]:
     return Storage(name, kind, count), parts[5] if len(parts) == 6 else None
 
 
-def _read_zip(view: memoryview, place: Destination) -> Any:
+def _read_zip(view: memoryview, place: LoadOptions) -> Any:
     members = zip_archive.members(view)
     roots = [name[: -len("data.pkl")] for name in members if name.rpartition("/")[2] == "data.pkl"]
     if len(roots) != 1:
@@ -291,7 +292,7 @@ def _run(
     return machine.run(), machine.at
 
 
-def _read_old(view: memoryview, place: Destination) -> Any:
+def _read_old(view: memoryview, place: LoadOptions) -> Any:
     """A row of pickles: a magic number, a version, the machine, the values, the storages' names; then
     these."""
     reading, roots = TorchReading(place), {}

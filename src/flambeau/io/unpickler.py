@@ -11,6 +11,7 @@ from collections.abc import Callable
 from struct import calcsize, unpack_from
 from typing import Any
 
+from ..core.tree import is_dict
 from .elements import DamagedFile, RefusedFile, shown
 
 LISTS = 1_000_000  # dicts, lists and marks that a small file may make, each of about 100 bytes
@@ -172,7 +173,7 @@ class Machine:
         target = self.stack[-1] if self.stack else None
         if isinstance(target, Unfinished):
             target.set(state)
-        elif isinstance(target, dict) and type(target) is not dict and type(state) is dict:
+        elif is_dict(target) and type(target) is not dict and type(state) is dict:
             target.update(state)
         elif type(target) is not dict:  # an OrderedDict has its _metadata so, which nobody asks for
             raise DamagedFile(f"it gives a {type(target).__name__} a state")

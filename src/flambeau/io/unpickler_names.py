@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..core.tree import is_dict, is_sequence
 from .elements import DamagedFile
 from .numpy_elements import kind_of, number_in_form
 from .unpickler import Global, Unfinished, key, plain
@@ -17,9 +18,9 @@ def _pairs(*given: Any) -> dict[Any, Any]:
     if not given or given[0] is None or isinstance(given[0], Global):
         return {}
     (found,) = given
-    if isinstance(found, dict):
+    if is_dict(found):
         return dict(found)
-    if type(found) is not list or not all(isinstance(p, list | tuple) and len(p) == 2 for p in found):
+    if type(found) is not list or not all(is_sequence(p) and len(p) == 2 for p in found):
         raise DamagedFile("a dict of it is made of no pairs")
     return {key(k): plain(v) for k, v in found}
 
@@ -99,10 +100,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "types.SimpleNamespace": Fields,
     "numpy.dtype": _dtype,
 }
-CALLS |= {
-    f"pathlib.{kind}": _path for kind in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
-}
-CALLS |= {f"pathlib._local.{kind}": _path for kind in ("PosixPath", "WindowsPath")}
-CALLS |= {f"numpy.{core}.multiarray.scalar": _scalar for core in ("core", "_core")}
-CALLS |= {name.replace("builtins", "__builtin__"): call for name, call in CALLS.items() if "builtins" in name}
+CALLS.update(
+    {f"pathlib.{kind}": _path for kind in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")}
+)
+CALLS.update({f"pathlib._local.{kind}": _path for kind in ("PosixPath", "WindowsPath")})
+CALLS.update({f"numpy.{core}.multiarray.scalar": _scalar for core in ("core", "_core")})
+CALLS.update(
+    {name.replace("builtins", "__builtin__"): call for name, call in CALLS.items() if "builtins" in name}
+)
 VALUES: dict[str, Any] = {"numpy.ndarray": None}

@@ -7,6 +7,7 @@ may be of, and what may have left it without any. Loops are walked until nothing
 import ast
 from typing import Any
 
+from ..core.tree import is_list
 from .events import LOOPS, GradientEvent, Scope, header, root_of
 
 State = dict[str, frozenset[Any]]
@@ -29,7 +30,7 @@ class Flow:
     def _run(self) -> None:
         start: State = dict.fromkeys(self.owners, frozenset([START]))
         body = self.scope.node.body
-        if not isinstance(body, list):  # of a lambda
+        if not is_list(body):  # of a lambda
             return
         end = self.block(body, start)
         if not isinstance(self.scope.node, ast.Module):  # it may be called again

@@ -71,8 +71,8 @@ class TorchNames:
 
     def moves(self, model: str) -> list[str]:
         """The optimisers that were made of a model's parameters, as they are written."""
-        found = [t for t, call in self.made.items() if self.is_optimizer(t) and self.maker(t)]
-        return [t for t in found if f"{model}.parameters()" in ast.unparse(self.made[t])]
+        optimisers = [t for t in self.made if self.is_optimizer(t) and self.maker(t)]
+        return [t for t in optimisers if f"{model}.parameters()" in ast.unparse(self.made[t])]
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:

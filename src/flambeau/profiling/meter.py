@@ -75,7 +75,7 @@ def spans(device: Gpu, works: tuple[Any, ...], words: list[int]) -> list[tuple[C
     commands = list(spans_of(words))
     kernels = sum(isinstance(s[0], Dispatch) for s in commands)
     given = iter(works if len(works) == kernels else ())
-    out = []
+    out: list[tuple[Cost, list[Dispatch | Copy]]] = []
     for span in commands:
         if isinstance(c := span[0], Dispatch):
             work = next(given, None) or Cost(f"pipeline {c.pipeline}", "", 0, 0, 0, c.grid)
@@ -147,14 +147,15 @@ class Meter:
     def finish(self) -> list[Span]:
         """The spans of all submits whose times had not arrived."""
         with self.device.lock:
-            pending, self._pending, out = self._pending, [], []
+            pending, self._pending = self._pending, []
+        out: list[Span] = []
         for works, ticket in pending:
             for work, (begin, end) in zip(works, ticket.wait(), strict=True):
                 out.append(Span(work, begin + self.shift, max(end, begin) + self.shift))
         return out
 
     def _repeated(self, works: tuple[Any, ...], words: list[int]) -> list[Span]:
-        out = []
+        out: list[Span] = []
         for work, span in spans(self.device, works, words):
             begin = perf_counter_ns()
             self.device.submit(encoded(span))

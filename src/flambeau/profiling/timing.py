@@ -49,7 +49,8 @@ def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
         warm_up(lambda: timed(n), 0.0, 8 * WARM)
     if n == 1:
         return median(timed(1) for _ in range(ROUNDS))
-    short, long = [], []
+    long: list[float] = []
+    short: list[float] = []
     while sum(short) < budget or len(short) < ROUNDS:
         short.append(timed(n))
         long.append(timed(LONG * n))

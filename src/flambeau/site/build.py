@@ -39,7 +39,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     written |= (mnist := mnist_files(weights))
     written |= (reader := digits.files(weights))
     written |= (image := photographs.files())
-    manifest = {
+    manifest: dict[str, Any] = {
         "pyodide": f"{folder}/",
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),

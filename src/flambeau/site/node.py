@@ -26,7 +26,7 @@ def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dic
         return None
     if missing:
         with tempfile.TemporaryDirectory() as scratch:
-            pairs = []
+            pairs: list[str] = []
             for i, (name, target) in enumerate(missing.items()):
                 source = Path(scratch) / f"{i}.in"
                 source.write_bytes(files[name])

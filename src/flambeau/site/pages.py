@@ -63,7 +63,7 @@ def parts() -> Path:
 
 def links(root: str, here: str) -> str:
     """The links from a page in the folder `here` to every page."""
-    made = []
+    made: list[str] = []
     for folder, name in NAMES.items():
         mark = ' aria-current="page"' if folder == here else ""
         icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""

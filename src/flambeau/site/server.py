@@ -49,7 +49,7 @@ class Handler(SimpleHTTPRequestHandler):
         offers = [o.replace(" ", "").split(";") for o in self.headers.get("Accept-Encoding", "").split(",")]
         return any(name == "br" and rest not in (["q=0"], ["q=0.0"]) for name, *rest in offers)
 
-    def guess_type(self, path) -> str:
+    def guess_type(self, path: Any) -> str:
         return super().guess_type(str(path).removesuffix(".br") if self.encoded else path)
 
     def send_error(self, *args: Any, **kw: Any) -> None:

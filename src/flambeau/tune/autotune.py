@@ -148,7 +148,7 @@ def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
     if device.compilers < 2 or _key(choice, TOGETHER) in (left_out() or ()):
         return
     tell(choice, TOGETHER)
-    begun = []
+    begun: list[int] = []
     for k in kernels:
         with suppress(*MISSED):
             begun.append(pipelines_of(device, [k])[k.shader])
@@ -206,7 +206,8 @@ def tell(choice: Choice | None, name: str = "") -> None:
 
 def unlike(a: Plan, b: Plan) -> list[Kernel]:
     """The kernels of `a` that `b` does not have, each once."""
-    kept, kernels = Counter(map(_same, b.kernels)), {}
+    kept = Counter(map(_same, b.kernels))
+    kernels: dict[tuple[Any, ...], Kernel] = {}
     for k in a.kernels:
         if kept[_same(k)]:
             kept[_same(k)] -= 1

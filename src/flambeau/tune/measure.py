@@ -101,7 +101,7 @@ class Trials:
     def outputs(self, kernels: Sequence[Kernel]) -> dict[int, Any]:
         """Zeros for what kernels write: the default's stay, all others write the same buffers."""
         shelf = {nbytes: list(kept) for nbytes, kept in self.shelf.items()}
-        buffers = {}
+        buffers: dict[int, Any] = {}
         for v in dict.fromkeys(v for k in kernels for v in k.outputs):
             kept = shelf.get(self.sizes[v])
             buffers[v] = kept.pop() if kept else self.device.pool.take(self.sizes[v])
@@ -114,7 +114,8 @@ class Trials:
         """What kernels read and do not write, computed by the plan's kernels before them."""
         wanted = {v for k in kernels for v in k.inputs} - {v for k in kernels for v in k.outputs}
         written = {v for k in whole.kernels for v in k.outputs} - self.given.keys()
-        need, before = wanted & written, []
+        need = wanted & written
+        before: list[Kernel] = []
         for k in reversed(whole.kernels):
             if need.intersection(k.outputs):
                 before.insert(0, k)
