@@ -60,9 +60,7 @@ def test_errors():
             lambda: fb.linalg.ldl_factor_ex(x, check_errors=True)
         ),
         "linalg_ldl_solve(f32[2, 2], i32[2], f32[3, 1]): [3, 1] does not fit matrices [2, 2]:"
-        " it must have 2 rows": (
-            lambda: fb.linalg.ldl_solve(*factors, fb.ones(3, 1, device="cpu"))
-        ),
+        " it must have 2 rows": (lambda: fb.linalg.ldl_solve(*factors, fb.ones(3, 1, device="cpu"))),
     }
     for text, call in cases.items():
         with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
