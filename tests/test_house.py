@@ -61,6 +61,19 @@ ONLY_IN = {
     "pyodide": "flambeau.device",
 }
 
+# package that the rest runs without: the only modules outside of it that import it (docs/internals/index.md)
+SHELVES: dict[str, set[str]] = {
+    "array_api": set(),
+    "distributions": set(),
+    "hub": set(),
+    "metrics": {"cli.mnist"},
+    "models": {"cli.classify", "cli.mnist", "cli.web", "cli.workloads", "site.digits", "site.photographs"},
+    "onnx": {"cli.inspect", "cli.onnx"},
+    "porting": {"cli.port"},
+    "site": {"cli.web"},
+    "vision": {"cli.mnist"},
+}
+
 
 def module_of(path: Path) -> str:
     parts = path.relative_to(ROOT / "src").with_suffix("").parts
@@ -170,6 +183,26 @@ def test_no_import_cycles():
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(" <- ".join(error.args[1])) from None
+
+
+def doors() -> dict[str, set[str]]:
+    """Shelf: the modules outside of it that import it."""
+    pairs = [(a.removeprefix("flambeau."), box(b)) for a, b in ours(edges()) if box(a) != box(b)]
+    return {shelf: {a for a, package in pairs if package == shelf} for shelf in SHELVES}
+
+
+def test_only_its_doors_import_a_shelf():
+    assert doors() == SHELVES
+
+
+def test_the_internals_show_the_shelves():
+    text = (ROOT / "docs" / "internals" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)/__init__.py` \| (.*) \|$", text, flags=re.M)
+    shown = {
+        shelf: {f.replace("/", ".") for f in re.findall(r"`([\w/]+)\.py`", row)} for shelf, _, row in rows
+    }
+    assert shown == SHELVES
+    assert [shelf for shelf, owner, _ in rows if shelf != owner or f"flambeau.{owner}" not in MODULES] == []
 
 
 def test_outside_packages_stay_in_their_place():
@@ -397,7 +430,8 @@ def test_folders_are_shallow():
 
 def test_public_names_are_sorted_and_exist():
     names = flambeau.__all__
-    assert list(names) == sorted(set(names))
+    own = names[: -len(flambeau.functions.__all__)]
+    assert own == sorted(own) and len(names) == len(set(names))
     assert not [name for name in names if not hasattr(flambeau, name)]
 
 
@@ -447,6 +481,9 @@ def test_rules_see_what_they_forbid(tmp_path, monkeypatch):
         ("flambeau.a", "wgpu"),
         ("flambeau.b", "flambeau.a"),
     ]
+    (tmp_path / "b.py").write_text("def f():\n    from .metrics import Accuracy\n")
+    tree_of.cache_clear(), imports_of.cache_clear()
+    assert doors()["metrics"] - SHELVES["metrics"] == {"b"}
     (tmp_path / "a.py").write_text(
         "from . import b as c\nfrom .b import _f, G\nc._x, G._y, G._lu, G.__doc__\n"
     )

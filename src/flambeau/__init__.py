@@ -5,7 +5,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import errors
+from . import errors, functions
 from .autodiff.backward import Gradients
 from .autodiff.budget import memory_budget
 from .autodiff.checkpoint import checkpoint
@@ -60,7 +60,6 @@ from .custom import custom_op
 from .device import device, get_default_device, open_device, set_default_device, set_default_dtype
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
-from .functions import __all__ as _functions
 from .ops.random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import HostScalar, Tensor, tensor
 
@@ -71,7 +70,6 @@ if _TYPE_CHECKING:
         array_api,
         autograd,
         backends,
-        config,
         cuda,
         data,
         debug,
@@ -111,29 +109,30 @@ if _TYPE_CHECKING:
     from .sanitizer import check, sanitize, watch
     from .tune.autotune import autotune
 
-# What tensors do without: imported when it is first asked for, so that a process starts sooner.
-_LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("accelerator", "array_api", "backends", "cuda", "debug")}
-_LATER |= {
-    name: (name, "")
-    for name in ("distributions", "masked", "metrics", "onnx", "special", "testing", "utils", "vision")
+# Modules and names that tensors work without: imported on first use, so that a process starts sooner.
+_MODULES = (
+    *("accelerator", "amp", "array_api", "autograd", "backends", "cuda", "data", "debug", "distributions"),
+    *("export", "fft", "func", "hub", "inspector", "io", "learner", "linalg", "masked", "metrics", "models"),
+    *("nn", "onnx", "optim", "porting", "profiling", "sanitizer", "selftest", "signal", "special", "testing"),
+    *("utils", "vision"),
+)
+_NAMES = {
+    "amp": ("GradScaler",),
+    "core.printing": ("get_printoptions", "printoptions", "set_printoptions"),
+    "export": ("SavedProgram", "load_program", "save_program"),
+    "func": (
+        *("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"),
+    ),
+    "inspector": ("Inspection", "inspect"),
+    "io.checkpoint": ("load", "save"),
+    "learner": ("Learner",),
+    "profiling": ("Profile", "profile"),
+    "sanitizer": ("check", "sanitize", "watch"),
+    "tune.autotune": ("autotune",),
 }
-_LATER |= {
-    name: (name, "") for name in ("array_api", "export", "models", "porting", "profiling", "sanitizer")
+_LATER = {name: (name, "") for name in _MODULES} | {
+    name: (module, name) for module, names in _NAMES.items() for name in names
 }
-_LATER |= {"selftest": ("selftest", "")}
-_LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
-_LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
-_LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
-_LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
-_LATER |= {name: ("inspector", name) for name in ("Inspection", "inspect")} | {"inspector": ("inspector", "")}
-_LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
-_LATER |= {"autotune": ("tune.autotune", "autotune")}
-_LATER |= {"hub": ("hub", ""), "io": ("io", "")}
-_LATER |= {name: ("sanitizer", name) for name in ("check", "sanitize", "watch")}
-_LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
-_LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
-_LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
 
 
 def __getattr__(name: str) -> _Any:
@@ -143,14 +142,14 @@ def __getattr__(name: str) -> _Any:
         from .core.torch_hints import UnknownName
 
         raise UnknownName(__name__, name, lambda: __all__)
-    where, what = _LATER[name]
+    where, attribute = _LATER[name]
     module = _import_module(f".{where}", __name__)
-    found = globals()[name] = getattr(module, what) if what else module
-    return found
+    value = globals()[name] = getattr(module, attribute) if attribute else module
+    return value
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted(__all__)
 
 
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
@@ -167,137 +166,27 @@ setattr(Tensor, "__array_namespace__", _array_namespace)  # noqa: B010 - the nam
 
 __version__ = "0.1.0"
 # fmt: off
-__all__ = sorted(
-    {
-        "DType",
-        "DeviceError",
-        "FlambeauError",
-        "Generator",
-        "GradScaler",
-        "Gradients",
-        "HostScalar",
-        "Inspection",
-        "KernelError",
-        "Launch",
-        "Learner",
-        "OutOfMemory",
-        "Profile",
-        "SavedProgram",
-        "Tensor",
-        "accelerator",
-        "amp",
-        "array_api",
-        "autocast",
-        "autograd",
-        "autotune",
-        "backends",
-        "bfloat16",
-        "bool",
-        "bool_",
-        "can_cast",
-        "cdouble",
-        "cfloat",
-        "check",
-        "checkpoint",
-        "checkpointing",
-        "complex64",
-        "complex128",
-        "cuda",
-        "custom_op",
-        "data",
-        "debug",
-        "device",
-        "distributions",
-        "double",
-        "enable_grad",
-        "errors",
-        "export",
-        "fft",
-        "finfo",
-        "float",
-        "float16",
-        "float32",
-        "float64",
-        "func",
-        "get_autocast_dtype",
-        "get_default_device",
-        "get_default_dtype",
-        "get_default_integer",
-        "get_matmul_precision",
-        "get_printoptions",
-        "get_rng_state",
-        "grad",
-        "half",
-        "hessian",
-        "hub",
-        "hvp",
-        "iinfo",
-        "inference_mode",
-        "initial_seed",
-        "inspect",
-        "inspector",
-        "int",
-        "io",
-        "int32",
-        "int64",
-        "int8",
-        "int16",
-        "is_autocast_enabled",
-        "is_grad_enabled",
-        "jacfwd",
-        "jacobian",
-        "jacrev",
-        "jit",
-        "jvp",
-        "learner",
-        "linalg",
-        "load",
-        "load_program",
-        "manual_seed",
-        "masked",
-        "memory_budget",
-        "metrics",
-        "models",
-        "nn",
-        "no_grad",
-        "onnx",
-        "open_device",
-        "optim",
-        "porting",
-        "printoptions",
-        "profile",
-        "profiling",
-        "promote_types",
-        "sanitize",
-        "sanitizer",
-        "save",
-        "save_program",
-        "seed",
-        "selftest",
-        "set_default_device",
-        "set_default_dtype",
-        "set_default_integer",
-        "set_grad_enabled",
-        "set_matmul_precision",
-        "set_printoptions",
-        "set_rng_state",
-        "signal",
-        "special",
-        "tensor",
-        "testing",
-        "uint32",
-        "uint64",
-        "uint8",
-        "utils",
-        "uint16",
-        "value_and_grad",
-        "vjp",
-        "vmap",
-        "watch",
-        *_functions,
-    }
-)
+__all__ = [
+    "DType", "DeviceError", "FlambeauError", "Generator", "GradScaler", "Gradients", "HostScalar",
+    "Inspection", "KernelError", "Launch", "Learner", "OutOfMemory", "Profile", "SavedProgram", "Tensor",
+    "accelerator", "amp", "array_api", "autocast", "autograd", "autotune", "backends", "bfloat16", "bool",
+    "bool_", "can_cast", "cdouble", "cfloat", "check", "checkpoint", "checkpointing", "complex128",
+    "complex64", "cuda", "custom_op", "data", "debug", "device", "distributions", "double", "enable_grad",
+    "errors", "export", "fft", "finfo", "float", "float16", "float32", "float64", "func",
+    "get_autocast_dtype", "get_default_device", "get_default_dtype", "get_default_integer",
+    "get_matmul_precision", "get_printoptions", "get_rng_state", "grad", "half", "hessian", "hub", "hvp",
+    "iinfo", "inference_mode", "initial_seed", "inspect", "inspector", "int", "int16", "int32", "int64",
+    "int8", "io", "is_autocast_enabled", "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
+    "learner", "linalg", "load", "load_program", "long", "manual_seed", "masked", "memory_budget",
+    "metrics", "models", "nn", "no_grad", "onnx", "open_device", "optim", "porting", "printoptions",
+    "profile", "profiling", "promote_types", "sanitize", "sanitizer", "save", "save_program", "seed",
+    "selftest", "set_default_device", "set_default_dtype", "set_default_integer", "set_grad_enabled",
+    "set_matmul_precision", "set_printoptions", "set_rng_state", "short", "signal", "special", "tensor",
+    "testing", "uint16", "uint32", "uint64", "uint8", "utils", "value_and_grad", "vision", "vjp", "vmap",
+    "watch",
+]
 # fmt: on
+__all__ += functions.__all__
 
 if _os.environ.get("FLAMBEAU_TUNE") == "on":
-    from .tune import autotune as _tuning  # it begins as it is imported, and looks for names of the package
+    _import_module(".tune.autotune", __name__)  # tuning begins with the import and reads names of the package

@@ -7,7 +7,7 @@ from typing import Any
 from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
 from .core.host import to_list
-from .core.op import COMPOSED, OPS, Op, result_of
+from .core.op import OPS, result_of
 from .device import get_device
 from .errors import TypeError, ValueError
 
