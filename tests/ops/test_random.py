@@ -366,7 +366,7 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
         lambda: fb.nn.functional.gumbel_softmax(ONES, 0),
         "tau=0 divides by 0: give another, or hard=True",
     ),
-    "histc": (lambda: ONES.histc(max=float("inf")), "the range of 0 to inf is not finite: give others"),
+    "histc": (lambda: ONES.histc(max=float("inf")), "the range of 0 to inf is not finite: give finite ends"),
     "renorm": (
         lambda: ONES.renorm(-1, 0, 1),
         "p=-1 must be above 0 and maxnorm=1 at least 0: give such numbers",

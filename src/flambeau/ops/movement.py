@@ -95,7 +95,7 @@ def spread(x: Tensor, dim: int, step: int) -> Tensor:
     return x.narrow(dim, 0, (n - 1) * step + 1)
 
 
-def fold(x: Tensor, spec: Sequence[Window], size: tuple[int, ...]) -> Tensor:
+def fold(x: Tensor, spec: tuple[Window, ...], size: tuple[int, ...]) -> Tensor:
     """Add windows back to where they were read from. A view if they cover every element exactly once.
 
     [..., positions, ..., kernel, ...] -> [..., *size]

@@ -1,4 +1,4 @@
-"""Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
+"""Reductions: sum, prod, max and min as kernels; all others are composed of them."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-LONG = 16384  # elements from which on a norm takes out what a mean was rounded by
+LONG = 16384  # elements from which on `standardized` corrects the rounding error of the mean
 
 
 def _shape(s: Shape, dims: tuple[int, ...]) -> Shape:
-    """The reduced dims stay, with size 1: the planner then knows where they were."""
+    """The reduced dims stay with size 1, so that the planner knows their positions."""
     return tuple(1 if d in dims else n for d, n in enumerate(s))
 
 
 def reduce(
     name: str, grad: Gradient, dtypes: str = "fiub"
 ) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
-    """Declare a reduction by NumPy's name of it and its gradient."""
+    """Declare a reduction by its NumPy name and its gradient."""
     return kernel(
         "reduce",
         monoid=name,
@@ -53,39 +53,43 @@ def reduce(
 
 
 def summed_in(xp: Any, x: Any, name: str = "sum") -> dict[str, str]:
-    """NumPy adds up columns one by one, where float32 would lose what is small: its sums are float64."""
+    """Keywords for NumPy's sums: float64, since NumPy adds columns one by one and loses small terms in
+    float32."""
     wide = {"f": "float64", "c": "complex128"}.get(xp.kind(x))
     return {"dtype": wide} if name in ("sum", "prod") and xp.is_numpy and wide else {}
 
 
 def counted(x: Tensor) -> Tensor:
-    """Integers and bools are summed and multiplied as int64, as in PyTorch (see `set_default_integer`)."""
-    wanted = dt.counted(x.dtype)
-    return x if x.dtype is wanted else x.to(wanted)
+    """x in the dtype of its sums and products: int64 for integers and bools (see `set_default_integer`)."""
+    dtype = dt.counted(x.dtype)
+    return x if x.dtype is dtype else x.to(dtype)
 
 
 def in_words(x: Tensor) -> Tensor:
-    """Bools and bytes in int32, in which kernels add them up."""
+    """Bools and 8- or 16-bit integers as int32, in which kernels add."""
     return x.int() if (x.dtype.is_packed and x.dtype.is_int) or x.dtype is dt.bool_ else x
 
 
-def in_float32(x: Tensor, wanted: DTypeLike | None = None) -> tuple[Tensor, dt.DType]:
-    """x in float32 or what is as exact, and the dtype that a result made of it has (what is wanted, or x's
-    own): sums of 16-bit floats lose too much."""
-    x = x if wanted is None else x.to(dt.as_dtype(wanted))
+def in_float32(x: Tensor, dtype: DTypeLike | None = None) -> tuple[Tensor, dt.DType]:
+    """x in float32 or wider, since sums of 16-bit floats lose too much, and the dtype of results: `dtype`, or
+    that of x."""
+    x = x if dtype is None else x.to(dt.as_dtype(dtype))
     wide = as_float(x)
     return wide, x.dtype if x.dtype.has_gradients else wide.dtype
 
 
 def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
-    """Shared equally among equals, as PyTorch's amax does."""
+    """Shared equally among equal elements, as in PyTorch's amax."""
     hit = (x == y).to(x.dtype)
     return [g * hit / hit.sum(dims, keepdim=True)]
 
 
 def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
-    """The product of the others: y / x where no element is 0, else only a single zero has one. To be
-    differentiated again it is made without a division: by zeros, others' products have slopes too."""
+    """The product of the other elements: y / x without zeros; of elements with zeros only a single zero has
+    one.
+
+    For second derivatives it is computed without a division, since they do not vanish at zeros.
+    """
     if is_grad_enabled():
         return [g * _others(x, dims)]
     zero = (x == 0).to(x.dtype)
@@ -95,7 +99,7 @@ def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradie
 
 
 def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """For each element the product of all others along dims: of those before it, and of those behind."""
+    """For each element the product of all others along dims: of those before it times those after it."""
     rest = [d for d in range(x.ndim) if d not in dims]
     order = (*rest, *dims)
     rows = x.permute(*order).reshape(*(x.shape[d] for d in rest), math.prod(x.shape[d] for d in dims))
@@ -103,33 +107,34 @@ def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
         return x
     one, n = type(x).ones(*rows.shape[:-1], 1, dtype=x.dtype, device=x.device), rows.shape[-1]
     before = COMPOSED["cat"]([one, rows.narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1)
-    behind = COMPOSED["cat"]([one, rows.flip(-1).narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1).flip(-1)
-    found = (before * behind).reshape(*(x.shape[d] for d in order))
-    return found.permute(*(order.index(d) for d in range(x.ndim)))
+    after = COMPOSED["cat"]([one, rows.flip(-1).narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1).flip(-1)
+    product = (before * after).reshape(*(x.shape[d] for d in order))
+    return product.permute(*(order.index(d) for d in range(x.ndim)))
 
 
-def _result(y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+def drop_dims(y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """y without its reduced dims, which have size 1, unless keepdim."""
     return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
 
 
-def asked(y: Tensor, dtype: DTypeLike | None) -> Tensor:
-    """A result in the dtype that was asked for: bytes are summed as int64, and then wrap."""
+def cast_result(y: Tensor, dtype: DTypeLike | None) -> Tensor:
+    """A result in the dtype of the call, if given: small integers are summed as int64 and then wrap."""
     return y if dtype is None else y.to(dt.as_dtype(dtype))
 
 
 def reduced_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """The dims that a reduction takes away: as in PyTorch, `dim=()` means all of them. any and all, and the
-    array API's functions, reduce nothing by it."""
+    """The dims that a reduction removes: as in PyTorch, `dim=()` means all of them. For any, all and the
+    array API's functions it means none."""
     return normal_dims(dim if isinstance(dim, int) or dim else None, rank)
 
 
-def _not_empty(x: Tensor, dims: Sequence[int], what: str) -> None:
+def _not_empty(x: Tensor, dims: Sequence[int], result: str) -> None:
     if math.prod(x.shape[d] for d in dims) == 0:
-        raise NoElements(f"{what} of no elements is not defined: check shape {list(x.shape)}")
+        raise NoElements(f"{result} of no elements is not defined: check shape {list(x.shape)}")
 
 
 def _corrected(dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
-    """(dim, correction) of PyTorch's older forms var(unbiased) and var(dim, unbiased) too."""
+    """(dim, correction), also of PyTorch's older forms var(unbiased) and var(dim, unbiased)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     correction = 1 if correction is None else correction
@@ -151,7 +156,7 @@ def sum(
     """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
     x = counted(input) if dtype is None else input.to(dtype)
     dims = reduced_dims(dim, x.ndim)
-    return asked(_result(x._sum(dims), dims, keepdim), dtype)
+    return cast_result(drop_dims(x._sum(dims), dims, keepdim), dtype)
 
 
 @composed
@@ -164,7 +169,7 @@ def prod(
     """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
     x = counted(input) if dtype is None else input.to(dtype)
     dims = reduced_dims(dim, x.ndim)
-    return asked(_result(x._prod(dims), dims, keepdim), dtype)
+    return cast_result(drop_dims(x._prod(dims), dims, keepdim), dtype)
 
 
 @composed
@@ -179,31 +184,31 @@ def mean(
     n = math.prod(input.shape[d] for d in dims)
     x, dtype = in_float32(input, dtype)
     total = x._sum(dims)
-    # by a product with NaN a driver takes the mean of nothing for 0: a sum of nothing is a constant to it
+    # NaN is added, not multiplied: a driver folds the sum of nothing times NaN to 0
     y = total * (1 / n) if n else total + (complex(nan, nan) if x.dtype.is_complex else nan)
-    return _result(y, dims, keepdim).to(dtype)
+    return drop_dims(y, dims, keepdim).to(dtype)
 
 
 @composed
 def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]
+    """Largest value; equal elements share the gradient. [..., n, ...] -> [...]
 
     Raises ValueError if the input is empty.
     """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the maximum")
-    return input.any(dims, keepdim) if input.dtype is dt.bool_ else _result(input._max(dims), dims, keepdim)
+    return input.any(dims, keepdim) if input.dtype is dt.bool_ else drop_dims(input._max(dims), dims, keepdim)
 
 
 @composed
 def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]
+    """Smallest value; equal elements share the gradient. [..., n, ...] -> [...]
 
     Raises ValueError if the input is empty.
     """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the minimum")
-    return input.all(dims, keepdim) if input.dtype is dt.bool_ else _result(input._min(dims), dims, keepdim)
+    return input.all(dims, keepdim) if input.dtype is dt.bool_ else drop_dims(input._min(dims), dims, keepdim)
 
 
 @composed
@@ -224,8 +229,9 @@ def max(input: Tensor) -> Tensor: ...
 def max(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
 @composed
 def max(input: Tensor, dim: int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
-    tensor in the place of dim, or as other: maximum."""
+    """Largest of all elements, or (values, indices) over one dim; the gradient goes to the first largest.
+    With a
+    tensor as dim or other: maximum."""
     if other is not None or is_tensor(dim):
         return input.maximum(dim if other is None else other)  # type: ignore[arg-type]
     return input.amax() if dim is None else _with_index(input, dim, keepdim, "amax")
@@ -237,8 +243,9 @@ def min(input: Tensor) -> Tensor: ...
 def min(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
 @composed
 def min(input: Tensor, dim: int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
-    tensor in the place of dim, or as other: minimum."""
+    """Smallest of all elements, or (values, indices) over one dim; the gradient goes to the first smallest.
+    With a
+    tensor as dim or other: minimum."""
     if other is not None or is_tensor(dim):
         return input.minimum(dim if other is None else other)  # type: ignore[arg-type]
     return input.amin() if dim is None else _with_index(input, dim, keepdim, "amin")
@@ -257,15 +264,15 @@ def var(
     dim, correction = _corrected(dim, unbiased, correction)
     dims = reduced_dims(dim, input.ndim)
     n = math.prod(input.shape[d] for d in dims)
-    if input.dtype.is_complex:  # how far from their mean both parts are
+    if input.dtype.is_complex:  # the variances of both parts add up
         of_real, of_imag = (
             x.var(dims, None, keepdim, correction=correction) for x in (input.real, input.imag)
         )
         return of_real + of_imag
     x, dtype = in_float32(input)
     if n <= correction:
-        return _result(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
-    return _result(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
+        return drop_dims(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
+    return drop_dims(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
 
 
 @composed
@@ -280,7 +287,7 @@ def std(
     """Standard deviation, the root of var. [..., n, ...] -> [...]
 
     unbiased: False is correction=0
-    correction: what is subtracted from n in the divisor
+    correction: the divisor is n - correction
     """
     x, dtype = in_float32(input)
     return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype.real)
@@ -298,10 +305,10 @@ def var_mean(
     """(var, mean) of the same elements. [..., n, ...] -> [...], [...]
 
     unbiased: False is correction=0
-    correction: what is subtracted from n in the divisor
+    correction: the divisor is n - correction
     """
-    where = dim if not isinstance(dim, bool) else None
-    return input.var(dim, unbiased, keepdim, correction=correction), input.mean(where, keepdim)
+    dims = dim if not isinstance(dim, bool) else None  # var(True) is var(unbiased=True)
+    return input.var(dim, unbiased, keepdim, correction=correction), input.mean(dims, keepdim)
 
 
 @composed
@@ -316,10 +323,10 @@ def std_mean(
     """(std, mean) of the same elements. [..., n, ...] -> [...], [...]
 
     unbiased: False is correction=0
-    correction: what is subtracted from n in the divisor
+    correction: the divisor is n - correction
     """
-    where = dim if not isinstance(dim, bool) else None
-    return input.std(dim, unbiased, keepdim, correction=correction), input.mean(where, keepdim)
+    dims = dim if not isinstance(dim, bool) else None  # var(True) is var(unbiased=True)
+    return input.std(dim, unbiased, keepdim, correction=correction), input.mean(dims, keepdim)
 
 
 @composed
@@ -329,7 +336,7 @@ def nansum(
     keepdim: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """sum, NaN counting as 0. [..., n, ...] -> [...]"""
+    """The sum, with NaN counting as 0. [..., n, ...] -> [...]"""
     return (input.isnan().where(0, input) if input.dtype.is_float else input).sum(dim, keepdim, dtype)
 
 
@@ -340,10 +347,10 @@ def nanmean(
     keepdim: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
+    """The mean of the elements that are not NaN; NaN if all are. [..., n, ...] -> [...]"""
     x, dtype = in_float32(input, dtype)
-    lost = x.detach().isnan()
-    return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim, dt.int32)).to(dtype)
+    is_nan = x.detach().isnan()
+    return (is_nan.where(0.0, x).sum(dim, keepdim) / (~is_nan).sum(dim, keepdim, dt.int32)).to(dtype)
 
 
 @composed
@@ -359,7 +366,7 @@ def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
     Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
-    return _result(input.bool().int()._prod(dims), dims, keepdim).bool()
+    return drop_dims(input.bool().int()._prod(dims), dims, keepdim).bool()
 
 
 @composed
@@ -369,7 +376,7 @@ def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
     Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
-    return _result(input.bool()._sum(dims), dims, keepdim) > 0
+    return drop_dims(input.bool()._sum(dims), dims, keepdim) > 0
 
 
 @composed
@@ -381,7 +388,7 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
         y = _complex_logsumexp(x, dims)
     else:
         y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
-    return _result(y, dims, keepdim).to(dtype)
+    return drop_dims(y, dims, keepdim).to(dtype)
 
 
 class Reduce(Family):
@@ -412,42 +419,44 @@ def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share
 
 @composite(grad=_variance_grad)
 def _variance(x: Tensor, *, dims: tuple[int, ...], share: float) -> Tensor:
-    """By two passes: the squares of what is left of the mean, less what that was rounded by, which beside a
-    large mean is as large as they are (Chan, Golub and LeVeque, 1983)."""
-    away = x - x.mean(dims, keepdim=True)
-    lost = away._sum(dims)
-    lost = lost.isfinite().where(lost, 0.0)
+    """In two passes: the sum of squared deviations from the mean, corrected by the mean's rounding error,
+    which is not small beside a large mean (Chan, Golub and LeVeque, 1983)."""
+    deviation = x - x.mean(dims, keepdim=True)
+    error = deviation._sum(dims)
+    error = error.isfinite().where(error, 0.0)
     count = math.prod(x.shape[d] for d in dims)
-    return ((away * away)._sum(dims) - lost * lost * (1 / count)).relu() * share
+    return ((deviation * deviation)._sum(dims) - error * error * (1 / count)).relu() * share
 
 
 def standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
-    """x less its mean, over the root of its variance and eps. Beside a large mean its rounding is no small
-    part of what is left: of long rows, whose sums are the least exact, that is taken out as well. A variance
-    that overflows gives NaN, as in PyTorch: by an infinite one all values would be 0."""
-    away = x - x.mean(dims, keepdim=True)
-    var = (away * away).mean(dims, keepdim=True)
+    """(x - mean) / sqrt(var + eps) over dims.
+
+    Long rows, whose sums are the least exact, are corrected by the mean's rounding error. A variance that
+    overflows gives NaN, as in PyTorch; an infinite one would give 0.
+    """
+    deviation = x - x.mean(dims, keepdim=True)
+    var = (deviation * deviation).mean(dims, keepdim=True)
     if math.prod(x.shape[d] for d in dims) >= LONG:
-        lost = away.detach().mean(dims, keepdim=True)
-        away, var = away - lost, (var - lost * lost).relu()
-    return away * var.isinf().where(float("nan"), (var + eps).rsqrt())
+        error = deviation.detach().mean(dims, keepdim=True)
+        deviation, var = deviation - error, (var - error * error).relu()
+    return deviation * var.isinf().where(float("nan"), (var + eps).rsqrt())
 
 
 @composite(grad=lambda g, y, x: [(y == 0).where(0.0, g) / ((y == 0).where(1.0, y) * 2)])
 def _root(x: Tensor) -> Tensor:
-    """The root of a variance: where nothing varies it has no slope, as in PyTorch."""
+    """The square root of a variance, with gradient 0 at 0, as in PyTorch."""
     return x.sqrt()
 
 
 @composite(grad=lambda g, y, x, dims: [g * (x - y).exp()])
 def _logsumexp(x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
-    """An infinite maximum is the result: less than it there is nothing but NaN."""
+    """Shifted by the maximum. An infinite maximum is the result itself: inf - inf would be NaN."""
     top = x._max(dims)
     return top.isinf().where(top, (x - top).exp()._sum(dims).log() + top)
 
 
 def _complex_logsumexp(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Shifted by the largest real part, which is what can overflow."""
+    """Shifted by the largest real part: only this part can overflow."""
     if not x.numel():
         return x._sum(dims).log()
     top = x.detach().real._max(dims)
@@ -456,9 +465,9 @@ def _complex_logsumexp(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
-    """The smallest index among those that hold the extreme: two reductions, both of which fill the device."""
-    d, whole = 0 if dim is None else normal_dim(dim, x.ndim), dim is None or not x.ndim
-    flat = x.reshape(-1) if whole else x
+    """The smallest index of the extreme: two reductions, both of which use the whole device."""
+    d, is_flat = 0 if dim is None else normal_dim(dim, x.ndim), dim is None or not x.ndim
+    flat = x.reshape(-1) if is_flat else x
     _not_empty(flat, (d,), "the index of an extreme")
     flat = flat.detach()
     n = flat.shape[d]
@@ -469,10 +478,10 @@ def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
         .arange(n, dtype=dt.int32, device=x.device)
         .reshape(*(n if e == d else 1 for e in range(flat.ndim)))
     )
-    found = hit.where(places, n - 1)._min((d,))
-    if whole:
-        return found.reshape(*(1,) * x.ndim if keepdim else ())
-    return _result(found, (d,), keepdim)
+    index = hit.where(places, n - 1)._min((d,))
+    if is_flat:
+        return index.reshape(*(1,) * x.ndim if keepdim else ())
+    return drop_dims(index, (d,), keepdim)
 
 
 def _with_index(x: Tensor, dim: int, keepdim: bool, extreme: str) -> Chosen:
@@ -480,4 +489,4 @@ def _with_index(x: Tensor, dim: int, keepdim: bool, extreme: str) -> Chosen:
     index = _first(x, dim, True, extreme)
     values = picked(x, dim, index) if x.ndim else x
     d = (normal_dim(dim, x.ndim),)
-    return Chosen(_result(values, d, keepdim), as_places(_result(index, d, keepdim)))
+    return Chosen(drop_dims(values, d, keepdim), as_places(drop_dims(index, d, keepdim)))

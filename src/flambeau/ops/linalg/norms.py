@@ -13,7 +13,7 @@ from ...core.declare import composed, composite
 from ...core.node import is_tensor
 from ...core.shape import normal_dim
 from ..elementwise import as_float
-from ..reduce import in_float32, reduced_dims
+from ..reduce import drop_dims, in_float32, reduced_dims
 from . import factor as lf
 from . import lu
 from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
@@ -60,10 +60,6 @@ def _power_norm(x: Tensor, *, ord: float, dims: tuple[int, ...]) -> Tensor:
     return (x * x)._sum(dims).sqrt() if ord == 2 else (x.abs() ** ord)._sum(dims) ** (1 / ord)
 
 
-def _drop_dims(y: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
-    return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
-
-
 @composed
 def linalg_vector_norm(
     x: Tensor,
@@ -81,7 +77,7 @@ def linalg_vector_norm(
     dims = reduced_dims(dim, x.ndim)
     if abs(ord) == float("inf"):
         return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim).to(result)
-    return _drop_dims(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim).to(result)
+    return drop_dims(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim).to(result)
 
 
 def _magnitudes(x: Tensor, dtype: DTypeLike | None) -> tuple[Tensor, dt.DType]:
@@ -125,7 +121,7 @@ def linalg_matrix_norm(
         along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = x.abs().sum(along, keepdim=True)
         norm = (_largest if ord > 0 else type(sums).amin)(sums, over, keepdim=True)
-        return _drop_dims(norm, (rows, columns), keepdim).to(result.real)
+        return drop_dims(norm, (rows, columns), keepdim).to(result.real)
     if ord not in ("nuc", 2, -2):
         raise ValueError(f"ord={ord!r} is not a matrix norm: use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 class HistogramEdges(NamedTuple):
     hist: Tensor
-    bin_edges: Any  # a tensor, or of several dims one for each
+    bin_edges: Any  # a tensor, or for histogramdd a tuple with one for each dim
 
 
-_range_of = range  # functions of torch's have an argument of that name
-BINS = 4096  # counters that fit in the memory of a workgroup
-PART = 4096  # elements that are worth a workgroup, which then adds its counts to those of others
+_range_of = range  # an argument of torch's functions has this name
+BINS = 4096  # counters that fit in workgroup memory
+PART = 4096  # the least elements of a workgroup, which then adds its counts to those of the others
 MOST = 1024  # workgroups
 
 
@@ -68,10 +68,10 @@ def _count_reference(xp: Any, x: Any, bins: int) -> Any:
 def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Tensor:
-    """How often each of 0, 1, ... occurs, or the sum of the weights there.
+    """How often each of 0, 1, ... occurs, or the sum of its weights.
 
-    The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
-    which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+    The size is the largest element plus 1, at least minlength; it is read. With `length` nothing is read: it
+    is the size, and larger elements are left out. [n] -> [max(...) + 1] or [length]
 
     Raises ValueError if weights have another shape; TypeError for other than integers of 1 dim.
     """
@@ -81,23 +81,23 @@ def bincount(
         raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(input.shape)}")
     size = _length(input.int(), minlength) if length is None else length
     x = input.int() if length is None else _countable(input, length)
-    return as_places(counts(x, size)) if weights is None else as_float(_added(x, weights, size))
+    return as_places(counts(x, size)) if weights is None else as_float(_sum_weights(x, weights, size))
 
 
 @composed
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+    """The number of elements in each of `bins` equal parts of min to max, both included, as floats.
 
-    Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+    If both are 0, the range of the elements is used. Other elements and NaN are left out. [...] -> [bins]
 
-    ValueError where bins is below 1, or max below min, or either is not finite; at the next read where
-    the range of the elements is not.
+    ValueError if bins is below 1, max is below min, or either is not finite; at the next read if the range of
+    the elements is not finite.
     """
     if bins < 1:
-        raise ValueError(f"bins={bins} is not above 0")
+        raise ValueError(f"bins={bins} is not above 0: give 1 or more")
     min, max = _number(min), _number(max)
     if max < min:
-        raise ValueError(f"max={max} is below min={min}")
+        raise ValueError(f"max={max} is below min={min}: swap them")
     x = as_float(input.detach()).reshape(-1)
     low, high = _range(x, min, max, 1.0)
     place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
@@ -114,25 +114,25 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> HistogramEdges:
-    """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+    """(hist, bin_edges): the number of elements, or their weight, between edges; the last edge is included.
 
-    bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-    ValueError where bins is below 1, edges are fewer than 2, or the range is not finite (of the elements'
-    own at the next read). [...] -> [bins], [bins + 1]
-    density: divide so that the area is 1
+    bins: the number of equal parts of `range`, (low, high), by default that of the elements; or the edges.
+    ValueError if bins is below 1, there are fewer than 2 edges, or the range is not finite (that of the
+    elements: at the next read). [...] -> [bins], [bins + 1]
+    density: normalise the area to 1
     """
     x = as_float(input.detach()).reshape(-1)
     edges = _edges(x, bins, range)
     n = edges.shape[0] - 1
     if edges.ndim != 1 or n < 1:
-        raise ValueError("bins must be a number above 0, or at least 2 edges in order")
+        raise ValueError("bins must be a positive number, or at least 2 sorted edges")
     inside = (x >= edges[0]) & (x <= edges[n])
     place = (edges._search(x, True) - 1).minimum(n - 1)
     place = inside.where(place, -1)
-    found = counts(place, n).float() if weight is None else _added(place, weight.reshape(-1), n)
+    hist = counts(place, n).float() if weight is None else _sum_weights(place, weight.reshape(-1), n)
     if density:
-        found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
-    return HistogramEdges(found.to(_float_of(input)), edges.to(_float_of(input)))
+        hist = hist / (hist.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
+    return HistogramEdges(hist.to(_float_of(input)), edges.to(_float_of(input)))
 
 
 class Histogram(Family):
@@ -144,7 +144,7 @@ class Histogram(Family):
         launch=_count_launches,
     )
     def _count(self: Any, bins: int) -> Prepared:
-        """How often each of 0 to bins - 1 occurs; others are left out. [...] -> [bins] int32"""
+        """How often each of 0 to bins - 1 occurs; other elements are left out. [...] -> [bins] int32"""
         return (self.int(),), {"bins": bins}
 
 
@@ -157,41 +157,42 @@ def histogramdd(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> HistogramEdges:
-    """(hist, bin_edges): how many points, or what weight, fall into each box of a grid; the last edge of each
+    """(hist, bin_edges): the number of points, or their weight, in each cell of a grid; the last edge of each
     dim is included. [..., d] -> [bins, ...] and d edges
 
-    bins: one number of equal parts, one a dim, or the edges of each dim, tensors. range: low and high of each
-    dim, flat, of the points' own without. ValueError for points of 1 dim, or other counts of bins or ends.
-    density: divide so that the area is 1
+    bins: the number of equal parts, or one for each dim, or tensors with the edges of each dim. range: low
+    and high of each dim, in one sequence; by default those of the points. ValueError if points have 1 dim, or
+    the numbers of bins or ends do not fit.
+    density: normalise the area to 1
     """
     d = input.shape[-1] if input.ndim > 1 else 0
     each = list(bins) if isinstance(bins, tuple | list) else [bins] * d
     ends = [None] * d if range is None else list(zip(range[::2], range[1::2], strict=False))
     if not d or len(each) != d or len(ends) != d or len(range or ()) % 2:
-        rule = "takes points [..., d], and bins and a low and a high end for each of the d dims"
-        raise ValueError(f"{rule}: give these")
+        rule = "takes points [..., d], and for each of the d dims bins, a low and a high end"
+        raise ValueError(f"{rule}: give as many")
     x = as_float(input.detach()).reshape(-1, d)
     columns = [x[:, i] for i in _range_of(d)]
-    made = [_edges(c, b, e) for c, b, e in zip(columns, each, ends, strict=True)]
-    sizes = [edges.shape[0] - 1 for edges in made]
-    if min(sizes) < 1 or any(edges.ndim != 1 for edges in made):
-        raise ValueError("bins must be numbers above 0, or at least 2 edges in order")
+    grid = [_edges(c, b, e) for c, b, e in zip(columns, each, ends, strict=True)]
+    sizes = [edges.shape[0] - 1 for edges in grid]
+    if min(sizes) < 1 or any(edges.ndim != 1 for edges in grid):
+        raise ValueError("bins must be positive numbers, or at least 2 sorted edges for each dim")
     place: Any = 0
     inside: Any = x[:, 0] == x[:, 0]
-    for c, edges, n in zip(columns, made, sizes, strict=True):
+    for c, edges, n in zip(columns, grid, sizes, strict=True):
         inside = inside & (c >= edges[0]) & (c <= edges[n])
         place = place * n + (edges._search(c, True) - 1).minimum(n - 1)
     place = inside.where(place, -1)
     total = prod(sizes)
-    found = counts(place, total).float() if weight is None else _added(place, weight.reshape(-1), total)
-    found = found.reshape(*sizes)
+    hist = counts(place, total).float() if weight is None else _sum_weights(place, weight.reshape(-1), total)
+    hist = hist.reshape(*sizes)
     if density:
-        found = found / found.sum()
-        for i, (edges, n) in enumerate(zip(made, sizes, strict=True)):
+        hist = hist / hist.sum()
+        for i, (edges, n) in enumerate(zip(grid, sizes, strict=True)):
             wide = edges.narrow(0, 1, n) - edges.narrow(0, 0, n)
-            found = found / wide.reshape(*(n if j == i else 1 for j in _range_of(d)))
+            hist = hist / wide.reshape(*(n if j == i else 1 for j in _range_of(d)))
     dtype = _float_of(input)
-    return HistogramEdges(found.to(dtype), tuple(edges.to(dtype) for edges in made))
+    return HistogramEdges(hist.to(dtype), tuple(edges.to(dtype) for edges in grid))
 
 
 def _float_of(x: Tensor) -> dt.DType:
@@ -203,12 +204,12 @@ def _length(x: Tensor, minlength: int) -> int:
         return minlength
     low, high = known(x.amin(), x.amax())
     if low < 0:
-        raise ValueError(f"{low} is below 0: only 0, 1, ... are counted")
+        raise ValueError(f"{low} is below 0: bincount takes numbers of at least 0")
     return max(high + 1, minlength)
 
 
-def _added(x: Tensor, weights: Tensor, bins: int) -> Tensor:
-    """The sum of the weights at each of 0 to bins - 1; others are left out. [n], [n] -> [bins]"""
+def _sum_weights(x: Tensor, weights: Tensor, bins: int) -> Tensor:
+    """The sum of the weights of each of 0 to bins - 1; other elements are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
     dtype = weights.dtype.as_float if weights.dtype.is_float else dt.counted(weights.dtype)
     zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
@@ -216,7 +217,8 @@ def _added(x: Tensor, weights: Tensor, bins: int) -> Tensor:
 
 
 def _countable(x: Tensor, length: int) -> Tensor:
-    """Integers from 0 on; what is not below length becomes that, and is not counted."""
+    """The elements, where one not below length becomes length, which is not counted; a negative one is a
+    fault."""
     low = x.minimum(max(length - 1, 0)) if x.shape[0] else x
     return (x >= length).where(length, placed(low, max(length, 1), "inside", "bincount"))
 
@@ -227,14 +229,15 @@ def counts(x: Tensor, bins: int) -> Tensor:
 
 
 def _number(end: Any) -> float:
-    """An end of a range, which one read takes where it is a tensor of one number."""
+    """An end of a range; the value of a tensor of one element is read."""
     return end.item() if is_tensor(end) else end
 
 
 def _range(x: Tensor, low: Any, high: Any, wide: float) -> tuple[Tensor, Tensor]:
-    """The ends of a range, those of the elements where both are equal; moved by `wide` where those are."""
+    """The ends of a range; if both are equal, those of the elements, moved apart by `wide` if these are
+    equal, too."""
     if not (isfinite(low) and isfinite(high)):
-        raise ValueError(f"the range of {low} to {high} is not finite: give others")
+        raise ValueError(f"the range of {low} to {high} is not finite: give finite ends")
     if low == high and x.shape[0]:
         low, high = x.amin(), x.amax()
         low = valid(low, ~(low.isfinite() & high.isfinite()), "histc")
@@ -245,15 +248,16 @@ def _range(x: Tensor, low: Any, high: Any, wide: float) -> tuple[Tensor, Tensor]
     return full((), low - wide, device=x.device).float(), full((), high + wide, device=x.device).float()
 
 
-def _edges(x: Tensor, bins: Any, given: Any) -> Tensor:
+def _edges(x: Tensor, bins: Any, ends: Any) -> Tensor:
+    """The edges of bins: a tensor is returned as it is, a number divides the range. -> [bins + 1]"""
     if is_tensor(bins) and bins.ndim:
         return as_float(bins)
     bins = integers(bins, "bins", may_be_several=False)
     if bins < 1:
-        raise ValueError(f"bins={bins} is not above 0")
-    low, high = map(_number, given or (0, 0 if x.shape[0] else 1))
+        raise ValueError(f"bins={bins} is not above 0: give 1 or more")
+    low, high = map(_number, ends or (0, 0 if x.shape[0] else 1))
     if high < low:
-        raise ValueError(f"range={(low, high)} ends before it begins")
+        raise ValueError(f"range={(low, high)} ends before it begins: swap the ends")
     low, high = _range(x, low, high, 0.5)
     step = type(x).arange(bins + 1, dtype=dt.int32, device=x.device).float()
     return (step == bins).where(high, low + step * ((high - low) / bins))

@@ -1,4 +1,4 @@
-"""Order statistics: medians, modes and quantiles, read off a sorted dim."""
+"""Order statistics: medians, modes and quantiles, from a sorted dim."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -23,11 +23,11 @@ KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _line(x: Tensor, dim: int | None) -> tuple[Tensor, int]:
-    """(the tensor as one with a dim to sort, that dim): all of it flattened where dim is None."""
+    """The tensor with a dim to sort, and this dim: flattened if dim is None."""
     x = x.reshape(-1) if dim is None or not x.ndim else x
     d = normal_dim(dim or 0, x.ndim)
     if not x.shape[d]:
-        raise ValueError(f"no element of dim {d} to choose from: check shape {list(x.shape)}")
+        raise ValueError(f"dim {d} has no elements: check shape {list(x.shape)}")
     return x, d
 
 
@@ -38,29 +38,30 @@ def _evenly_grad(g: Tensor, y: Tensor, x: Tensor, value: Tensor) -> Gradients:
 
 @composite(grad=_evenly_grad)
 def _evenly(x: Tensor, value: Tensor) -> Tensor:
-    """A value of x, whose gradient all its equals share, as that of PyTorch's median without a dim."""
+    """A value of x. All elements equal to it share its gradient, as in PyTorch's median without a dim."""
     return value
 
 
 def _median(x: Tensor, dim: int | None, keepdim: bool, rank: Callable[[int, Tensor], Tensor]) -> Any:
     line, d = _line(x, dim)
     places = order_along(line, d)
-    lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32) if line.dtype.is_float else None
+    nan_count = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32) if line.dtype.is_float else None
     n = line.shape[d]
-    found = places.narrow(d, (n - 1) // 2, 1) if lost is None else picked(places, d, rank(n, lost))
-    values, index = at_rank(line, found, d, keepdim)
+    place = places.narrow(d, (n - 1) // 2, 1) if nan_count is None else picked(places, d, rank(n, nan_count))
+    values, index = at_rank(line, place, d, keepdim)
     if dim is None:
         return _evenly(line, values.detach().reshape(()))
     return Chosen(values, index) if x.ndim else Chosen(values.reshape(()), index.reshape(()))
 
 
-def _rank_or_nan(n: int, lost: Tensor) -> Tensor:
-    """The lower middle, or the first NaN where there is one: NaN is sorted last."""
-    return (lost > 0).where(n - lost, (n - 1) // 2)
+def _rank_or_nan(n: int, nan_count: Tensor) -> Tensor:
+    """The lower middle, or the first NaN if there is one; NaN is sorted last."""
+    return (nan_count > 0).where(n - nan_count, (n - 1) // 2)
 
 
-def _rank_of_numbers(n: int, lost: Tensor) -> Tensor:
-    return ((n - 1 - lost) // 2).clamp(min=0)
+def _rank_of_numbers(n: int, nan_count: Tensor) -> Tensor:
+    """The lower middle of the elements that are not NaN."""
+    return ((n - 1 - nan_count) // 2).clamp(min=0)
 
 
 @overload
@@ -69,7 +70,7 @@ def median(input: Tensor) -> Tensor: ...
 def median(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
 @composed
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
+    """The lower of the two middle values of all elements, or (values, indices) over one dim; NaN wins.
 
     [..., n, ...] -> [...]
     """
@@ -82,13 +83,13 @@ def nanmedian(input: Tensor) -> Tensor: ...
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
 @composed
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
+    """The median of the elements that are not NaN, otherwise as median. [..., n, ...] -> [...]"""
     return _median(input, dim, keepdim, _rank_of_numbers)
 
 
 @composed
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
-    """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
+    """(values, indices) of the most frequent value of a dim: the smallest one of several, at its last index.
 
     [..., n, ...] -> [...], [...]
 
@@ -107,8 +108,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     before = tuple(int(e == d) for e in range(line.ndim))
     starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
     length = at - starts.cummax(d)[0]
-    found = picked(places, d, length.argmax(d, keepdim=True))
-    values, index = at_rank(line, found, d, keepdim)
+    place = picked(places, d, length.argmax(d, keepdim=True))
+    values, index = at_rank(line, place, d, keepdim)
     return Chosen(values, index) if input.ndim else Chosen(values.reshape(()), index.reshape(()))
 
 
@@ -121,11 +122,12 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+    """The value below which a share q (0 to 1) of the elements lies; NaN if a line has one. q: a number or
+    [k].
 
     [..., n, ...] -> [...] or [k, ...]
 
-    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint", between two elements
     Raises ValueError if q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
     """
     return _quantile(input, q, dim, keepdim, interpolation, False)
@@ -140,10 +142,11 @@ def nanquantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
+    """The quantile of the elements that are not NaN, otherwise as quantile. [..., n, ...] -> [...] or [k,
+    ...]
 
     q: shares from 0 to 1
-    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint", between two elements
     Raises ValueError if q is not in 0 to 1 or interpolation is unknown; TypeError for integers.
     """
     return _quantile(input, q, dim, keepdim, interpolation, True)
@@ -157,29 +160,29 @@ def _quantile(
     if interpolation not in KINDS:
         raise ValueError(f"interpolation={interpolation!r} is unknown: use one of {', '.join(KINDS)}")
     if not is_tensor(q) and not 0 <= q <= 1:
-        raise ValueError(f"q={q} is not from 0 to 1")
+        raise ValueError(f"q={q} is not in 0 to 1: give a share")
     if is_tensor(q) and q.ndim > 1:
-        raise ValueError(f"q has {q.ndim} dims: give a number or 1 dim")
+        raise ValueError(f"q has {q.ndim} dims: give a number or a vector")
     line, d = _line(x, dim)
     last = line.ndim - 1
     ordered = line.sort(d)[0].transpose(d, last)  # [..., n]
-    lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32).transpose(d, last)  # [..., 1]
-    many = is_tensor(q) and q.ndim == 1
-    given = q if is_tensor(q) else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
-    parts = given.reshape(-1)
+    nan_count = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32).transpose(d, last)  # [..., 1]
+    is_vector = is_tensor(q) and q.ndim == 1
+    parts = q if is_tensor(q) else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
+    parts = parts.reshape(-1)
     if is_tensor(q):
         parts = valid(parts, (parts < 0) | (parts > 1) | parts.isnan(), "quantile")
-    values = _between(ordered, lost, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
+    values = _between(ordered, nan_count, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
     shape = [1 if e == d else n for e, n in enumerate(line.shape)]
     shape = [1] * x.ndim if dim is None else shape
     shape = shape if keepdim else ([] if dim is None else [n for e, n in enumerate(shape) if e != d])
     values = values.transpose(d, last).movedim(d, 0).to(x.dtype)
-    return values.reshape(*([parts.shape[0]] if many else []), *(shape if x.ndim else []))
+    return values.reshape(*([parts.shape[0]] if is_vector else []), *(shape if x.ndim else []))
 
 
-def _between(ordered: Tensor, lost: Tensor, parts: Tensor, interpolation: str, skip: bool) -> Tensor:
+def _between(ordered: Tensor, nan_count: Tensor, parts: Tensor, interpolation: str, skip: bool) -> Tensor:
     n = ordered.shape[-1]
-    top = (n - 1 - lost).clamp(min=0) if skip else lost * 0 + (n - 1)
+    top = (n - 1 - nan_count).clamp(min=0) if skip else nan_count * 0 + (n - 1)
     rank = parts * top.to(parts.dtype)
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
@@ -187,4 +190,4 @@ def _between(ordered: Tensor, lost: Tensor, parts: Tensor, interpolation: str, s
     below, above = picked(ordered, -1, low.int()), picked(ordered, -1, high.int())
     weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
     values = (below.isinf() & (below == above)).where(below, below.lerp(above, weight))
-    return values if skip else (lost > 0).where(float("nan"), values)
+    return values if skip else (nan_count > 0).where(float("nan"), values)

@@ -1,4 +1,4 @@
-"""Scans: what sums, products and extremes come to along a dim, element by element."""
+"""Scans: cumulative sums, products and extremes along a dim."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -17,7 +17,7 @@ from ...core.shape import normal_dim
 from ..elementwise import ANY, as_float
 from ..index.indices import Chosen, as_places
 from ..join import cat
-from ..reduce import asked, counted, in_float32, in_words, summed_in
+from ..reduce import cast_result, counted, in_float32, in_words, summed_in
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
@@ -27,44 +27,46 @@ if TYPE_CHECKING:
     from ...core.shape import Shape
     from ...tensor import Tensor
 
-TILE = 2048  # elements that a workgroup scans at once
-THREADS = {True: 256, False: 1 << 18}  # threads that keep an adapter busy; True: of a CPU
-LEAST = 256  # elements that are worth a thread of their own
-FEW = 32  # so many totals are added up where they are needed; more are scanned first
-GROUPS = 1024  # workgroups that fill a large GPU with pieces of long rows
-ALONE = 512  # so many long rows need no pieces: one pass reads and writes everything once
+TILE = 2048  # elements that a workgroup scans at a time
+THREADS = {True: 256, False: 1 << 18}  # threads that occupy an adapter, by whether it is software
+LEAST = 256  # the least elements of a thread
+FEW = 32  # up to so many totals each thread adds up itself; more are scanned first
+GROUPS = 1024  # workgroups, of pieces of long rows, that occupy a large GPU
+ALONE = 512  # from so many long rows on none is split: one pass reads and writes each element once
 
 
 def scan_launches(
     limits: Limits, shape: Shape, dim: int, op: str, dtype: dt.DType, source: int | str = 0, writes: str = ""
 ) -> list[Launch]:
-    """The launches of an inclusive scan of `shape` along `dim`; the source is an input (computed where it is
-    read) or an intermediate result by name."""
+    """The launches of an inclusive scan of `shape` along `dim`. source: an input, by position, which is
+    computed where it is read, or an intermediate result by name."""
     outer, n, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
     state = {"dtype": dt.uint32, "width": 2} if op in ("max", "min") else {"dtype": dtype, "width": 1}
     traced = source if isinstance(source, int) else None
-    given = {"traced": traced, "options": {"op": op, "of": dtype.short}}
+    launch = {"traced": traced, "options": {"op": op, "of": dtype.short}}
     reads = () if traced is not None else (source,)
     end = {"writes": writes, "elements": prod(shape), "dtype": dtype} if writes else {}
     if limits.software or inner > 1:
-        return _by_thread(limits, (outer, n, inner), given, reads, state, end)
-    return _by_tile(outer, n, given, reads, state, end)
+        return _by_thread(limits, (outer, n, inner), launch, reads, state, end)
+    return _by_tile(outer, n, launch, reads, state, end)
 
 
-def _with(given: dict[str, Any], **options: Any) -> dict[str, Any]:
-    return {**given, "options": {**given["options"], **options}}
+def _with(launch: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """Fields of a launch with more options."""
+    return {**launch, "options": {**launch["options"], **options}}
 
 
 def _by_thread(
     limits: Limits,
     shape: tuple[int, int, int],
-    given: dict[str, Any],
+    fields: dict[str, Any],
     reads: tuple[int | str, ...],
     state: dict[str, Any],
     end: dict[str, Any],
     most: int = 1 << 31,
 ) -> list[Launch]:
-    """A thread a row where rows are many, else a thread a piece (of at most `most`): their totals first."""
+    """One thread for each row if there are many, else for each of at most `most` pieces, whose totals are
+    computed first."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
     pieces = max(min(THREADS[limits.software] // rows, n // LEAST, most), -(-n // limits.turns), 1)
@@ -74,31 +76,32 @@ def _by_thread(
     sizes = {"n": n, "inner": max(inner, 1), "pieces": pieces, "piece": piece, "threads": threads}
     groups, wide = -(-threads // 64), threads * state["width"]
 
-    def launch(reads: tuple[int | str, ...], totals: bool, carried: str, **rest: Any) -> Launch:
-        chosen = _with(given, totals=totals, carried=carried)
+    def scan_pass(reads: tuple[int | str, ...], totals: bool, carried: str, **rest: Any) -> Launch:
+        launch = _with(fields, totals=totals, carried=carried)
         turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
-        return Launch("scan/serial.wgsl", reads, groups, sizes, **chosen, **rest, turns=turns)
+        return Launch("scan/serial.wgsl", reads, groups, sizes, **launch, **rest, turns=turns)
 
     if pieces == 1:
-        return [launch(reads, False, "", **end)]
-    first = launch(reads, True, "", writes="totals", elements=wide, **state)
+        return [scan_pass(reads, False, "", **end)]
+    first = scan_pass(reads, True, "", writes="totals", elements=wide, **state)
     if pieces <= FEW or state["width"] > 1:
-        return [first, launch((*reads, "totals"), False, "totals", **end)]
-    again = {"traced": None, "options": given["options"]}
+        return [first, scan_pass((*reads, "totals"), False, "totals", **end)]
+    again = {"traced": None, "options": fields["options"]}
     between = {"writes": "sums", "elements": wide, **state}
-    then = _by_thread(limits, (outer, pieces, inner), again, ("totals",), state, between, most=1)
-    return [first, *then, launch((*reads, "sums"), False, "sums", **end)]
+    of_totals = _by_thread(limits, (outer, pieces, inner), again, ("totals",), state, between, most=1)
+    return [first, *of_totals, scan_pass((*reads, "sums"), False, "sums", **end)]
 
 
 def _by_tile(
     rows: int,
     n: int,
-    given: dict[str, Any],
+    fields: dict[str, Any],
     reads: tuple[int | str, ...],
     state: dict[str, Any],
     end: dict[str, Any],
 ) -> list[Launch]:
-    """Short rows several to a workgroup; long ones by one each, or by several, after the pieces' totals."""
+    """Several short rows to a workgroup; one long row to one, or to several after the totals of its
+    pieces."""
     segmented = n <= TILE
     stretch = n * max(TILE // max(n, 1), 1) if segmented else n
     size, lines = rows * n, (-(-rows * n // max(stretch, 1)))
@@ -108,46 +111,46 @@ def _by_tile(
     sizes = {"stretch": stretch, "pieces": pieces, "piece": piece, "size": size}
     count = lines * pieces
 
-    fours = n % 4 == 0 and not end and given["traced"] is not None and state["width"] == 1
+    fours = n % 4 == 0 and not end and fields["traced"] is not None and state["width"] == 1
 
-    def launch(reads: tuple[int | str, ...], carried: bool, **rest: Any) -> Launch:
-        chosen = _with(given, segmented=segmented, carried=carried)
+    def scan_pass(reads: tuple[int | str, ...], carried: bool, **rest: Any) -> Launch:
+        launch = _with(fields, segmented=segmented, carried=carried)
         if fours:
             return Launch(
                 "scan/tile_vec4.wgsl",
                 reads,
                 count,
                 ours,
-                **chosen,
+                **launch,
                 workgroup=(256, 1, 1),
                 fours=True,
                 width=4,
                 **rest,
             )
-        return Launch("scan/tile.wgsl", reads, count, ours, **chosen, workgroup=(256, 1, 1), **rest)
+        return Launch("scan/tile.wgsl", reads, count, ours, **launch, workgroup=(256, 1, 1), **rest)
 
     ours = sizes | ({"n": n} if segmented else {})
     if pieces == 1:
-        return [launch(reads, False, **end)]
+        return [scan_pass(reads, False, **end)]
     wide = count * state["width"]
     first = Launch(
         "scan/totals.wgsl",
         reads,
         count,
         sizes,
-        **given,
+        **fields,
         workgroup=(256, 1, 1),
         writes="totals",
         elements=wide,
         **state,
     )
-    return [first, launch((*reads, "totals"), True, **end)]
+    return [first, scan_pass((*reads, "totals"), True, **end)]
 
 
 def scan(
     op: str, grad: Gradient | None, xp: Reference, dtype: DTypeRule = lambda d, dim: d, dtypes: str = "fiub"
 ) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
-    """Declare a scan by the rule that joins two elements, its gradient and its reference."""
+    """Declare a scan by the op that combines two elements, its gradient and its reference."""
 
     def launch(limits: Limits, x: Node, dim: int) -> list[Launch]:
         return scan_launches(limits, x.shape, dim, op, x.dtype)
@@ -165,12 +168,12 @@ def scan(
 
 
 def _backwards(x: Tensor, dim: int) -> Tensor:
-    """Sums of what comes at an element and after it."""
+    """Sums of each element and those after it."""
     return x.flip(dim)._cumsum(dim).flip(dim)
 
 
 def _delayed(x: Tensor, by: int, dim: int, start: float) -> Tensor:
-    """Each element `by` places later, behind as many of `start`; earlier where `by` is below 0."""
+    """x shifted by `by` places along a dim (to lower indices if negative), filled with `start`."""
     n = x.shape[dim]
     if abs(by) >= n:
         return x.new_full(x.shape, start)
@@ -181,8 +184,8 @@ def _delayed(x: Tensor, by: int, dim: int, start: float) -> Tensor:
 
 
 def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
-    """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the slopes of products but for a factor, without a
-    division, so that they can be differentiated again where x is 0."""
+    """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the gradient of cumprod but for a factor, without
+    a division, so that second derivatives are exact where x is 0."""
     total, times, by = g, _delayed(x, -1, dim, 0.0), 1
     while by < x.shape[dim]:
         total = total + times * _delayed(total, -by, dim, 0.0)
@@ -191,8 +194,8 @@ def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
 
 
 def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
-    """Each element's slope is the sum of its products without it: those over x, but at and after the first
-    zero those of a row that has 1 in its place."""
+    """An element's gradient is the sum of the products that contain it, divided by it. At and after the first
+    zero these are the products of a row with 1 in its place."""
     if is_grad_enabled():
         return [_rests(g, x, dim) * _delayed(x, 1, dim, 1.0)._cumprod(dim)]
     zero = x == 0
@@ -205,7 +208,7 @@ def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
 
 
 def _signs_apart(g: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
-    """part(log(g)) where g is above 0, less part(log(-g)) where it is below."""
+    """part(log(g)) for positive g minus part(log(-g)) for negative g."""
 
     def of(g: Tensor) -> Tensor:
         return part((g > 0).where((g > 0).where(g, 1.0).log(), -1e30))
@@ -220,8 +223,8 @@ def _shares_after_grad(u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, di
 
 @composite(grad=_shares_after_grad)
 def _shares_after(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
-    """The sum of g * exp(x - y) over each element's own and later g and y. It is linear in g, and computed by
-    logarithms, for each sign of g, so that nothing overflows."""
+    """The sum of g * exp(x - y) over the g and y of each element and later ones. It is linear in g, and
+    computed with logarithms for each sign of g, so that nothing overflows."""
     return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
 
 
@@ -232,16 +235,16 @@ def _shares_before_grad(u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, d
 
 @composite(grad=_shares_before_grad)
 def _shares_before(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
-    """The same over each element's own and earlier g and x; 0 where y is minus infinity."""
-    none = y == -inf
-    end = none.where(0.0, y)
-    return none.where(0.0, _signs_apart(g, lambda log: ((log + x)._logcumsumexp(dim) - end).exp()))
+    """The same sum over the g and x of each element and earlier ones; 0 where y is -inf."""
+    empty = y == -inf
+    end = empty.where(0.0, y)
+    return empty.where(0.0, _signs_apart(g, lambda log: ((log + x)._logcumsumexp(dim) - end).exp()))
 
 
 def _running(xp: Any, x: Any, dim: int, better: Any) -> Any:
-    """The place of the latest best element so far, NaN above all; the reference of cummax and cummin."""
+    """The index of the latest best element so far; NaN wins. The reference of cummax and cummin."""
     x = xp.moveaxis(x, dim, -1)
-    found = xp.zeros(x.shape, dtype="int32")
+    index = xp.zeros(x.shape, dtype="int32")
     if x.size:
         best = x[..., 0]
         at = xp.zeros(best.shape, dtype="int32")
@@ -249,8 +252,8 @@ def _running(xp: Any, x: Any, dim: int, better: Any) -> Any:
             here = x[..., i]
             wins = (here != here) | ((best == best) & better(here, best))
             best, at = xp.where(wins, here, best), xp.where(wins, i, at)
-            found[..., i] = at
-    return xp.moveaxis(found, -1, dim)
+            index[..., i] = at
+    return xp.moveaxis(index, -1, dim)
 
 
 def _reference(name: str) -> Callable[..., Any]:
@@ -262,26 +265,26 @@ def _reference(name: str) -> Callable[..., Any]:
 
 @composed
 def cumsum(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
-    """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
-    return _scanned(input, dim, "_cumsum", dtype, counted)
+    """Cumulative sums along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
+    return _scan_along(input, dim, "_cumsum", dtype, counted)
 
 
 @composed
 def cumprod(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
-    """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
-    return _scanned(input, dim, "_cumprod", dtype, counted)
+    """Cumulative products along a dim. [..., n, ...] -> [..., n, ...]"""
+    return _scan_along(input, dim, "_cumprod", dtype, counted)
 
 
 @composed
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
     x, dtype = in_float32(input)
-    return _scanned(x, dim, "_logcumsumexp").to(dtype)
+    return _scan_along(x, dim, "_logcumsumexp").to(dtype)
 
 
 @composed
 def cummax(input: Tensor, dim: int) -> Chosen:
-    """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
+    """(values, indices) of the cumulative maximum, the last one of equal elements; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
     """
@@ -290,7 +293,7 @@ def cummax(input: Tensor, dim: int) -> Chosen:
 
 @composed
 def cummin(input: Tensor, dim: int) -> Chosen:
-    """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
+    """(values, indices) of the cumulative minimum, the last one of equal elements; NaN counts as smallest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
     """
@@ -301,17 +304,17 @@ def cummin(input: Tensor, dim: int) -> Chosen:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]
+    """Differences of neighbours along a dim, taken n times. [..., m, ...] -> [..., m - n, ...]
 
-    prepend: what is put before
-    append: what is put behind
+    prepend: elements put before the input
+    append: elements put after the input
     Raises ValueError if n is below 0, or the input is 0-d.
     """
     if n < 0:
         raise ValueError(f"n={n} is below 0")
     d, x = normal_dim(dim, input.ndim), input
     if not x.ndim:
-        raise ValueError("takes at least 1 dim: got a scalar")
+        raise ValueError("takes at least 1 dim: reshape the 0-d tensor")
     if n == 0:
         return x
     ends = [part for part in (prepend, input, append) if part is not None]
@@ -326,12 +329,12 @@ def diff(
 class Scan(Family):
     @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"), dtypes=ANY)
     def _cumsum(self: Any, dim: int) -> Prepared:
-        """Sums so far along a dim."""
+        """Cumulative sums along a dim."""
         return (in_words(self),), {"dim": dim}
 
     @scan("prod", _grad_cumprod, _reference("cumprod"), dtypes=ANY)
     def _cumprod(self: Any, dim: int) -> Prepared:
-        """Products so far along a dim."""
+        """Cumulative products along a dim."""
         return (in_words(self),), {"dim": dim}
 
     @scan(
@@ -340,26 +343,26 @@ class Scan(Family):
         lambda xp, x, dim: xp.logcumsumexp(x, axis=dim),
     )
     def _logcumsumexp(self: Any, dim: int) -> Prepared:
-        """Logarithms of the sums of exp so far along a dim."""
+        """Logarithms of the cumulative sums of exp along a dim."""
         return (as_float(self),), {"dim": dim}
 
     @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), lambda d, dim: dt.int32)
     def _cummax(self: Any, dim: int) -> Prepared:
-        """Places (int32) of the largest element so far along a dim, the latest of equals; NaN wins."""
+        """Indices (int32) of the cumulative maximum, the last one of equal elements; NaN wins."""
         return (self,), {"dim": dim}
 
     @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), lambda d, dim: dt.int32)
     def _cummin(self: Any, dim: int) -> Prepared:
-        """Places (int32) of the smallest element so far along a dim, the latest of equals; NaN wins."""
+        """Indices (int32) of the cumulative minimum, the last one of equal elements; NaN wins."""
         return (self,), {"dim": dim}
 
 
 def _areas(y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Tensor, int]:
     """The trapezoids between neighbours: mean height times width."""
     if x is not None and dx is not None:
-        raise ValueError("x and dx are both given: one of them says how far apart the points are")
+        raise ValueError("x and dx are both given: give one of them")
     if not y.ndim:
-        raise ValueError("takes at least 1 dim: got a scalar")
+        raise ValueError("takes at least 1 dim: reshape the 0-d tensor")
     d = normal_dim(dim, y.ndim)
     m = max(y.shape[d] - 1, 0)
     heights = (y.narrow(d, y.shape[d] - m, m) + y.narrow(d, 0, m)) * 0.5
@@ -372,7 +375,7 @@ def _areas(y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Ten
 
 @composed
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]
+    """The area under points along a dim, at distances dx (or 1) or at the positions x. [..., n, ...] -> [...]
 
     Raises ValueError if both x and dx are given, or y is 0-d.
     """
@@ -384,16 +387,16 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
-    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]
+    """Cumulative areas under points along a dim, as trapezoid. [..., n, ...] -> [..., n - 1, ...]
 
-    dx: the distance of samples, where x is not given
+    dx: the distance of points, if x is not given
     Raises ValueError if both x and dx are given, or y is 0-d.
     """
     areas, d = _areas(y, x, dx, dim)
     return areas.cumsum(d)
 
 
-def _scanned(
+def _scan_along(
     x: Tensor,
     dim: int,
     name: str,
@@ -402,7 +405,7 @@ def _scanned(
 ) -> Tensor:
     x = counted(x) if dtype is None else x.to(dtype)
     d = normal_dim(dim, max(x.ndim, 1))
-    return asked(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
+    return cast_result(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
 
 
 def _extremes(x: Tensor, dim: int, name: str) -> Chosen:

@@ -1,4 +1,4 @@
-"""Sorting: places of elements in order, by radix passes or in workgroup memory; what is taken from there."""
+"""Sorting: argsort by radix passes or in workgroup memory, and the ops composed of it."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
-FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are dear
-LITTLE = 2048  # elements: up to here a workgroup sorts them sooner than a dozen launches start
+FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are expensive
+LITTLE = 2048  # elements: up to here a workgroup sorts faster than a dozen launches start
 RANKED = 1 << 26  # comparisons: up to here each element is compared with all others of its row, in one launch
-PIECE = {True: 256, False: 2048}  # elements of a row that are worth a thread, or a workgroup
-GROUPS = 1024  # workgroups that fill a large GPU
-BLOCK, FEW = 512, 64  # so few of a long row are taken from the best of blocks
-MOST = 32768  # elements of a workgroup's piece: its counts are 16 bits wide
+PIECE = {True: 256, False: 2048}  # the least elements of a thread (software) or a workgroup
+GROUPS = 1024  # workgroups that occupy a large GPU
+BLOCK, FEW = 512, 64  # topk of a long row: up to FEW elements are chosen from the best of each BLOCK
+MOST = 32768  # elements of a workgroup's piece: its counts have 16 bits
 
 
 def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> list[Launch]:
@@ -50,7 +50,7 @@ def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> l
 
 
 def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
-    """Each element compared with all others of its row."""
+    """The rank of each element, by comparison with all others of its row."""
     pieces = -(-n // 16)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
     return Launch(
@@ -66,7 +66,7 @@ def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
 
 
 def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
-    """A thread a row, padded to a power of two."""
+    """One thread for each row, padded to a power of two."""
     wide = max(1 << (n - 1).bit_length(), 2)
     options = options | {"wide": wide, "network": _network(wide)}
     sizes: dict[str, Any] = {"n": n, "rows": rows}
@@ -75,7 +75,7 @@ def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
 
 @cache
 def _network(n: int) -> tuple[tuple[int, int], ...]:
-    """The comparisons that sort n places, n a power of two (Batcher's odd-even mergesort, 1968)."""
+    """The comparisons that sort n elements, n a power of two (Batcher's odd-even mergesort, 1968)."""
     pairs: list[tuple[int, int]] = []
     width = 1
     while width < n:
@@ -106,7 +106,8 @@ def _in_memory(rows: int, n: int, options: dict[str, Any]) -> Launch:
 
 
 def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passes: int) -> list[Launch]:
-    """From the lowest four bits up: count each piece's digits, add the counts up, move every element."""
+    """Radix sort from the lowest 4 bits up: count the digits of each piece, scan the counts, move the
+    elements."""
     piece, pieces = _pieces(limits, rows, n)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces, "piece": piece}
     count = rows * pieces
@@ -119,48 +120,49 @@ def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passe
         sizes["threads"] = count
     else:
         kinds, groups, threads = ("sort/radix_count.wgsl", "sort/radix_scatter.wgsl"), count, (256, 1, 1)
-    made: list[Launch] = []
+    launches: list[Launch] = []
     for i in range(passes):
         first, last = i == 0, i == passes - 1
-        given: dict[str, Any] = {"traced": 0} if first else {}
+        source: dict[str, Any] = {"traced": 0} if first else {}
         reads = () if first else (f"pairs{i - 1}",)
-        now, shape = sizes | {"shift": 4 * i}, (rows, 16 * pieces)
+        of_pass, shape = sizes | {"shift": 4 * i}, (rows, 16 * pieces)
         same = options | {"first": first, "last": last}
-        made.append(
+        launches.append(
             Launch(
                 kinds[0],
                 reads,
                 groups,
-                now,
+                of_pass,
                 same | {"counting": True},
                 "counts",
                 count * 16,
                 dt.uint32,
                 threads,
                 turns=piece,
-                **given,
+                **source,
             )
         )
-        made += scan_launches(limits, shape, 1, "sum", dt.uint32, "counts", "starts")
+        launches += scan_launches(limits, shape, 1, "sum", dt.uint32, "counts", "starts")
         to = {} if last else {"writes": f"pairs{i}", "elements": 2 * rows * n, "dtype": dt.uint32, "width": 2}
-        made.append(
+        launches.append(
             Launch(
                 kinds[1],
                 (*reads, "starts"),
                 groups,
-                now,
+                of_pass,
                 same | {"counting": False},
                 workgroup=threads,
                 turns=piece,
                 **to,
-                **given,
+                **source,
             )
         )
-    return made
+    return launches
 
 
 def _pieces(limits: Limits, rows: int, n: int) -> tuple[int, int]:
-    """(elements of a piece, pieces of a row): enough to fill the device, and few enough to be counted."""
+    """(elements of a piece, pieces of a row): enough pieces to occupy the device, of at most MOST
+    elements."""
     want = (THREADS[True] if limits.software else GROUPS) // max(rows, 1)
     size = PIECE[limits.software]
     pieces = max(min(want, n // size), -(-n // limits.turns), 1)
@@ -172,7 +174,7 @@ def _pieces(limits: Limits, rows: int, n: int) -> tuple[int, int]:
 
 
 def _argsort_reference(xp: Any, x: Any, descending: bool, bits: int) -> Any:
-    """Stable, NaN above all: descending is the ascending order of the row backwards, read backwards."""
+    """Stable, NaN is largest. Descending: the reversed ascending order of the reversed row."""
     if not descending:
         return xp.argsort(x, axis=-1, stable=True)
     back = xp.flip(xp.argsort(xp.flip(x, axis=-1), axis=-1, stable=True), axis=-1)
@@ -206,17 +208,17 @@ def _search_reference(xp: Any, table: Any, x: Any, right: bool) -> Any:
         return xp.searchsorted(table, x, side)
     lines = prod(x.shape[:-1])
     rows = zip(table.reshape(lines, table.shape[-1]), x.reshape(lines, x.shape[-1]), strict=True)
-    found = [xp.searchsorted(line, wanted, side) for line, wanted in rows]
-    return xp.stack(found).reshape(x.shape) if found else xp.zeros(x.shape, dtype="int32")
+    places = [xp.searchsorted(line, values, side) for line, values in rows]
+    return xp.stack(places).reshape(x.shape) if places else xp.zeros(x.shape, dtype="int32")
 
 
 @composed
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
+    """Indices (int64) that sort a dim; always stable; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...]
 
-    descending: the largest first
+    descending: sort from the largest to the smallest
     Raises IndexError if there is no such dim.
     """
     return as_places(order_along(input, normal_dim(dim, input.ndim), descending))
@@ -224,11 +226,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 @composed
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Chosen:
-    """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
+    """(values, indices) of a sorted dim; always stable; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
 
-    descending: the largest first
+    descending: sort from the largest to the smallest
     Raises IndexError if there is no such dim.
     """
     d = normal_dim(dim, input.ndim)
@@ -239,7 +241,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @composed
 def msort(input: Tensor) -> Tensor:
-    """The elements in order along the first dim. [n, ...] -> [n, ...]"""
+    """The elements sorted along the first dim. [n, ...] -> [n, ...]"""
     return input.sort(0)[0]
 
 
@@ -249,7 +251,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
     [..., n, ...] -> [..., k, ...], [..., k, ...]
 
-    sorted: in order
+    sorted: accepted and ignored: the result is always in order
     Raises ValueError if k is not from 0 to n.
     """
     d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
@@ -285,9 +287,9 @@ class Sort(Family):
         launch=_argsort_launches,
     )
     def _argsort(self: Any, descending: bool, bits: int = 32) -> Prepared:
-        """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ.
+        """Indices that sort the last dim, stable. bits: how many low bits of integers can differ.
 
-        descending: the largest first
+        descending: sort from the largest to the smallest
         """
         return (self,), {"descending": descending, "bits": bits}
 
@@ -301,9 +303,9 @@ class Sort(Family):
         launch=_back_launches,
     )
     def _back(self: Any, places: Tensor) -> Prepared:
-        """Elements put at places that name each of the last dim's once: what gather takes apart.
+        """Elements moved to places, a permutation of the last dim: the inverse of gather.
 
-        Packed dtypes come out in 4 bytes: neighbours of one word are written by different threads.
+        Packed dtypes become 4 bytes wide: different threads write the elements of one word.
         """
         return (self.to(self.dtype.wide), places), {}
 
@@ -315,12 +317,12 @@ class Sort(Family):
         launch=_search_launches,
     )
     def _search(self: Any, input: Tensor, right: bool) -> Prepared:
-        """How many of a sorted last dim are below `input` (or not above it, to the right). -> int32"""
+        """The number of elements of a sorted last dim below `input` (not above it if right). -> int32"""
         return (self, input), {"right": right}
 
 
 def at_rank(x: Tensor, places: Tensor, d: int, keepdim: bool) -> Chosen:
-    """(values, indices) at one place of each line of dim d, which goes unless it is kept."""
+    """(values, indices) at one place of each line of dim d, which is removed unless keepdim."""
     values = (x if x.ndim else x.reshape(1))._gather(places, d)
     shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
     shape = shape if keepdim else tuple(n for e, n in enumerate(shape) if e != d)
@@ -328,7 +330,7 @@ def at_rank(x: Tensor, places: Tensor, d: int, keepdim: bool) -> Chosen:
 
 
 def order_along(x: Tensor, d: int, descending: bool = False) -> Tensor:
-    """Places in int32 of the elements of a dim in order."""
+    """int32 indices that sort a dim."""
     if x.ndim == 0:
         return type(x).full((), 0, dtype=dt.int32, device=x.device)
     x = x.detach()
@@ -346,20 +348,20 @@ def _in_order_grad(g: Tensor, y: Tensor, x: Tensor, places: Tensor, dim: int) ->
 
 @composite(grad=_in_order_grad)
 def _in_order(x: Tensor, places: Tensor, *, dim: int) -> Tensor:
-    """Elements at places that name each of a dim's once, so that the gradient goes back without adding."""
+    """Elements at places, a permutation of a dim: the gradient is another permutation, without sums."""
     return x._gather(places, dim)
 
 
 def _top(x: Tensor, k: int, largest: bool) -> Tensor:
-    """Places of the k best of the last dim: of a long row, the best of the best of its blocks."""
+    """Indices of the k best of the last dim; for a long row, the best of the k best of each block."""
     n = x.shape[-1]
     if k > FEW or n <= 2 * BLOCK:
         return x._argsort(largest).narrow(x.ndim - 1, 0, k)
     blocks = n // BLOCK
     lead = x.shape[:-1]
-    whole = x.narrow(x.ndim - 1, 0, blocks * BLOCK).reshape(*lead, blocks, BLOCK)
+    in_blocks = x.narrow(x.ndim - 1, 0, blocks * BLOCK).reshape(*lead, blocks, BLOCK)
     starts = type(x).arange(blocks, dtype=dt.int32, device=x.device).unsqueeze(1) * BLOCK
-    best = (whole._argsort(largest).narrow(x.ndim, 0, k) + starts).reshape(*lead, blocks * k)
+    best = (in_blocks._argsort(largest).narrow(x.ndim, 0, k) + starts).reshape(*lead, blocks * k)
     rest = n - blocks * BLOCK
     if rest:
         tail = _top(x.narrow(x.ndim - 1, n - rest, rest), min(k, rest), largest) + (n - rest)
@@ -367,14 +369,14 @@ def _top(x: Tensor, k: int, largest: bool) -> Tensor:
     return picked(best, -1, _top(picked(x, -1, best), k, largest))
 
 
-def _alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the dtype that holds both."""
-    found = dt.promote(a.dtype, b.dtype)
-    return a.to(found), b.to(found)
+def _promote(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in their promoted dtype."""
+    dtype = dt.promote(a.dtype, b.dtype)
+    return a.to(dtype), b.to(dtype)
 
 
 def _sorted_by(x: Tensor, sorter: Tensor) -> Tensor:
-    """Elements of the last dim in the order that the places of a sorter say."""
+    """Elements of the last dim in the order of a sorter's indices."""
     d = x.ndim - 1
     return x._gather(as_index(x, sorter, d, "searchsorted"), d)
 
@@ -389,14 +391,14 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where values would be put in to keep the order (int64): before equals, or after them (right).
+    """Where to insert values to keep the order (int64): before equal elements, or after them if right.
 
     [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
 
-    sorted_sequence: what is searched. [..., n]
-    out_int32: places are int32, and not int64
-    side: "left" or "right": the same as `right`
-    sorter: the order in which it is sorted
+    sorted_sequence: the sorted elements. [..., n]
+    out_int32: return int32 instead of int64
+    side: "right" is right=True
+    sorter: the indices that sort sorted_sequence
     Raises ValueError if side is unknown or contradicts right, or shapes do not fit.
     """
     if side not in (None, "left", "right"):
@@ -407,26 +409,26 @@ def searchsorted(
     x = input if is_tensor(input) else type(table).full((), input, device=table.device)
     if table.ndim == 0 or (table.ndim > 1 and table.shape[:-1] != x.shape[:-1]):
         raise ValueError(
-            f"shapes {list(table.shape)} and {list(x.shape)} do not match: the sorted one needs 1 dim,"
-            " or all dims but the last alike"
+            f"shapes {list(table.shape)} and {list(x.shape)} do not match: sorted_sequence must have 1 dim,"
+            " or the same dims but for the last"
         )
-    table, x = _alike(table.detach(), x.detach())
-    found = table._search(x.reshape(1) if x.ndim == 0 else x, bool(right) or side == "right")
-    return found.reshape(*x.shape) if out_int32 else as_places(found.reshape(*x.shape))
+    table, x = _promote(table.detach(), x.detach())
+    places = table._search(x.reshape(1) if x.ndim == 0 else x, bool(right) or side == "right")
+    return places.reshape(*x.shape) if out_int32 else as_places(places.reshape(*x.shape))
 
 
 @composed
 def bucketize(
     input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
-    """Which of the buckets between sorted boundaries each value is in (int64). [...], [n] -> [...]
+    """The bucket between sorted boundaries that each value falls into (int64). [...], [n] -> [...]
 
-    out_int32: places are int32, and not int64
-    right: the place behind equals; else before them
+    out_int32: return int32 instead of int64
+    right: a value equal to a boundary falls into the bucket after it
     Raises ValueError if boundaries do not have 1 dim.
     """
     if boundaries.ndim != 1:
-        raise ValueError(f"boundaries need 1 dim, not {boundaries.ndim}")
+        raise ValueError(f"boundaries must have 1 dim, not {boundaries.ndim}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -436,21 +438,21 @@ def isin(
 ) -> Tensor:
     """Whether each element is among the test elements. [...], [...] -> [...]
 
-    test_elements: what elements are looked for in
-    assume_unique: taken and without effect
-    invert: True where an element is in none
+    test_elements: the elements to compare with
+    assume_unique: accepted and ignored
+    invert: true where an element is not among them
     Raises TypeError if neither is a tensor.
     """
-    given = next((t for t in (elements, test_elements) if is_tensor(t)), None)
-    if given is None:
-        raise TypeError("needs a tensor: wrap one of them in tensor(...)")
+    like = next((t for t in (elements, test_elements) if is_tensor(t)), None)
+    if like is None:
+        raise TypeError("neither argument is a tensor: wrap one in tensor(...)")
     x, tests = (
-        t if is_tensor(t) else type(given).full((), t, device=given.device) for t in (elements, test_elements)
+        t if is_tensor(t) else type(like).full((), t, device=like.device) for t in (elements, test_elements)
     )
     tests = tests.reshape(-1)
-    x, tests = _alike(x.detach(), tests.detach())
+    x, tests = _promote(x.detach(), tests.detach())
     if not tests.shape[0]:
         return type(x).full(x.shape, bool(invert), device=x.device)
     table = tests.sort(0)[0]
-    found = table._gather(table._search(x.reshape(-1), False), 0).reshape(*x.shape) == x
-    return ~found if invert else found
+    is_in = table._gather(table._search(x.reshape(-1), False), 0).reshape(*x.shape) == x
+    return ~is_in if invert else is_in
