@@ -95,6 +95,17 @@ def test_layers_are_made_in_a_dtype(make):
         make(dtyp=fb.float16)
 
 
+def test_device_and_dtype_have_pytorchs_places():
+    for layer in (
+        nn.Linear(2, 3, True, "cpu", fb.float16),
+        nn.BatchNorm1d(2, 1e-5, 0.1, True, True, "cpu", fb.float16),
+        nn.LSTM(2, 3, 1, True, False, 0.0, False, 0, "cpu", fb.float16),
+        nn.Conv1d(2, 3, 1, 1, 0, 1, 1, True, "zeros", "cpu", fb.float16),
+        nn.GRUCell(2, 3, True, "cpu", fb.float16),
+    ):
+        assert next(layer.parameters()).dtype is fb.float16
+
+
 def test_models_move(device):
     x = fb.ones(1, 3, device=device)
     for move in (

@@ -16,7 +16,7 @@ class Net(nn.Module):
         self.norm = nn.BatchNorm2d(8)
         self.pool = nn.MaxPool2d(2)
         self.act = nn.GELU()
-        self.head = nn.Linear(8 * 14 * 14, classes)
+        self.head = nn.Linear(8 * 14 * 14, classes, dtype=fb.float32)
 
     def forward(self, x: fb.Tensor) -> fb.Tensor:
         x = self.pool(self.act(self.norm(self.conv(x))))

@@ -3,7 +3,6 @@
 from typing import Any
 
 from . import functional, init, utils
-from .factory import take_dtype
 
 # fmt: off
 # isort: off
@@ -100,10 +99,6 @@ __all__ = [
     "summary", "utils",
 ]
 # fmt: on
-
-for _layer in list(globals().values()):
-    if isinstance(_layer, type) and issubclass(_layer, Module):
-        take_dtype(_layer)
 
 
 def __getattr__(name: str) -> Any:

@@ -39,6 +39,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         div_value: float = 4.0,
         head_bias: bool = False,
         device: Any = None,
+        dtype: Any = None,
     ):
         ends = list(cutoffs)
         if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
@@ -48,6 +49,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.div_value, self.head_bias = div_value, head_bias
         self.head = Linear(in_features, ends[0] + len(ends), head_bias, device=device)
         self.tail = ModuleList(self._cluster(i, device) for i in range(len(ends)))
+        self._cast(dtype)
 
     def _cluster(self, i: int, device: Any) -> Sequential:
         features = int(self.in_features // self.div_value ** (i + 1))
@@ -143,6 +145,7 @@ class LinearCrossEntropyLoss(Module):
         out_features: tuple[int, ...] = (),
         bias: bool = False,
         device: Any = None,
+        dtype: Any = None,
         reduction: str = "mean",
         weight: Tensor | None = None,
         ignore_index: int | None = None,
@@ -153,6 +156,7 @@ class LinearCrossEntropyLoss(Module):
         self.register_buffer("weight", weight)
         self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device=device)
+        self._cast(dtype)
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)

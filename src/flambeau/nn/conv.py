@@ -81,6 +81,7 @@ class _Conv(Convolution):
         bias: bool = True,
         padding_mode: str = "zeros",
         device: Any = None,
+        dtype: Any = None,
     ):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = padding if isinstance(padding, str) else pair(padding, self.nd)
@@ -93,6 +94,7 @@ class _Conv(Convolution):
         if padding_mode not in MODES:
             call = f"{type(self).__name__}(padding_mode={padding_mode!r})"
             raise ValueError(f"{call}: is unknown: use one of {', '.join(MODES)}")
+        self._cast(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         padding = self.padding
@@ -176,6 +178,7 @@ class _ConvTranspose(Convolution):
         dilation: Size = 1,
         padding_mode: str = "zeros",
         device: Any = None,
+        dtype: Any = None,
     ):
         if padding_mode != "zeros":
             call = f"{type(self).__name__}(padding_mode={padding_mode!r})"
@@ -184,6 +187,7 @@ class _ConvTranspose(Convolution):
             (in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device, swap=True
         )
         self.padding, self.output_padding = pair(padding, self.nd), pair(output_padding, self.nd)
+        self._cast(dtype)
 
     def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
@@ -291,9 +295,11 @@ class DeformConv2d(Convolution):
         groups: int = 1,
         bias: bool = True,
         device: Any = None,
+        dtype: Any = None,
     ):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = pair(padding)
+        self._cast(dtype)
 
     def forward(self, x: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
         settings = (self.bias, self.stride, self.padding, self.dilation, mask)

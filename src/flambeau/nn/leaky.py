@@ -34,9 +34,10 @@ class PReLU(Module):
     init: the first value of the slopes
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         self.init = init
         self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
+        self._cast(dtype)
 
     def reset_parameters(self) -> None:
         """Give the parameters new first values, as those of a layer that is just made."""

@@ -45,12 +45,20 @@ class Linear(Module):
 
     bias: Parameter | None
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         positive("Linear", in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
         self.weight = new_parameter(out_features, in_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
         self.reset_parameters()
+        self._cast(dtype)
 
     def reset_parameters(self) -> None:
         """Give the parameters new first values, as those of a layer that is just made."""
@@ -73,7 +81,13 @@ class Bilinear(Module):
     bias: Parameter | None
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ):
         sizes = {"in1_features": in1_features, "in2_features": in2_features, "out_features": out_features}
         positive("Bilinear", **sizes)
@@ -81,6 +95,7 @@ class Bilinear(Module):
         self.weight = new_parameter(out_features, in1_features, in2_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
         self.reset_parameters()
+        self._cast(dtype)
 
     def reset_parameters(self) -> None:
         """Give the parameters new first values, as those of a layer that is just made."""
@@ -176,9 +191,11 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         *,
         device: Any = None,
+        dtype: Any = None,
     ):
         self._learn_by(max_norm, norm_type, scale_grad_by_freq)
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
+        self._cast(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return embedding(x, self._weight_for(x), self.padding_idx)
@@ -212,12 +229,14 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         device: Any = None,
+        dtype: Any = None,
     ):
         if mode == "max" and scale_grad_by_freq:
             rule = "a greatest value is of one row: give mode='sum' or 'mean', or leave it out"
             raise ValueError(f"EmbeddingBag(mode='max', scale_grad_by_freq=True): {rule}")
         self._learn_by(max_norm, norm_type, scale_grad_by_freq)
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
+        self._cast(dtype)
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(

@@ -85,6 +85,11 @@ class Module:
         self._kinds.pop(name, None)
         object.__delattr__(self, name)
 
+    def _cast(self, dtype: Any) -> None:
+        """Convert a layer that was just made, unless dtype is None: its numbers are drawn in float32."""
+        if dtype is not None:
+            self.to(as_dtype(dtype))
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; subclasses write it."""
         raise NotImplementedError(f"{type(self).__name__}(...): has no forward: define forward(self, x)")

@@ -60,6 +60,7 @@ class BatchNorm(NormBase):
         affine: bool = True,
         track_running_stats: bool = True,
         device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
     ):
@@ -74,6 +75,7 @@ class BatchNorm(NormBase):
         if tracked:
             count = Tensor.full((), 0, dt.int64, device)
             self.register_buffer("num_batches_tracked", count)
+        self._cast(dtype)
 
     def reset_running_stats(self) -> None:
         """Give the running statistics their first values: mean 0, variance 1, no batch counted."""
@@ -178,10 +180,11 @@ class InstanceNorm(BatchNorm):
         affine: bool = False,
         track_running_stats: bool = False,
         device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, bias=bias)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim == self.ranks[0] - 1:
@@ -247,7 +250,13 @@ class GroupNorm(NormBase):
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ):
         positive("GroupNorm", num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
@@ -256,6 +265,7 @@ class GroupNorm(NormBase):
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.weight = new_parameter(num_channels, value=1.0, device=device) if affine else None
         self.bias = new_parameter(num_channels, device=device) if affine else None
+        self._cast(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
@@ -279,12 +289,14 @@ class RMSNorm(NormBase):
         eps: float | None = None,
         elementwise_affine: bool = True,
         device: Any = None,
+        dtype: Any = None,
     ):
         sizes = integers(normalized_shape, "normalized_shape")
         shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
         positive("RMSNorm", normalized_shape=prod(shape))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
+        self._cast(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -309,6 +321,7 @@ class LayerNorm(NormBase):
         elementwise_affine: bool = True,
         bias: bool = True,
         device: Any = None,
+        dtype: Any = None,
     ):
         sizes = integers(normalized_shape, "normalized_shape")
         shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -316,6 +329,7 @@ class LayerNorm(NormBase):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
         self.bias = new_parameter(*shape, device=device) if elementwise_affine and bias else None
+        self._cast(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -118,6 +118,7 @@ class GroupedQueryAttention(Module):
         positions: Module | None = None,
         bias: bool = False,
         device: Any = None,
+        dtype: Any = None,
     ):
         kv = num_heads if num_kv_heads is None else num_kv_heads
         positive("GroupedQueryAttention", d_model=d_model, num_heads=num_heads, num_kv_heads=kv)
@@ -131,6 +132,7 @@ class GroupedQueryAttention(Module):
         self.k_proj = Linear(d_model, wide, bias, device=device)
         self.v_proj = Linear(d_model, wide, bias, device=device)
         self.o_proj = Linear(d_model, d_model, bias, device=device)
+        self._cast(dtype)
 
     def new_cache(self, batch: int, length: int, device: Any = None, dtype: Any = None) -> KVCache:
         """An empty cache for `length` tokens of `batch` sequences."""

@@ -88,7 +88,7 @@ def cell_of(layer: Any) -> Cell:
 def _own_options(layer: Any) -> str:
     """The arguments that PyTorch lacks (the keyword-only ones), where they differ from the default."""
     parameters = signature(type(layer)).parameters.values()
-    usual = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
+    usual = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     own = {name: getattr(layer, name) for name in usual}
     shown = {k: v for k, v in own.items() if v != usual[k] and not isinstance(v, Module)}
     return "".join(f", {name}={v!r}" for name, v in shown.items())
@@ -137,11 +137,12 @@ class RNNBase(RecurrentModule):
         if self.reverse and self.bidirectional:
             rule = "both directions are there: leave one of both out"
             raise ValueError(f"{name}(bidirectional=True, reverse=True): {rule}")
-        device, gates = self.__dict__.pop("device"), cell_of(self).gates
+        device, dtype, gates = (*map(self.__dict__.pop, ("device", "dtype")), cell_of(self).gates)
         for layer in range(self.num_layers):
             for suffix in self._suffixes(layer):
                 self._make(layer, suffix, gates * self.hidden_size, device)
         self.reset_parameters()
+        self._cast(dtype)
 
     @property
     def out_size(self) -> int:
@@ -290,6 +291,7 @@ class RNN(RNNBase):
     dropout: float = 0.0
     bidirectional: bool = False
     device: Any = None
+    dtype: Any = None
     _: KW_ONLY
     reverse: bool = False
     clip: float | None = None
@@ -338,6 +340,7 @@ class GRU(RNNBase):
     dropout: float = 0.0
     bidirectional: bool = False
     device: Any = None
+    dtype: Any = None
     _: KW_ONLY
     reverse: bool = False
     clip: float | None = None
@@ -383,6 +386,7 @@ class LSTM(RNNBase):
     bidirectional: bool = False
     proj_size: int = 0
     device: Any = None
+    dtype: Any = None
     _: KW_ONLY
     reverse: bool = False
     clip: float | None = None
@@ -408,7 +412,14 @@ class RNNCellBase(RecurrentModule):
 
     mode = ""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         positive(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = cell_of(self).gates * hidden_size
@@ -417,6 +428,7 @@ class RNNCellBase(RecurrentModule):
         self.bias_ih = new_parameter(gates, device=device) if bias else None
         self.bias_hh = new_parameter(gates, device=device) if bias else None
         self.reset_parameters()
+        self._cast(dtype)
 
     def _step(self, x: Tensor, start: list[Tensor | None]) -> list[Tensor]:
         """The states after one step. [b, in] or [in] -> [b, hidden] or [hidden]"""
@@ -460,13 +472,14 @@ class RNNCell(RNNCellBase):
         bias: bool = True,
         nonlinearity: str | Callable[[Tensor], Tensor] = "tanh",
         device: Any = None,
+        dtype: Any = None,
         *,
         clip: float | None = None,
         state_clip: float | None = None,
     ):
         self.nonlinearity = nonlinearity
         self.clip, self.state_clip = clip, state_clip
-        super().__init__(input_size, hidden_size, bias, device)
+        super().__init__(input_size, hidden_size, bias, device, dtype)
 
     @property
     def mode(self) -> str:  # type: ignore[override]
@@ -497,6 +510,7 @@ class GRUCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         device: Any = None,
+        dtype: Any = None,
         *,
         clip: float | None = None,
         state_clip: float | None = None,
@@ -506,7 +520,7 @@ class GRUCell(RNNCellBase):
     ):
         self.clip, self.state_clip, self.reset_after = clip, state_clip, reset_after
         self.gate_activation, self.hidden_activation = gate_activation, hidden_activation
-        super().__init__(input_size, hidden_size, bias, device)
+        super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step(input, [hx])[0]
@@ -533,6 +547,7 @@ class LSTMCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         device: Any = None,
+        dtype: Any = None,
         *,
         clip: float | None = None,
         state_clip: float | None = None,
@@ -544,7 +559,7 @@ class LSTMCell(RNNCellBase):
         self.clip, self.state_clip, self.input_forget = clip, state_clip, input_forget
         self.gate_activation, self.hidden_activation = gate_activation, hidden_activation
         self.cell_activation = cell_activation
-        super().__init__(input_size, hidden_size, bias, device)
+        super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         hidden, cell = self._step(input, [None, None] if hx is None else list(hx))

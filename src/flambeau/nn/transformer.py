@@ -38,13 +38,14 @@ class _Layer(Module):
     norm_first: bool = False
     bias: bool = True
     device: Any = None
+    dtype: Any = None
     self_attn: ClassVar[Any]
     multihead_attn: ClassVar[Any]
 
     def __post_init__(self):
         p, width = self.dropout, self.d_model
         own = self.__dict__
-        device, eps, bias = own.pop("device"), own.pop("layer_norm_eps"), own.pop("bias")
+        device, dtype, eps, bias = map(own.pop, ("device", "dtype", "layer_norm_eps", "bias"))
         self.activation = _activation(self.activation)
         for name in self.attentions():
             attention = MultiheadAttention(
@@ -59,6 +60,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(width, eps, bias=bias, device=device))
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(p))
+        self._cast(dtype)
 
     def attentions(self) -> tuple[str, ...]:
         """The names of its attention layers, in order."""
@@ -229,9 +231,11 @@ class Transformer(Module):
     norm_first: bool = False
     bias: bool = True
     device: Any = None
+    dtype: Any = None
 
     def __post_init__(self):
         own = vars(self)
+        dtype = own.pop("dtype")
         names = ("dim_feedforward", "dropout", "activation", "layer_norm_eps", "bias", "device")
         how = {name: own.pop(name) for name in names} | {"norm_first": own.pop("norm_first")}
         given = (self.d_model, self.nhead)
@@ -244,6 +248,7 @@ class Transformer(Module):
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)
+        self._cast(dtype)
 
     def forward(self, src: Tensor, tgt: Tensor, **masks: Any) -> Tensor:
         """[m, b, d], [n, b, d] -> [n, b, d]; masks: src_mask, tgt_mask, memory_mask, their *_key_padding_mask
