@@ -6,13 +6,11 @@
 {% macro cell(side, row, at) -%}
 {%- set read = "%s[(%s + %s) * %du + %s]" % (side.buffer, side.base, row, side.width, at if side.exact else "min(%s, %du)" % (at, side.width - 1)) -%}
 {%- set read = "%s(%s)" % (side.T.call("unpack_" ~ side.T.dtype.short), read) if side.T.dtype.is_packed else read -%}
-{{ read if side.exact else "select(vec4<f32>(0), %s, %s < %du)" % (read, at, side.width) }}
-{%- endmacro %}
+{{ read if side.exact else "select(vec4<f32>(0), %s, %s < %du)" % (read, at, side.width) }}{%- endmacro %}
 
 //# a row's vec4 as f32, zero past its features
 {% macro some(T, buffer, row, width, at, beyond) -%}
-{{ cell({"T": T, "buffer": buffer, "base": "0u", "width": width, "exact": not beyond}, row, at) }}
-{%- endmacro %}
+{{ cell({"T": T, "buffer": buffer, "base": "0u", "width": width, "exact": not beyond}, row, at) }}{%- endmacro %}
 
 {% macro store(out, at, value, T, guard) -%}
 {% if guard %}
@@ -21,26 +19,22 @@
     {{ out }}[{{ at }}] = {{ T.store(value) }};
 {% if guard %}
     }
-{% endif %}
-{%- endmacro %}
+{% endif %}{%- endmacro %}
 
 //# the blocks of 4 rows x 4 features that this thread brings; `name` tells registers of two sides apart
 {% macro each(t, count, b) -%}
 {%- if (b + 1) * t.threads > count %}    if (lid.x < {{ count - b * t.threads }}u) {
-{% endif -%}
-{%- endmacro %}
+{% endif -%}{%- endmacro %}
 {% macro end(t, count, b) -%}
 {%- if (b + 1) * t.threads > count %}    }
-{% endif -%}
-{%- endmacro %}
+{% endif -%}{%- endmacro %}
 
 {% macro declare(name, t, count, of=4) -%}
 {% for b in range((count + t.threads - 1) // t.threads) %}
 {% for i in range(of) %}
     var {{ name }}{{ b }}_{{ i }} = vec4<f32>(0);
 {% endfor %}
-{% endfor %}
-{%- endmacro %}
+{% endfor %}{%- endmacro %}
 
 {% macro fetch(name, side, t, c) -%}
 {% set count = side.rows // 4 * t.step // 4 %}
@@ -57,8 +51,7 @@
 {% endfor %}
     }
 {{ end(t, count, b) }}
-{% endfor %}
-{%- endmacro %}
+{% endfor %}{%- endmacro %}
 
 {% macro put(name, to, side, t) -%}
 {% set count = side.rows // 4 * t.step // 4 %}
@@ -73,8 +66,7 @@
 {% endfor %}
     }
 {{ end(t, count, b) }}
-{% endfor %}
-{%- endmacro %}
+{% endfor %}{%- endmacro %}
 
 {% macro along(name, side, t, c) -%}
 {% set count = t.step * side.quads %}
@@ -87,5 +79,4 @@
       {{ name }}{{ b }}_0 = select(vec4<f32>(0), {{ cell(side, "min(deep, %s - 1u)" % side.limit, "at") }}, deep < {{ side.limit }});
     }
 {{ end(t, count, b) }}
-{% endfor %}
-{%- endmacro %}
+{% endfor %}{%- endmacro %}

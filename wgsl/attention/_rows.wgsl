@@ -8,29 +8,24 @@
       let at = first + i / {{ width }}u;
       {{ to }}[i] = select(vec4<f32>(0), {{ from }}[({{ base }} * p.{{ rows }} + min(at, p.{{ rows }} - 1u)) * {{ width }}u
           + i % {{ width }}u], at < p.{{ rows }});
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# a loop over the rows of a tile, `unroll` at a time; what is not staged comes in tiles of one turn, which need none
 {% macro turns(tile, unroll, staged) -%}
-{{ "for (var j = 0u; j < %du; j += %du) {" % (tile, unroll) if staged else "{ let j = 0u;" }}
-{%- endmacro %}
+{{ "for (var j = 0u; j < %du; j += %du) {" % (tile, unroll) if staged else "{ let j = 0u;" }}{%- endmacro %}
 
 //# the row that `cell` reads of two buffers
 {% macro row(t, staged, rows="keys", base="kv") -%}
       let row{{ t }} = {{ "j + %du" % t if staged else "%s * p.%s + min(first + %du, p.%s - 1u)" % (base, rows, t, rows) }};
 {%- endmacro %}
 
-{% macro cell(buffer, t, width, c) -%}
-{{ buffer }}[row{{ t }} * {{ width }}u + {{ c }}u]
-{%- endmacro %}
+{% macro cell(buffer, t, width, c) -%}{{ buffer }}[row{{ t }} * {{ width }}u + {{ c }}u]{%- endmacro %}
 
 //# vec4s to a row of the result
 {% macro store(value, n, factor="") -%}
 {% for c in range(n) %}
     out[row_at + {{ c }}u] = {{ value }}{{ c }}{{ factor }};
-{% endfor %}
-{%- endmacro %}
+{% endfor %}{%- endmacro %}
 
 //# s<t> and ok<t>: the score of query `query` and key first + j + t, and whether it counts
 {% macro score(t, d, staged, o) -%}
@@ -40,8 +35,7 @@
 {% for c in range(1, d) %}
       a{{ t }} = fma(q{{ c }}, {{ cell("keys" if staged else "in1", t, d, c) }}, a{{ t }});
 {% endfor %}
-{{ finish(t, "a%d" % t, "key%d" % t, "query", o) }}
-{%- endmacro %}
+{{ finish(t, "a%d" % t, "key%d" % t, "query", o) }}{%- endmacro %}
 
 //# softcap, bias and masks on the sum of a vec4
 {% macro finish(t, a, key, query, o) -%}
@@ -60,13 +54,11 @@
       ok{{ t }} = ok{{ t }} & !(b{{ t }} < {{ scoring.MASKED }});
 {% endif %}
 {% endif %}
-      s{{ t }} = select(-3.4028234e38, s{{ t }}, ok{{ t }});
-{%- endmacro %}
+      s{{ t }} = select(-3.4028234e38, s{{ t }}, ok{{ t }});{%- endmacro %}
 
 //# the weight of score s<t>, by the two numbers of its row's norm
 {% macro weight(t, top, total) -%}
-select(0.0, exp(min(s{{ t }} - {{ top }}, 0.0) - {{ total }}), ok{{ t }})
-{%- endmacro %}
+select(0.0, exp(min(s{{ t }} - {{ top }}, 0.0) - {{ total }}), ok{{ t }}){%- endmacro %}
 
 //# z<t>: the slope of score s<t>, from its weight and the sum of h<t>'s vec4
 {% macro slope(t, o, top="top", total="total", delta="delta") -%}

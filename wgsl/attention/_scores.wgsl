@@ -11,15 +11,13 @@
 //# its weights' sum. Apart, since a best score far from 0 has no digits left for it.
 {% macro norm(row, top, total, empty) -%}
     out1[({{ row }}) * 2u] = select({{ top }}, 3.4028234e38, {{ empty }});
-    out1[({{ row }}) * 2u + 1u] = select(log({{ total }}), 0.0, {{ empty }});
-{%- endmacro %}
+    out1[({{ row }}) * 2u + 1u] = select(log({{ total }}), 0.0, {{ empty }});{%- endmacro %}
 
 //# where the bias of this head starts: its strides are 0 along dims of size 1
 {% macro bias_head(o) -%}
 {% if o.bias %}
   let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head;
-{% endif %}
-{%- endmacro %}
+{% endif %}{%- endmacro %}
 
 //# the place of the first query among the keys
 {% macro begin(o) -%}
@@ -27,8 +25,7 @@
   let begin = u32(in3[0]);
 {% elif o.causal %}
   let begin = 0u;
-{% endif %}
-{%- endmacro %}
+{% endif %}{%- endmacro %}
 
 //# s<h>_<j> from products of rows (vec4s: query<h> or key<h>, as `of` says) and columns (the others): scaled to powers of
 //# two, capped, biased, masked; with `slope`, c<h>_<j> is the derivative of the cap
@@ -74,8 +71,7 @@
       s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, {{ inside }}{{ " & (%s)" % before if o.causal }});
 {% endfor %}
 {% endfor %}
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# s, of row r of the group and key first + k, as in `scores`
 {% macro one_score(o) -%}
@@ -94,5 +90,4 @@
       s = select(fma(select(b, {{ LEAST }}, b < {{ LEAST }}), 1.4426950408889634, s), {{ MASKED }}, b < {{ MASKED }});
 {% endif %}
 {% endif %}
-      s = select({{ MASKED }}, s, (key < end){{ " & (key <= r % p.queries + begin)" if o.causal }});
-{%- endmacro %}
+      s = select({{ MASKED }}, s, (key < end){{ " & (key <= r % p.queries + begin)" if o.causal }});{%- endmacro %}

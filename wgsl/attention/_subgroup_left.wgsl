@@ -20,8 +20,7 @@
 //# name<i>_<k>
 {% macro hold(u, rows) -%}
 //% for i, c in product(range(u.rows // u.unit.m), range(0, rows.width, 64))
-//% set wide = [64, rows.width - c] | min
-//% set lies = on.left_at(u, rows.name, i)
+//% set wide, lies = [64, rows.width - c] | min, on.left_at(u, rows.name, i)
   workgroupBarrier();
 //% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
 //% set at = "(lane + %du)" % (n * u.unit.lanes)

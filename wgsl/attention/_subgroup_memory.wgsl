@@ -10,8 +10,7 @@ diagnostic(off, chromium.subgroup_matrix_uniformity); //% if u.unit.kind != "pla
 
 {% macro memory(u) -%}
 {{ units.memory(u.unit, u.elements, 0) }}
-var<workgroup> grown: vec4<u32>;
-{%- endmacro %}
+var<workgroup> grown: vec4<u32>;{%- endmacro %}
 
 {% macro views(u) -%}
 {{ units.views(u.unit, u.elements, 0, u.subgroups) }}
@@ -23,17 +22,12 @@ var<workgroup> grown: vec4<u32>;
 {%- endmacro %}
 
 //# which pair of columns a lane meets as its c-th
-{% macro pair(c) -%}
-e{{ c % 4 }} + {{ c // 4 * 4 }}u
-{%- endmacro %}
+{% macro pair(c) -%}e{{ c % 4 }} + {{ c // 4 * 4 }}u{%- endmacro %}
 
 //# four elements of 2 bytes, from a multiple of four on
 {% macro put(u, at, pair) -%}
-//% if u.unit.kind != "plain"
-    quads[({{ at }}) / 4u] = {{ pair }};
-//% else
-{{ units.put_four(u.unit, at, pair ~ ".x", pair ~ ".y") }}
-//% endif
+    quads[({{ at }}) / 4u] = {{ pair }}; //% if u.unit.kind != "plain"
+{{ units.put_four(u.unit, at, pair ~ ".x", pair ~ ".y") }} //% if not (u.unit.kind != "plain")
 {%- endmacro %}
 
 //# the vec4s of a block of keys or values that a thread brings, to registers and on to memory
@@ -51,29 +45,24 @@ e{{ c % 4 }} + {{ c // 4 * 4 }}u
 {% macro places(u, name, width, base, first, limit) -%}
   let line_{{ name }} = lid.x / {{ width }}u;
   var at_{{ name }} = ({{ base }} + {{ first }} + line_{{ name }}) * {{ width }}u + lid.x % {{ width }}u;
-  let most_{{ name }} = ({{ base }} + {{ limit }} - 1u) * {{ width }}u + lid.x % {{ width }}u;
-{%- endmacro %}
+  let most_{{ name }} = ({{ base }} + {{ limit }} - 1u) * {{ width }}u + lid.x % {{ width }}u;{%- endmacro %}
 {% macro bring(u, name, place, buffer, width, ahead=0) -%}
 //% for i in range(u.keys * width // u.threads)
     {{ name }}{{ i }} = {{ buffer }}[min(at_{{ place }} + {{ ahead * width + i * u.threads }}u, most_{{ place }})];
 //% endfor
 {%- endmacro %}
-{% macro next(u, name, width) -%}
-    at_{{ name }} += {{ u.keys * width }}u;
-{%- endmacro %}
+{% macro next(u, name, width) -%}at_{{ name }} += {{ u.keys * width }}u;{%- endmacro %}
 //# past the end there are zeros
 {% macro end(u, name, place, width) -%}
     if (first + {{ u.keys }}u > p.keys) {
 //% for i in range(u.keys * width // u.threads)
       {{ name }}{{ i }} = select(vec2<u32>(), {{ name }}{{ i }}, first + line_{{ place }} + {{ i * u.threads // width }}u < p.keys);
 //% endfor
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# where own rows i lie on their way to fragments: plain units keep them, those of a second side behind the first
 {% macro left_at(u, name, i) -%}
 //% set pitch = u.pad + 64
 //% set from = u.apart + (u.height * pitch if name == "g" else 0)
 //% set own = "%du + (subgroup * %du + %du) * %du" % (from, u.rows, i * u.unit.m, pitch)
-{{ own if u.unit.kind == "plain" else "strip * 2u" }}
-{%- endmacro %}
+{{ own if u.unit.kind == "plain" else "strip * 2u" }}{%- endmacro %}

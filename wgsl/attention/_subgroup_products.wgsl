@@ -49,5 +49,4 @@
 //% for i in range(u.rows // u.unit.m)
 {{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
 //% endfor
-  workgroupBarrier();
-{%- endmacro %}
+  workgroupBarrier();{%- endmacro %}

@@ -44,17 +44,13 @@
           s{{ c }} = select(vec2<f32>({{ masked }}), s{{ c }}, inside);
         }
 //% endfor
-      }
-{%- endmacro %}
-{% macro columns(c) -%}
-(vec2<u32>(first + 2u * ({{ on.pair(c) }})) + vec2<u32>(0u, 1u))
-{%- endmacro %}
+      }{%- endmacro %}
+{% macro columns(c) -%}(vec2<u32>(first + 2u * ({{ on.pair(c) }})) + vec2<u32>(0u, 1u)){%- endmacro %}
 //# s<low> to s<high - 1> by "max" or "+", in a tree
 {% macro tree(op, low, high) -%}
 {%- if high - low == 1 -%} s{{ low }} {%- else -%}
 {{ "max" if op == "max" }}({{ tree(op, low, (low + high) // 2) }}{{ "," if op == "max" else " +" }} {{ tree(op, (low + high) // 2, high) }})
-{%- endif -%}
-{%- endmacro %}
+{%- endif -%}{%- endmacro %}
 
 //# s<c>, the lane's weights, to its row of scores
 {% macro weights(u) -%}

@@ -3,12 +3,8 @@
 //# float16's range.
 //% import "lib/subgroup_matrix.wgsl" as units
 
-{% macro steps(u) -%}
-{{ u.rows * u.unit.n // 4 // u.unit.lanes }}
-{%- endmacro %}
-{% macro row(u, n) -%}
-lane / {{ u.unit.n // 4 }}u + {{ n * 4 * u.unit.lanes // u.unit.n }}u
-{%- endmacro %}
+{% macro steps(u) -%}{{ u.rows * u.unit.n // 4 // u.unit.lanes }}{%- endmacro %}
+{% macro row(u, n) -%}lane / {{ u.unit.n // 4 }}u + {{ n * 4 * u.unit.lanes // u.unit.n }}u{%- endmacro %}
 
 {% macro write(u, T, base, limit, wide, j, factor, shares=false) -%}
 //% for n in range(steps(u) | int)

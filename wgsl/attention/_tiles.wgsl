@@ -8,21 +8,18 @@
 
 {% macro memory(t) -%}
 var<workgroup> left: array<array<vec4<f32>, {{ t.left_pitch }}>, {{ t.step }}>;
-var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>;
-{%- endmacro %}
+var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>;{%- endmacro %}
 
 {% macro places(t, unit) -%}
   let tx = lid.x % {{ t.tx }}u;
   let ty = lid.x / {{ t.tx }}u;
-  let row0 = {{ unit }} * {{ t.height }}u;
-{%- endmacro %}
+  let row0 = {{ unit }} * {{ t.height }}u;{%- endmacro %}
 
 {% macro start_dots(a, b, t) -%}
 {{ rows.declare("u", t, a.rows // 4 * t.step // 4) }}
 {{ rows.declare("v", t, b.rows // 4 * t.step // 4) }}
 {{ rows.fetch("u", a, t, "0u") }}
-{{ rows.fetch("v", b, t, "0u") }}
-{%- endmacro %}
+{{ rows.fetch("v", b, t, "0u") }}{%- endmacro %}
 
 //# acc<h>_<j>, vec4s of four rows, plus the products of rows and columns summed over all features; with `onward`, what comes
 //# first was fetched before (start_dots), and the next columns' is fetched at the end
@@ -60,8 +57,7 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
       }
 {% endfor %}
     }
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 {% macro tile(t, k, wide) -%}
 {% for h in range(t.rows // 4) %}
@@ -69,13 +65,11 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {% endfor %}
 {% for i in range(wide) %}
         let b{{ i }} = right[{{ k }}][tx + {{ i * t.tx }}u];
-{% endfor %}
-{%- endmacro %}
+{% endfor %}{%- endmacro %}
 
 {% macro start_sums(side, t) -%}
 {{ rows.declare("n", t, t.step * side.quads, 1) }}
-{{ rows.along("n", side, t, "0u") }}
-{%- endmacro %}
+{{ rows.along("n", side, t, "0u") }}{%- endmacro %}
 
 //# acc<row>_<i>, a vec4 of features, plus the rows of a side weighed by w<h>_<j>
 {% macro sums(acc, w, side, t, started=false) -%}
@@ -123,8 +117,7 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
       }
 {% endfor %}
     }
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# every thread's values of its rows, beside those of the other threads of the row
 {% macro share(name, t) -%}
@@ -132,5 +125,4 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {% for h in range(t.rows // 4) %}
     left[tx][ty + {{ h * t.ty }}u] = {{ name }}{{ h }};
 {% endfor %}
-    workgroupBarrier();
-{%- endmacro %}
+    workgroupBarrier();{%- endmacro %}

@@ -4,13 +4,12 @@
 //% import "attention/_rows.wgsl" as at
 //% import "attention/_scores.wgsl" as scoring
 //% block shared
-//% if staged
-var<workgroup> queries: array<vec4<f32>, {{ tile * d }}>;
-var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
-//% endif
+var<workgroup> queries: array<vec4<f32>, {{ tile * d }}>; //% if staged
+var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% endblock
 //% block work
 //% set wanted = d if of == "key" else e
+  // the key of this thread
   let kv = group / p.blocks;
   let block = group % p.blocks;
 {{ scoring.begin(o) }}
@@ -18,11 +17,10 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
   let key = min(row, p.keys - 1u);
   let place = kv * p.keys + key;
   let k{{ c }} = in1[place * {{ d }}u + {{ c }}u]; //% for c in range(d)
-//% if of == "key"
-  let v{{ c }} = in2[place * {{ e }}u + {{ c }}u]; //% for c in range(e)
-//% endif
+  let v{{ c }} = in2[place * {{ e }}u + {{ c }}u]; //% for c in range(e if of == "key" else 0)
   var y{{ c }} = vec4<f32>(0); //% for c in range(wanted)
   let start = {{ "block * %du / %du * %du" % (workgroup[0], tile, tile) if o.causal else "0u" }};
+  // all queries of its heads
   for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
 {{ scoring.bias_head(o) }}
     for (var first = start; first < p.queries; first += {{ tile }}u) {
@@ -32,6 +30,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
 {{ at.stage("slopes", "in3", e, tile, workgroup[0], "queries", "head") }}
       workgroupBarrier();
 //% endif
+      // one tile of queries after another
       {{ at.turns(tile, unroll, staged) }}
 //% for t in range(unroll)
         let query{{ t }} = min(first + j + {{ t }}u, p.queries - 1u);
@@ -64,6 +63,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
       }
     }
   }
+  // write the gradient of the key or value
   if (row < p.keys) {
     let row_at = place * {{ wanted }}u;
 {{ at.store("y", wanted, " * p.scale" if of == "key" else "") }}

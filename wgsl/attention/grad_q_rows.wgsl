@@ -5,12 +5,11 @@
 //% import "attention/_rows.wgsl" as at
 //% import "attention/_scores.wgsl" as scoring
 //% block shared
-//% if staged
-var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>;
-var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
-//% endif
+var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>; //% if staged
+var<workgroup> values: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% endblock
 //% block work
+  // the query of this thread
   let head = group / p.blocks;
   let block = group % p.blocks;
 {{ scoring.begin(o) }}
@@ -19,6 +18,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   let kv = head / p.group;
 {{ scoring.bias_head(o) }}
   let place = head * p.queries + query;
+  // its norm, and the sum of result * gradient
   let top = in4[place * 3u];
   let total = in4[place * 3u + 1u];
   let delta = in4[place * 3u + 2u];
@@ -28,6 +28,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% endfor
   let g{{ c }} = in3[place * {{ e }}u + {{ c }}u]; //% for c in range(e)
   let end = {{ "min(p.keys, (block + 1u) * %du)" % workgroup[0] if o.causal else "p.keys" }};
+  // one tile of keys after another
   for (var first = 0u; first < end; first += {{ tile }}u) {
 //% if staged
     workgroupBarrier();
@@ -49,6 +50,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% endfor
     }
   }
+  // write its gradient
   if (row < p.queries) {
     let row_at = place * {{ d }}u;
 {{ at.store("y", d, " * p.scale") }}

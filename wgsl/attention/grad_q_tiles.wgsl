@@ -7,14 +7,14 @@
 {{ tiles.memory(t) }}
 //% endblock
 //% block work
-//% set T = wgsl(dtypes[0], 4)
-//% set quads = t.tx * t.wide
+//% set T, quads = wgsl(dtypes[0], 4), t.tx * t.wide
 //% set side = {"width": d, "exact": d % (t.step // 4) == 0, "T": T}
 //% set q = dict(side, buffer="in0", base="head * p.queries", first="row0", limit="p.queries", rows=t.height, plain=true)
 //% set k = dict(q, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
 //% set g = dict(q, buffer="in3", width=e, exact=e % (t.step // 4) == 0)
 //% set v = dict(k, buffer="in2", width=e, exact=g.exact)
 //% set along = dict(k, quads=quads, exact=d == quads)
+  // the block of queries of this workgroup
   let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
   let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};
   let kv = head / p.group;
@@ -31,19 +31,24 @@
 //% endfor
   let end = {{ "min(p.keys, row0 + %du)" % t.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
+  // one tile of keys after another
   for (var first = 0u; first < end; first += {{ t.width }}u) {
 //% for h, j in product(range(t.rows // 4), range(t.cols))
     var s{{ h }}_{{ j }} = vec4<f32>(0);
     var z{{ h }}_{{ j }} = -delta{{ h }};
 //% endfor
+    // scores: queries times keys
 {{ tiles.dots("s", q, k, t) }}
 {{ scoring.scores(t, o, slope=true) }}
+    // gradients of the weights: those of the result times values
 {{ tiles.dots("z", g, v, t) }}
 //% for h, j in product(range(t.rows // 4), range(t.cols))
     z{{ h }}_{{ j }} *= exp2(min(s{{ h }}_{{ j }} - top{{ h }}, vec4<f32>(0)) - total{{ h }}){{ " * c%d_%d" % (h, j) if o.softcap }};
 //% endfor
+    // add gradients of the scores times keys
 {{ tiles.sums("o", "z", along, t) }}
   }
+  // write the gradient of the queries
 //% for r in range(t.rows)
   if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) {
     let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ d }}u + tx;

@@ -24,8 +24,7 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
 //% set by_query = of == "query"
 //# what is summed: vec4s a row, the block that is weighed, a factor
 //% set wide, weighed, factor = (e, u.values, "1.0") if of == "value" else (d, 0, "p.scale")
-//% set T = wgsl(dtypes[0], 4)
-//% set q = {"base": "head * p.queries", "limit": "p.queries"}
+//% set T, q = wgsl(dtypes[0], 4), {"base": "head * p.queries", "limit": "p.queries"}
 //% set k = {"base": "kv * p.keys", "limit": "p.keys"}
 //% set own, other = (q, k) if by_query else (k, q)
 //% set first_side = dict(own, name="q", buffer="in0" if by_query else "in1", width=4 * d)
@@ -60,10 +59,8 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
 {{ on.declare(u, "v", e) }}
 {{ left.ask(u, first_side) }}
 {{ left.hold(u, first_side) }}
-//% if of != "value"
-{{ left.ask(u, second_side) }}
-{{ left.hold(u, second_side) }}
-//% endif
+{{ left.ask(u, second_side) }} //% if of != "value"
+{{ left.hold(u, second_side) }} //% if of != "value"
   {{ "{" if by_query else "for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {" }}
 {{ scoring.bias_head(o) }}
 {{ on.places(u, "k", d, other.base, "start", other.limit) }}
@@ -94,10 +91,8 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
     {
 {{ products.dots(u, 4 * d) }}
 {{ products.keep(u) }}
-//% if of != "value"
-{{ products.dots(u, 4 * e, "z", "g", u.values) }}
-{{ products.keep(u, "z", u.keys) }}
-//% endif
+{{ products.dots(u, 4 * e, "z", "g", u.values) }} //% if of != "value"
+{{ products.keep(u, "z", u.keys) }} //% if of != "value"
     }
     workgroupBarrier();
     {

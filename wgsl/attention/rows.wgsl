@@ -5,10 +5,8 @@
 //% import "attention/_rows.wgsl" as at
 //% import "attention/_scores.wgsl" as scoring
 //% block shared
-//% if staged
-var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>;
-var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
-//% endif
+var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>; //% if staged
+var<workgroup> values: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% endblock
 //% block work
   // the query of this thread

@@ -10,10 +10,8 @@ var<workgroup> weights: array<array<f32, {{ f.keys }}>, {{ f.rows }}>;
 var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% endblock
 //% block work
-//% set T = wgsl(dtypes[0], 4)
-//% set each = (d + f.lanes - 1) // f.lanes
-//% set at_once = f.threads // f.lanes
-//% set deep = f.threads // f.across
+//% set T, each = wgsl(dtypes[0], 4), (d + f.lanes - 1) // f.lanes
+//% set at_once, deep = f.threads // f.lanes, f.threads // f.across
   // the piece of keys of this workgroup
   let kv = group / p.pieces;
   if (kv >= p.lines) {

@@ -7,8 +7,7 @@
 {{ tiles.memory(t) }}
 //% endblock
 //% block work
-//% set T = wgsl(dtypes[0], 4)
-//% set quads = t.tx * t.wide
+//% set T, quads = wgsl(dtypes[0], 4), t.tx * t.wide
 //% set side = {"width": d, "exact": d % (t.step // 4) == 0, "T": T}
 //% set q = dict(side, buffer="in0", base="head * p.queries", first="row0", limit="p.queries", rows=t.height, plain=true)
 //% set k = dict(side, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)

@@ -5,12 +5,8 @@
 
 //% set planes = 2 if split else 1
 //# where a side's tile begins in workgroup memory; its low halves lie behind its high ones
-{% macro size(s, g) -%}
-  {{ g.pitch * (step if s.along == "free" else g.extent) }}
-{%- endmacro %}
-{% macro all() -%}
-  {{ (size(*sides[0]) | int + size(*sides[1]) | int) * (2 if split else 1) }}
-{%- endmacro %}
+{% macro size(s, g) -%}{{ g.pitch * (step if s.along == "free" else g.extent) }}{%- endmacro %}
+{% macro all() -%}{{ (size(*sides[0]) | int + size(*sides[1]) | int) * (2 if split else 1) }}{%- endmacro %}
 {% macro start(side, low) -%}
   {{ (size(*sides[0]) | int * (2 if split else 1) if side else 0) + (size(*sides[side]) | int if low else 0) }}
 {%- endmacro %}
@@ -59,25 +55,20 @@
 //% endfor
 {{ side.advance(s, g) }}
 //% endif
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# a side that was converted, tile by tile: where this thread's cells of the first tile are, and a tile's next
-{% macro cells_of(s, g) -%}
-  {{ g.extent * step // 4 }}
-{%- endmacro %}
+{% macro cells_of(s, g) -%}{{ g.extent * step // 4 }}{%- endmacro %}
 {% macro begin_converted(s, g, at, converted) -%}
 //% set tile = "begin / %du * %du" % (step, cells_of(s, g) | int * planes)
 //% set line = "%s / %du * p.%s" % (at, g.extent, converted[2])
-  var {{ s.name }}_at = batch * p.{{ converted[1] }} + {{ line }} + {{ tile }} + t;
-{%- endmacro %}
+  var {{ s.name }}_at = batch * p.{{ converted[1] }} + {{ line }} + {{ tile }} + t;{%- endmacro %}
 {% macro fetch_converted(s, g, buffer) -%}
 //% set cells = cells_of(s, g) | int
 //% for h, i in product(range(planes), range(cells // workgroup[0]))
     {{ s.name }}r{{ h * cells // workgroup[0] + i }} = {{ buffer }}[{{ s.name }}_at + {{ h * cells + i * workgroup[0] }}u];
 //% endfor
-    {{ s.name }}_at += {{ cells * planes }}u;
-{%- endmacro %}
+    {{ s.name }}_at += {{ cells * planes }}u;{%- endmacro %}
 {% macro stage_converted(s, g, side) -%}
 //% set line = (g.extent if s.along == "free" else step) // 4
 //% for h, i in product(range(planes), range(cells_of(s, g) | int // workgroup[0]))
@@ -115,11 +106,9 @@
 {{ four("low", "%su + %s" % (start(side, 1), at)) }}
 //% endif
 {{ four("high" if split else "x", "%su + %s" % (start(side, 0), at)) }}
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 {% macro four(x, at) -%}
-      {{ units.put_four(unit, at, "pack2x16float(%s.xy)" % x, "pack2x16float(%s.zw)" % x) }}
-{%- endmacro %}
+      {{ units.put_four(unit, at, "pack2x16float(%s.xy)" % x, "pack2x16float(%s.zw)" % x) }}{%- endmacro %}
 
 //# what a step of the units' depth adds: the left side's high or low halves by some of the right side's
 {% macro products(left, rights, kk) -%}
@@ -136,5 +125,4 @@
 {{ units.fragment(unit, name, "right", start(1, low) ~ "u + " ~ at, gb.pitch, b.along == "k") }}
       {{ units.multiply(unit, "acc%d_%d" % (i, j // unit.n), "a%d" % i, name) }} //% for i in range(down // unit.m)
 //% endfor
-    }
-{%- endmacro %}
+    }{%- endmacro %}

@@ -4,8 +4,7 @@
 
 //# coordinates of own index `first` under the suffix j; those after it are counted on
 {% macro own(first, s, j) -%}
-{{ ix.unravel(first, s.own.coords | map("suffix", "_%d" % j) | list, s.own.sizes[1:]) }}
-{%- endmacro %}
+{{ ix.unravel(first, s.own.coords | map("suffix", "_%d" % j) | list, s.own.sizes[1:]) }}{%- endmacro %}
 
 //# a<n>_<j>: where own element j begins in the buffer and in each test of padding
 {% macro starts(s, j) -%}
@@ -17,10 +16,8 @@
 
 //# a<n>_<j> and those of the n - 1 elements after own index `first`, which is held inside
 {% macro opened(s, first, n, j=0) -%}
-//% if j == 0
-  let {{ s.name }}_batch = batch;
-{{ ix.unravel(s.name ~ "_batch", s.batch.coords, s.batch.sizes[1:]) }}
-//% endif
+  let {{ s.name }}_batch = batch; //% if j == 0
+{{ ix.unravel(s.name ~ "_batch", s.batch.coords, s.batch.sizes[1:]) }} //% if j == 0
   let {{ s.name }}_first{{ j }} = min({{ first }}, p.{{ s.own.total }} - {{ 4 if s.wide and s.along == "free" else 1 }}u);
 {{ own("%s_first%d" % (s.name, j), s, j) }}
 {{ starts(s, j) }}
@@ -43,10 +40,8 @@
 //% for c in s.summed.coords | reverse
 //% set at = loop.revindex0
     {{ c }} += p.{{ g.carries[at] }}{{ " + u32(carry%d)" % (at + 1) if not loop.first }};
-//% if at
-    let carry{{ at }} = {{ c }} >= p.{{ s.summed.sizes[at] }};
-    {{ c }} -= select(0u, p.{{ s.summed.sizes[at] }}, carry{{ at }});
-//% endif
+    let carry{{ at }} = {{ c }} >= p.{{ s.summed.sizes[at] }}; //% if at
+    {{ c }} -= select(0u, p.{{ s.summed.sizes[at] }}, carry{{ at }}); //% if at
 //% endfor
 {%- endmacro %}
 

@@ -13,13 +13,11 @@
     bx{{ u }}_{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }}; //% for j in range(4)
 //% endif
 {{ side.advance(s, g) }}
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# ax<u>_<i>: the i-th row at one summed place, or at four
 {% macro rows(s, g, u, high, along_b, wgsl, ragged) -%}
-//% set V = wgsl(s.dtype, 4)
-//% set T = wgsl(s.dtype, 1)
+//% set V, T = wgsl(s.dtype, 4), wgsl(s.dtype, 1)
     var ax{{ u }}_{{ i }} = {{ V if along_b == "k" else T }}(0); //% for i in range(high)
     {
 {{ side.along(s, c, ragged) }} //% for c in range(4 if along_b == "k" and not s.wide else 1)
@@ -27,5 +25,4 @@
     ax{{ u }}_{{ i }} = {{ side.summed_four(s, i, wgsl, ragged) if along_b == "k" else side.value(s, i, 0, T, ragged) }};
 //% endfor
 {{ side.advance(s, g) }}
-    }
-{%- endmacro %}
+    }{%- endmacro %}

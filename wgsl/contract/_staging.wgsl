@@ -8,8 +8,7 @@
 //% for i in range(g.loads if s.along == "k" else 1)
 {{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.spacing), 4, i * 4) }}
 //% endfor
-{{ side.sum_from(s, k_first ~ " + " ~ s.name ~ "_in") }}
-{%- endmacro %}
+{{ side.sum_from(s, k_first ~ " + " ~ s.name ~ "_in") }}{%- endmacro %}
 
 //# read this thread's part of the next tile into registers
 {% macro fetch(s, g, wgsl, ragged) -%}
@@ -34,8 +33,7 @@
     {{ s.name }}r{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }}; //% for j in range(g.loads * 4)
 {{ side.advance(s, g) }}
 //% endif
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# put it into workgroup memory, the summed dims outermost: what was read along them is turned
 {% macro stage(s, g, V) -%}

@@ -3,11 +3,8 @@
 
 //# coordinates of the j-th row or column; the first is taken apart, the next are counted on
 {% macro coordinates(first, g, j) -%}
-//% if j == 0
-{{ ix.unravel(first, g.coords | map("suffix", "_0") | list, g.sizes[1:]) }}
-//% else
-{{ ix.next(g.coords, g.sizes, j) }}
-//% endif
+{{ ix.unravel(first, g.coords | map("suffix", "_0") | list, g.sizes[1:]) }} //% if j == 0
+{{ ix.next(g.coords, g.sizes, j) }} //% if j != 0
 {%- endmacro %}
 
 //# <name>_<j>, the first of four rows or columns, its coordinates, and those of `n - 1` after it
@@ -51,8 +48,7 @@
 
 {% macro cell(side, o, j, s, ahead, wgsl) -%}
 //% set T = wgsl(o.dtype, 4 if o.along == "free" else 1)
-//% set at = side ~ j ~ " + " ~ side ~ "k" ~ ahead
-//% set name = side ~ "x" ~ j ~ "_" ~ s
+//% set at, name = side ~ j ~ " + " ~ side ~ "k" ~ ahead, side ~ "x" ~ j ~ "_" ~ s
 //% if o.along == "free"
     let {{ name }} = {{ T.load(o.name, at, 4) }};
 //% elif o.tests
@@ -76,10 +72,8 @@
 //% for c in summed.coords | reverse
 //% set size = summed.sizes[loop.revindex0]
     {{ c }} += {{ "%du" % step if loop.first else "u32(%s_end)" % loop.previtem }};
-//% if not loop.last
-    let {{ c }}_end = {{ c }} >= p.{{ size }};
-    {{ c }} = select({{ c }}, 0u, {{ c }}_end);
-//% endif
+    let {{ c }}_end = {{ c }} >= p.{{ size }}; //% if not loop.last
+    {{ c }} = select({{ c }}, 0u, {{ c }}_end); //% if not loop.last
 //% endfor
 {%- endmacro %}
 
@@ -87,8 +81,7 @@
 {% macro one(side, o, i, s) -%}
   {% if o.along == "k" %}{{ side }}x{{ i }}.{{ "xyzw"[s] }}
   {%- elif o.along == "free" %}{{ side }}x{{ i - i % 4 }}_{{ s }}.{{ "xyzw"[i % 4] }}
-  {%- else %}{{ side }}x{{ i }}_{{ s }}{% endif %}
-{%- endmacro %}
+  {%- else %}{{ side }}x{{ i }}_{{ s }}{% endif %}{%- endmacro %}
 
 //# four columns' elements at step s
 {% macro four(v, j, s, V) -%}
@@ -97,29 +90,23 @@
 {% macro four_name(v, j, s) -%}{{ "vx%d_%d" % (j * 4, s) if v.along == "free" else "w%d_%d" % (s, j) }}{%- endmacro %}
 
 //# a vec4, or the j-th of its neighbours where they are stored one by one
-{% macro part(vector, j, width) -%}
-  {{ vector }}{{ "." ~ "xyzw"[j % 4] if width == 1 }}
-{%- endmacro %}
+{% macro part(vector, j, width) -%}{{ vector }}{{ "." ~ "xyzw"[j % 4] if width == 1 }}{%- endmacro %}
 
 //# where a row's results begin, behind those of the pieces before
 {% macro row_start(parts, batch, out_places, i) -%}
   {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ sum_of(index_of(out_places[0]), index_of(out_places[1], "_%d" % i)) }}
 {%- endmacro %}
 
-{% macro store(T, at, value) -%}
-  out[{{ over(at, T.width) }}] = {{ T.store(value) }};
-{%- endmacro %}
+{% macro store(T, at, value) -%}out[{{ over(at, T.width) }}] = {{ T.store(value) }};{%- endmacro %}
 
 {% macro multiply_add(V, u, v, acc) -%}
-  {{ "fma(%s(%s), %s, %s)" % (V, u, v, acc) if V.kind == "f" else "%s + %s * %s" % (acc, u, v) }}
-{%- endmacro %}
+  {{ "fma(%s(%s), %s, %s)" % (V, u, v, acc) if V.kind == "f" else "%s + %s * %s" % (acc, u, v) }}{%- endmacro %}
 
 //# the finished value of row i, column j: the epilogue is called with the coordinates that belong to each
 {% macro result(finish, acc, rows, columns, i, j) -%}
   {% if not finish %}{{ acc }}
   {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}
-  {{- "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}
-{%- endmacro %}
+  {{- "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}{%- endmacro %}
 
 //# the finished values of row i and four columns from j on: by one call, or by four where it makes one at a time
 {% macro result_four(finish, acc, rows, columns, i, j, T) -%}

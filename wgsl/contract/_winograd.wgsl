@@ -6,8 +6,7 @@
 {% macro cells(place, edges) -%}
 {{ edge("y", "top", edges[0], place.y) }}
 {{ edge("x", "left", edges[1], place.x) }}
-  let start = {{ "p." ~ place.offset if place.offset else "0u" }}{{ times("image", place.image) }};
-{%- endmacro %}
+  let start = {{ "p." ~ place.offset if place.offset else "0u" }}{{ times("image", place.image) }};{%- endmacro %}
 
 {% macro edge(name, first, e, stride) -%}
 //% for i in range(4)
@@ -23,8 +22,7 @@
 
 //# + coordinate * stride, nothing where there is none
 {% macro times(c, stride) -%}
-{{ " + " ~ c if stride }}{{ " * p." ~ stride if stride and stride != "1" }}
-{%- endmacro %}
+{{ " + " ~ c if stride }}{{ " * p." ~ stride if stride and stride != "1" }}{%- endmacro %}
 
 //# read this thread's patch and its part of the filters of step `next` into registers
 {% macro fetch(place, w, filters, image, channels) -%}
@@ -37,8 +35,7 @@
       let line{{ i }} = plane + y{{ i }};
       d{{ i }}_{{ j }} = {{ image }}[line{{ i }} + x{{ j }}]; //% for j in range(4)
 //% endfor
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# put them into memory, the patch transformed: B^T d B
 {% macro stage(w, edges) -%}
@@ -57,8 +54,7 @@
 {{ row(w, 1, "d1_%d + d2_%d") }}
 {{ row(w, 2, "d2_%d - d1_%d") }}
 {{ row(w, 3, "d1_%d - d3_%d") }}
-    }
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# the four frequencies of a line, from its elements before the transform along it
 {% macro row(w, i, text) -%}

@@ -11,6 +11,7 @@ fn magnitude(x: f32) -> u32 {
 //% endblock
 //% block body
   let t = lid.x;
+  // the largest of this thread
   var most = 0u;
 //% if last
   for (var i = t; i < p.{{ size }}; i += p.{{ span }}) {
@@ -31,6 +32,7 @@ fn magnitude(x: f32) -> u32 {
 //% endfor
   }
 //% endif
+  // join the threads
   largest[t] = most;
   for (var apart = {{ workgroup[0] // 2 }}u; apart > 0u; apart /= 2u) {
     workgroupBarrier();
@@ -38,6 +40,7 @@ fn magnitude(x: f32) -> u32 {
       largest[t] = max(largest[t], largest[t + apart]);
     }
   }
+  // {{ "write the power of two" if last else "write the largest of this workgroup" }}
   if (t == 0u) {
 //% if last
     let exponent = i32(largest[0] >> 23u) - 127;

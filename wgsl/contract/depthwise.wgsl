@@ -46,8 +46,6 @@
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
-//% set finish = functions.get("finish")
-//% set T = wgsl(out_dtype, out_width)
 // the last strip of a line may end in the next line's columns, which are not its own
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
 //% for i in range(high)
@@ -55,12 +53,12 @@
     let start = {{ tile.row_start((), batch, out_places, i) }};
 //% if out_width == 4
 //% set four = "%s(acc%d_0, acc%d_1, acc%d_2, acc%d_3)" % (wgsl(acc, 4), i, i, i, i)
-    {{ tile.store(T, "start + " ~ index_of(out_places[2], "_0"), tile.result(finish, four, rows, columns, i, 0)) }}
+    {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_0"), tile.result(finish, four, rows, columns, i, 0)) }}
 //% endif
 //% for j in range(4 if out_width == 1 else 0)
 //% set at, sum = "start + " ~ index_of(out_places[2], "_%d" % j), "acc%d_%d" % (i, j)
     if (place + {{ j }}u < p.{{ line }}) {
-      {{ tile.store(T, at, tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(Out, at, tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

@@ -6,8 +6,7 @@
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% block body
-//% set T = wgsl(acc, 1)
-//% set V = wgsl(acc, 4)
+//% set T, V = wgsl(acc, 1), wgsl(acc, 4)
   // the tile of this thread: its first row and column, and the matrix of the batch
   let group = wid.x + wid.y * p.{{ groups }};
   let column0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tile_columns }}u;
@@ -49,7 +48,6 @@
 //% else
   } //% for c in summed.coords
 //% endif
-//% set finish = functions.get("finish")
   // write the tile, row by row{{ ": finish is the epilogue" if finish }}
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
 //# works through. (An array of rows is no way: drivers unroll the loops over it.)

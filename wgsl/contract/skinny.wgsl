@@ -8,7 +8,6 @@
 var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% endblock
 //% block body
-//% set V = wgsl(acc, 4)
 //% set a, ga = sides[0]
 //% set b, gb = sides[1]
   // the columns of this thread, and its part of k
@@ -57,8 +56,6 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
 {{ tile.own_four("column", "column_0", columns, 0, 1 if out_width == 4 else 4, false) }}
-//% set finish = functions.get("finish")
-//% set T = wgsl(out_dtype, out_width)
 //% for i in range(high)
 //% if b.along == "free"
   var sum{{ i }} = acc{{ i }}_0;
@@ -79,7 +76,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% for j in range(0, 4, out_width)
     if (column_0 + {{ j }}u < p.{{ columns.total }}) {
 //% set sum = tile.part("sum%d" % i, j, out_width)
-      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

@@ -41,8 +41,6 @@
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
-//% set finish = functions.get("finish")
-//% set T = wgsl(out_dtype, out_width)
 //% if b.wide
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
 //% else
@@ -54,7 +52,7 @@
 //% for j in range(0, 4, out_width)
     if ({{ "column_0 + %du" % j if b.wide else "column_%d" % j }} < p.{{ columns.total }}) {
 //% set sum = tile.part("acc%d_0" % i, j, out_width) if b.wide else "acc%d_%d" % (i, j)
-      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

@@ -10,7 +10,6 @@
   for (var at = first; at < p.{{ all }}; at += p.{{ size }}) {
     total += in0[at{{ " / 4u" if out_width == 4 }}];
   }
-//% set finish = functions.get("finish")
 //% if finish
 {{ ix.unravel("first", finish.coords, dims) }}
   let result = finish({{ (["total"] + finish.coords | list) | join(", ") }});

@@ -33,14 +33,10 @@
 {%- endmacro %}
 {% macro staged() -%}
 //% for s, g in sides
-//% if converted
-{{ f16.stage_converted(s, g, loop.index0) }}
-//% else
-{{ f16.stage(s, g, loop.index0, direct[loop.index0] and s.dtype == "f16") }}
-//% endif
+{{ f16.stage_converted(s, g, loop.index0) }} //% if converted
+{{ f16.stage(s, g, loop.index0, direct[loop.index0] and s.dtype == "f16") }} //% if not converted
 //% endfor
-    workgroupBarrier();
-{%- endmacro %}
+    workgroupBarrier();{%- endmacro %}
 {% macro multiplied() -%}
 //% for kk in range(0, step, unit.k)
 {{ f16.products(left, rights, kk) }} //% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
@@ -142,7 +138,6 @@
       let at = subgroup * {{ unit.m * strip }}u + e;
       let sum = {{ units.sums(unit, "at", out_width) }}{{ " * unscale_left * unscale_right" if scales }};
       let start = {{ tile.row_start(parts, batch, out_places, 0) }} + {{ index_of(out_places[2], "_0") }};
-//% set finish = functions.get("finish")
 //% set y = wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0))
       out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ y }};
     }

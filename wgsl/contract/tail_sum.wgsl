@@ -2,7 +2,6 @@
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% block body
-//% set V = wgsl(acc, 4)
   let at = (wid.x + wid.y * p.{{ groups }}) * {{ workgroup[0] }}u + lid.x;
   if (at >= p.{{ size }}) {
     return;
@@ -21,12 +20,10 @@
 {{ tile.own_four("column", column, columns, 0, 1 if out_width == 4 else 4) }}
   if (row_0 < p.{{ rows.total }}) {
     let start = {{ tile.row_start((), batch, out_places, 0) }};
-//% set finish = functions.get("finish")
-//% set T = wgsl(out_dtype, out_width)
 //% for j in range(0, 4, out_width)
     if (column_0 + {{ j }}u < p.{{ columns.total }}) {
 //% set sum = tile.part("total", j, out_width)
-      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, 0, j)) }}
+      {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, 0, j)) }}
     }
 //% endfor
   }

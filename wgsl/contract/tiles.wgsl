@@ -4,11 +4,9 @@
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_staging.wgsl" as staging
 //% block declarations
-//% set V = wgsl(acc, 4)
 var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for s, g in sides
 //% endblock
 //% block body
-//% set V = wgsl(acc, 4)
   // the tile of this workgroup, and its part of k
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};
@@ -92,8 +90,6 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
 //% for j in range(wide // 4)
 {{ tile.own_four("column", "column0 + (tx + %du) * 4u" % (j * across // 4), columns, j * 4, 1 if out_width == 4 else 4) }}
 //% endfor
-//% set finish = functions.get("finish")
-//% set T = wgsl(out_dtype, out_width)
 {{ tile.own_four("row", "row0 + (ty + %du) * 4u" % (i // 4 * down // 4), rows, i, 4) }} //% for i in range(0, high, 4)
 //% for i in range(high)
   if (row_{{ i // 4 * 4 }} + {{ i % 4 }}u < p.{{ rows.total }}) {
@@ -101,7 +97,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
 //% for j in range(0, wide, out_width)
     if (column_{{ j // 4 * 4 }} + {{ j % 4 }}u < p.{{ columns.total }}) {
 //% set sum = tile.part("acc%d_%d" % (i, j // 4), j, out_width)
-      {{ tile.store(T, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

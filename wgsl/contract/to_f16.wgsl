@@ -6,8 +6,7 @@
 //% extends "kernel.wgsl"
 //% import "contract/_operand.wgsl" as side
 //% block body
-//% set V = wgsl(s.dtype, 4)
-//% set T = wgsl(s.dtype, 1)
+//% set V, T = wgsl(s.dtype, 4), wgsl(s.dtype, 1)
 //% set fours = step // 4
 //% set cells = extent * fours
   let id = (wid.x + wid.y * p.{{ groups }}) * {{ workgroup[0] }}u + lid.x;

@@ -34,14 +34,12 @@
       }
 //% endfor
     }
-  }
-{%- endmacro %}
+  }{%- endmacro %}
 //% block declarations
 var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endblock
 //% block body
-//% set V = wgsl("f32", 4)
-//% set quads = w.tiles // 4
+//% set V, quads = wgsl("f32", 4), w.tiles // 4
 //% set patches = 4 * w.step * w.filters
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};

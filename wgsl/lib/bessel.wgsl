@@ -9,8 +9,7 @@
   {{ name }}_c = {{ name }}_b;
   {{ name }}_b = {{ T }}(2) * {{ u }} * {{ name }}_c - {{ name }}_d + {{ T }}({{ c }});
 //% endfor
-  let {{ name }} = {{ u }} * {{ name }}_b - {{ name }}_c + {{ T }}({{ coefficients[0] }});
-{%- endmacro %}
+  let {{ name }} = {{ u }} * {{ name }}_b - {{ name }}_c + {{ T }}({{ coefficients[0] }});{%- endmacro %}
 //% set i0_near = [0.338397637, -0.304682672, 0.171620902, -0.094901097, 0.0493052842, -0.0237374148, 0.0105464604, -0.00432431,
     0.00163947562, -0.000576375575, 0.000188502885, -5.75419501e-05, 1.64484481e-05, -4.41673836e-06, 1.11738754e-06, -2.67079385e-07,
     6.04699503e-08, -1.30002501e-08]
@@ -28,8 +27,7 @@ fn {{ T.fn("bessel_i0e") }}(x: {{ T }}) -> {{ T }} {
   {{ chebyshev(T, "far", "v", i0_far) }}
   let y = select(far / sqrt(a), near, a <= {{ T }}(8));
   return select(y, x, {{ T.call("either_nan") }}(x, x));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro bessel_i1e(T) %}
 fn {{ T.fn("bessel_i1e") }}(x: {{ T }}) -> {{ T }} {
   let a = abs(x);
@@ -39,5 +37,4 @@ fn {{ T.fn("bessel_i1e") }}(x: {{ T }}) -> {{ T }} {
   {{ chebyshev(T, "far", "v", i1_far) }}
   let y = select(sign(x) * far / sqrt(a), x * near, a <= {{ T }}(8));
   return select(y, x, {{ T.call("either_nan") }}(x, x));
-}
-{% endmacro %}
+}{% endmacro %}

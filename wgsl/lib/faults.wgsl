@@ -5,11 +5,8 @@
 //% set I = T.i
 //% set words = ["low", "high"] if wide else ["i"]
 fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}n: u32, site: u32{{ ", none: i32" if known }}) -> {{ I }} {
-//% if wraps and T.kind == "i"
-  let w = select(i, i + {{ I }}(i32(n)), i < {{ I }}(0));
-//% else
-  let w = {{ I }}(i);
-//% endif
+  let w = select(i, i + {{ I }}(i32(n)), i < {{ I }}(0)); //% if wraps and T.kind == "i"
+  let w = {{ I }}(i); //% if not (wraps and T.kind == "i")
   let outside = {{ T.u }}(w) >= {{ T.u }}(n);
   let bad = outside{{ " & (w != %s(none))" % I if known }};
 //% if T.width == 4
@@ -31,8 +28,7 @@ fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}
 //% else
   return clamp(w, {{ I }}(0), {{ I }}(i32(n) - 1));
 //% endif
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro inside(T) %}{{ checked(T, "inside", false, false) }}{% endmacro %}
 {% macro wrapped(T) %}{{ checked(T, "wrapped", true, false) }}{% endmacro %}
 {% macro known(T) %}{{ checked(T, "known", false, true) }}{% endmacro %}
@@ -46,12 +42,10 @@ fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}
 {% macro noted(T) %}
 fn {{ T.fn("noted") }}(i: {{ T }}, n: u32, site: u32) {
   faults[0] = vec4<u32>({{ "0x20000u" if T.kind == "u" else "0x10000u" }} | site, u32(i), {{ "0u" if T.kind == "u" else "u32(i >> 31u)" }}, n);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro noted_words(T, name, kind) %}
 fn {{ T.fn(name) }}(low: u32, high: u32, n: u32, site: u32) {
   faults[0] = vec4<u32>({{ kind }} | site, low, high, n);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro noted_i64(T) %}{{ noted_words(T, "noted_i64", "0x10000u") }}{% endmacro %}
 {% macro noted_u64(T) %}{{ noted_words(T, "noted_u64", "0x20000u") }}{% endmacro %}

@@ -11,13 +11,11 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 {%- for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 {{ step[s.kind](s, f, wgsl) }} //% for s in f.steps
   return {{ f.result }}{% for result, dtype in f.results %}{{ "(" if loop.first }}{{ result }}{{ ")" if loop.last else ", " }}{% endfor %};
-}
-{%- endmacro %}
+}{%- endmacro %}
 
 //# one element (or four neighbours) of a buffer, splatted where the others of the vector share it
 {% macro load(s, f, wgsl) -%}
-//% set T = wgsl(s.dtype, f.width)
-//% set at = index_of(s.index)
+//% set T, at = wgsl(s.dtype, f.width), index_of(s.index)
 //% if s.tests
   let {{ s.var }}_ok = {{ within(s.tests) }};
   let {{ s.var }}_at = select(0u, {{ at }}, {{ s.var }}_ok);
@@ -42,8 +40,7 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
   }
   for (; {{ s.var }}_at < p.{{ all }}; {{ s.var }}_at += {{ s.var }}_n) {
     {{ s.var }} += {{ T.load(s.name, s.var ~ "_at", width) }};
-  }
-{%- endmacro %}
+  }{%- endmacro %}
 
 //# an element by its place along a dim; four neighbours at once where they share the place, else each by its own
 {% macro gather(s, f, wgsl) -%}
@@ -77,9 +74,7 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //%- endif
 {%- endmacro %}
 
-{% macro scalar(s, f, wgsl) -%}
-  let {{ s.var }} = {{ wgsl(s.dtype, f.width).of("p." + s.name) }};
-{%- endmacro %}
+{% macro scalar(s, f, wgsl) -%}let {{ s.var }} = {{ wgsl(s.dtype, f.width).of("p." + s.name) }};{%- endmacro %}
 
 {% macro iota(s, f, wgsl) -%}
 //% set T = wgsl(s.dtype, f.width)
@@ -106,27 +101,22 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 
 {% macro op(s, f, wgsl) -%}
 //% set T = wgsl(s.dtype, f.width)
-  let {{ s.var }} = {{ T.wrap(elementwise(s.name)(T, *s.args)) }};
-{%- endmacro %}
+  let {{ s.var }} = {{ T.wrap(elementwise(s.name)(T, *s.args)) }};{%- endmacro %}
 
 //# an index as a place: src/flambeau/core/faults.py
 {% macro inside(s, f, wgsl) -%}
   let {{ s.var }} = {{ wgsl(s.extra[0], f.width).call(s.name) }}({{ s.args | join(", ") }}{% for word in s.extra[1:] %}, p.{{ word }}{% endfor %});
 {%- endmacro %}
 
-{% macro settle(s, f, wgsl) -%}
-  let {{ s.var }} = {{ wgsl(s.dtype, f.width).settle(s.args[0]) }};
-{%- endmacro %}
+{% macro settle(s, f, wgsl) -%}let {{ s.var }} = {{ wgsl(s.dtype, f.width).settle(s.args[0]) }};{%- endmacro %}
 
 {% macro guard(s, f, wgsl) -%}
 //% set T = wgsl(s.dtype, f.width)
-  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ s.args[0] }}, {{ within(s.tests) }});
-{%- endmacro %}
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ s.args[0] }}, {{ within(s.tests) }});{%- endmacro %}
 
 //# what a reduction of the same row came to, for every element
 {% macro stat(s, f, wgsl) -%}
-  let {{ s.var }} = {{ "%s(%s)" % (wgsl(s.dtype, 4), s.name) if f.width == 4 else s.name }};
-{%- endmacro %}
+  let {{ s.var }} = {{ "%s(%s)" % (wgsl(s.dtype, 4), s.name) if f.width == 4 else s.name }};{%- endmacro %}
 
 //% set reads = {"load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random}
 //% set computes = {"op": op, "inside": inside, "settle": settle, "guard": guard, "stat": stat}

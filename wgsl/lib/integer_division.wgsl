@@ -11,8 +11,7 @@ fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
     left = left >> {{ T.u }}(1u);
   }
   return result;
-}
-{% endmacro %}
+}{% endmacro %}
 //# GL leaves % of negative integers undefined: x - x / y * y is defined everywhere
 {% macro truncated_remainder(T) %}
 fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
@@ -29,8 +28,7 @@ fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 //% else
   return select(x - (x / y) * y, {{ T }}(0), y == {{ T }}(0));
 //% endif
-}
-{% endmacro %}
+}{% endmacro %}
 //# of large quotients, exact: the 24 bits of x divided by those of y, 8 binary places at a time
 {% macro long_remainder(T) %}
 //% set U = T.u
@@ -48,35 +46,30 @@ fn {{ T.fn("long_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   }
   let size = {{ T.call("times_power_of_two") }}({{ T }}(r), scale - {{ T.i }}(150));
   return select(size, -size, x < {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro float_remainder(T) %}
 fn {{ T.fn("float_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let r = {{ T.call("truncated_remainder") }}(x, y);
   return select(r, r + y, (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro integer_remainder(T) %}
 fn {{ T.fn("integer_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let r = {{ T.call("truncated_remainder") }}(x, y);
   return {{ "r" if T.kind == "u" else "select(r, r + y, (r != %s(0)) & ((r < %s(0)) != (y < %s(0))))" % (T, T, T) }};
-}
-{% endmacro %}
+}{% endmacro %}
 //# x // 0 is 0, as NumPy has it: nothing may trap
 {% macro integer_floor_divide(T) %}
 fn {{ T.fn("integer_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let q = x / y;
   let floored = {{ "q" if T.kind == "u" else "select(q, q - %s(1), (q * y != x) & ((x < %s(0)) != (y < %s(0))))" % (T, T, T) }};
   return select(floored, {{ T }}(0), y == {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 //# x - q * y by halves of y, whose products with q below 2^12 are exact: no adapter need fuse its fma
 {% macro what_is_left(T) %}
 fn {{ T.fn("what_is_left") }}(x: {{ T }}, q: {{ T }}, y: {{ T }}) -> {{ T }} {
   let high = bitcast<{{ T }}>(bitcast<{{ T.u }}>(y) & {{ T.u }}(0xfffff000u));
   return (x - q * high) - q * (y - high);
-}
-{% endmacro %}
+}{% endmacro %}
 //# a quotient that was rounded up to a whole number is one too many: what is left then has not the sign of y
 {% macro float_floor_divide(T) %}
 fn {{ T.fn("float_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
@@ -85,5 +78,4 @@ fn {{ T.fn("float_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let nan = {{ T.nan }};
   let whole = select(q, q - {{ T }}(1), (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
   return select(whole, nan, (abs(x) > {{ T }}(3.4028234e38)) & (y != {{ T }}(0)));
-}
-{% endmacro %}
+}{% endmacro %}

@@ -12,8 +12,7 @@
 //# equal ones always to the same side. `turn`: the number of what was added last, from 1 on
 {% macro begin_blocks(T, name) -%}
   var {{ name }}_of_8 = {{ T }}(0);
-  var {{ name }}_of_128 = {{ T }}(0);
-{%- endmacro %}
+  var {{ name }}_of_128 = {{ T }}(0);{%- endmacro %}
 {% macro add_blocks(T, name, turn) -%}
     if ({{ turn }} % 8u == 0u) {
       {{ name }}_of_128 += {{ name }}_of_8;
@@ -22,11 +21,8 @@
         {{ name }} += {{ name }}_of_128;
         {{ name }}_of_128 = {{ T }}(0);
       }
-    }
-{%- endmacro %}
-{% macro end_blocks(name) -%}
-  {{ name }} += {{ name }}_of_128 + {{ name }}_of_8;
-{%- endmacro %}
+    }{%- endmacro %}
+{% macro end_blocks(name) -%}{{ name }} += {{ name }}_of_128 + {{ name }}_of_8;{%- endmacro %}
 
 //% set join = {"sum": add, "prod": multiply, "max": larger, "min": smaller}
 //% set start = {"sum": zero, "prod": one, "max": lowest, "min": highest}

@@ -11,8 +11,7 @@ fn {{ T.fn("next_float") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let nan = {{ T.u }}(0x7fc00000u) | (bits & {{ T.u }}(0u));
   let found = select(moved, bitcast<{{ T.u }}>(y), x == y);
   return bitcast<{{ T }}>(select(found, nan, {{ T.call("either_nan") }}(x, y)));
-}
-{% endmacro %}
+}{% endmacro %}
 //# scaled by the larger, so that no square overflows; an infinite side is infinite whatever the other is
 {% macro hypotenuse(T) %}
 fn {{ T.fn("hypotenuse") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
@@ -22,8 +21,7 @@ fn {{ T.fn("hypotenuse") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let length = a * sqrt({{ T }}(1) + ratio * ratio);
   let finite = select(length, x + y, {{ T.call("either_nan") }}(x, y));
   return select(finite, infinity, (abs(x) == infinity) | (abs(y) == infinity));
-}
-{% endmacro %}
+}{% endmacro %}
 //# x * 2^e by four factors, each a float: the products before the last are exact unless they overflow
 {% macro times_power_of_two(T) %}
 fn {{ T.fn("times_power_of_two") }}(x: {{ T }}, e: {{ T.i }}) -> {{ T }} {
@@ -32,15 +30,13 @@ fn {{ T.fn("times_power_of_two") }}(x: {{ T }}, e: {{ T.i }}) -> {{ T }} {
   let b = n - {{ T.i }}(3) * a;
   let quarter = bitcast<{{ T }}>((a + {{ T.i }}(127)) << {{ T.u }}(23u));
   return x * quarter * quarter * quarter * bitcast<{{ T }}>((b + {{ T.i }}(127)) << {{ T.u }}(23u));
-}
-{% endmacro %}
+}{% endmacro %}
 //# e of x = m * 2^e with m in [0.5, 1), as an integer T; denormals count as the zeros that adapters make them
 {% macro float_exponent(T) %}
 fn {{ T.fn("float_exponent") }}(x: {{ "f32" if T.width == 1 else "vec4<f32>" }}) -> {{ T }} {
   let biased = {{ T }}((bitcast<{{ T.u }}>(x) >> {{ T.u }}(23u)) & {{ T.u }}(255u));
   return select(biased - {{ T }}(126), {{ T }}(0), (biased == {{ T }}(0)) | (biased == {{ T }}(255)));
-}
-{% endmacro %}
+}{% endmacro %}
 //# Euclid's algorithm: a u32 pair takes at most 47 steps
 {% macro greatest_divisor(T) %}
 fn {{ T.fn("greatest_divisor") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
@@ -54,13 +50,11 @@ fn {{ T.fn("greatest_divisor") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
     b = select(b, rest, left);
   }
   return {{ T }}(a);
-}
-{% endmacro %}
+}{% endmacro %}
 //# log(exp(x) + exp(y)): the larger plus what the other adds; equal infinities are themselves
 {% macro log_of_sum(T) %}
 fn {{ T.fn("log_of_sum") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let top = max(x, y);
   let sum = top + {{ T.call("log1p") }}(exp(-abs(x - y)));
   return select(select(sum, x, (x == y) & (abs(x) > {{ T }}(3e38))), x + y, {{ T.call("either_nan") }}(x, y));
-}
-{% endmacro %}
+}{% endmacro %}

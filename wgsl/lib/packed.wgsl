@@ -20,14 +20,12 @@ fn {{ T.fn("half_bits") }}(x: {{ T }}) -> {{ T.u }} {
   let finite = select(min(normal, {{ T.u }}(0x7c00u)), small, a < {{ T.u }}(0x38800000u));
   let h = select(finite, {{ T.u }}(0x7e00u), a > {{ T.u }}(0x7f800000u));
   return h | ((bitcast<{{ T.u }}>(x) >> {{ T.u }}(16u)) & {{ T.u }}(0x8000u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_f16(T) %}
 fn {{ T.fn("pack_f16") }}(x: vec4<f32>) -> vec2<u32> {
   let h = {{ T.call("half_bits") }}(x);
   return h.xz | (h.yw << vec2<u32>(16u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro settle_f16(T) %}
 fn {{ T.fn("settle_f16") }}(x: {{ T }}) -> {{ T }} {
   let h = {{ T.call("half_bits") }}(x);
@@ -36,8 +34,7 @@ fn {{ T.fn("settle_f16") }}(x: {{ T }}) -> {{ T }} {
 //% else
   return unpack2x16float(h).x;
 //% endif
-}
-{% endmacro %}
+}{% endmacro %}
 
 {% macro unpack_bf16(T) %}
 //% if T.width == 4
@@ -56,19 +53,16 @@ fn {{ T.fn("upper_half") }}(x: {{ T }}) -> {{ T.u }} {
   let b = bitcast<{{ T.u }}>(x);
   let rounded = (b + {{ T.u }}(0x7fffu) + ((b >> {{ T.u }}(16u)) & {{ T.u }}(1u))) >> {{ T.u }}(16u);
   return select(rounded, (b >> {{ T.u }}(16u)) | {{ T.u }}(0x40u), (b & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_bf16(T) %}
 fn {{ T.fn("pack_bf16") }}(x: vec4<f32>) -> vec2<u32> {
   let h = {{ T.call("upper_half") }}(x);
   return h.xz | (h.yw << vec2<u32>(16u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro settle_bf16(T) %}
 fn {{ T.fn("settle_bf16") }}(x: {{ T }}) -> {{ T }} {
   return bitcast<{{ T }}>({{ T.call("upper_half") }}(x) << {{ T.u }}(16u));
-}
-{% endmacro %}
+}{% endmacro %}
 
 {% macro unpack_i8(T) %}
 //% if T.width == 4
@@ -118,31 +112,25 @@ fn {{ T.fn("unpack_u16") }}(word: u32, at: u32) -> u32 {
 fn {{ T.fn("pack_halfwords") }}(x: {{ T }}) -> vec2<u32> {
   let h = bitcast<vec4<u32>>(x) & vec4<u32>(0xffffu);
   return h.xz | (h.yw << vec2<u32>(16u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_i16(T) %}
 fn {{ T.fn("pack_i16") }}(x: vec4<i32>) -> vec2<u32> {
   return {{ T.call("pack_halfwords") }}(x);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_u16(T) %}
 fn {{ T.fn("pack_u16") }}(x: vec4<u32>) -> vec2<u32> {
   return {{ T.call("pack_halfwords") }}(x);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_bytes(T) %}
 fn {{ T.fn("pack_bytes") }}(x: {{ T }}) -> u32 {
   let b = (bitcast<vec4<u32>>(x) & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);
   return b.x | b.y | b.z | b.w;
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_i8(T) %}
 fn {{ T.fn("pack_i8") }}(x: vec4<i32>) -> u32 {
   return {{ T.call("pack_bytes") }}(x);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro pack_u8(T) %}
 fn {{ T.fn("pack_u8") }}(x: vec4<u32>) -> u32 {
   return {{ T.call("pack_bytes") }}(x);
-}
-{% endmacro %}
+}{% endmacro %}

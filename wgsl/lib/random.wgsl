@@ -5,8 +5,7 @@ fn {{ T.fn("mul_high") }}(a: u32, b: u32) -> u32 {
   let mid = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
   let more = (a & 0xffffu) * (b >> 16u) + (mid & 0xffffu);
   return (a >> 16u) * (b >> 16u) + (mid >> 16u) + (more >> 16u);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro philox(T) %}
 //% set high = T.call("mul_high")
 fn {{ T.fn("philox") }}(key: vec4<u32>, block: u32) -> vec4<u32> {
@@ -18,12 +17,10 @@ fn {{ T.fn("philox") }}(key: vec4<u32>, block: u32) -> vec4<u32> {
     k = k + vec2<u32>(0x9E3779B9u, 0xBB67AE85u);
   }
   return c;
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro philox_word(T) %}
 fn {{ T.fn("philox_word") }}(key: vec4<u32>, i: u32) -> u32 {
   let c = {{ T.call("philox") }}(key, i / 4u);
   let lane = i % 4u;
   return select(select(c.x, c.y, lane == 1u), select(c.z, c.w, lane == 3u), lane > 1u);
-}
-{% endmacro %}
+}{% endmacro %}

@@ -13,24 +13,18 @@ fn {{ T.fn("sort_key") }}(x: {{ T }}) -> u32 {
 //% else
   return x;
 //% endif
-}
-{% endmacro %}
+}{% endmacro %}
 //# the same with the smallest number highest, and NaN above it
 {% macro falling_key(T) %}
 fn {{ T.fn("falling_key") }}(x: {{ T }}) -> u32 {
   let key = {{ T.call("sort_key") }}(x);
-//% if T.kind == "f"
-  return select(~key, key, key == 0xffffffffu);
-//% else
-  return ~key;
-//% endif
-}
-{% endmacro %}
+  return select(~key, key, key == 0xffffffffu); //% if T.kind == "f"
+  return ~key; //% if T.kind != "f"
+}{% endmacro %}
 //# log(exp(a) + exp(b)), also of infinities
 {% macro log_add(T) %}
 fn {{ T.fn("log_add") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   let sum = max(a, b) + {{ T.call("log1p") }}(exp(-abs(a - b)));
   let settled = select(sum, a + b, {{ T.call("either_nan") }}(a, b));
   return select(settled, a + {{ T }}(0.6931472), bitcast<{{ T.u }}>(a) == bitcast<{{ T.u }}>(b));
-}
-{% endmacro %}
+}{% endmacro %}

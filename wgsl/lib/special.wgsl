@@ -8,29 +8,25 @@
 fn {{ T.fn("scaled_tail") }}(a: {{ T }}) -> {{ T }} {
   let t = {{ T }}(1) / ({{ T }}(1) + a * {{ T }}(0.5));
   return t * exp({{ horner(T, "t", erfc_fit) }});
-}
-{% endmacro %}
+}{% endmacro %}
 //# exp(-x^2) by halves of x: rounding x^2 itself would cost a digit
 {% macro bell(T) %}
 fn {{ T.fn("bell") }}(x: {{ T }}) -> {{ T }} {
   let a = min(abs(x), {{ T }}(20));
   let high = bitcast<{{ T }}>(bitcast<{{ T.u }}>(a) & {{ T.u }}(0xfffff000u));
   return exp(-high * high) * exp((high - a) * (high + a));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro error_complement(T) %}
 fn {{ T.fn("error_complement") }}(x: {{ T }}) -> {{ T }} {
   let tail = {{ T.call("scaled_tail") }}(abs(x)) * {{ T.call("bell") }}(x);
   let wide = select(tail, {{ T }}(2) - tail, x < {{ T }}(0));
   return select(wide, {{ T }}(1) - {{ T.call("error_function") }}(x), abs(x) < {{ T }}(0.4));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro scaled_complement(T) %}
 fn {{ T.fn("scaled_complement") }}(x: {{ T }}) -> {{ T }} {
   let tail = {{ T.call("scaled_tail") }}(abs(x));
   return select(tail, {{ T }}(2) * exp(x * x) - tail, x < {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 //# x of erfinv, w = -log(1 - x^2) (Giles, Approximating the erfinv function, 2010); what lies nearer to 1 than a float
 //# can, the tails of ndtri, by what is between it and sqrt(w)
 {% macro inverse_error(T) %}
@@ -48,8 +44,7 @@ fn {{ T.fn("inverse_error") }}(x: {{ T }}, w: {{ T }}) -> {{ T }} {
   let y = x * select(select(far, near, w < {{ T }}(5)), tail, w > {{ T }}(16));
   let inside = select(y, select(infinity, -infinity, x < {{ T }}(0)), w >= infinity);
   return select(inside, w, {{ T.call("either_nan") }}(x, w));
-}
-{% endmacro %}
+}{% endmacro %}
 //# log(gamma(x)): a fit about 2, products to reach it up to 8, Stirling's series above, reflection below 0
 {% macro log_gamma(T) %}
 fn {{ T.fn("log_gamma") }}(x: {{ T }}) -> {{ T }} {
@@ -77,8 +72,7 @@ fn {{ T.fn("log_gamma") }}(x: {{ T }}) -> {{ T }} {
   let infinity = {{ T.infinity }};
   let below = select(mirrored, infinity, floor(a) == a);
   return select(select(y, below, x <= {{ T }}(0)), x * x, a >= infinity);
-}
-{% endmacro %}
+}{% endmacro %}
 //# the slope of log_gamma: its recurrence up by six, then the asymptotic series (Abramowitz and Stegun, 6.3.18)
 {% macro digamma_function(T) %}
 fn {{ T.fn("digamma_function") }}(x: {{ T }}) -> {{ T }} {
@@ -99,8 +93,7 @@ fn {{ T.fn("digamma_function") }}(x: {{ T }}) -> {{ T }} {
   let pole = select(-infinity, infinity, (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
   let sided = select(y, select(below, nan, floor(x) == x), mirrored);
   return select(sided, pole, x == {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 //# x^a e^-x / gamma(a + 1); from 10 on by Stirling, since logarithms of that size lose what is small
 {% macro gamma_scale(T) %}
 fn {{ T.fn("gamma_scale") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
@@ -108,8 +101,7 @@ fn {{ T.fn("gamma_scale") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
   let d = (x - a) / a;
   let many = a * ({{ T.call("log1p") }}(d) - d) - {{ T }}(0.5) * {{ T.call("safe_log") }}({{ T }}(6.2831853) * a) - {{ T }}(0.083333336) / a;
   return exp(select(few, many, a >= {{ T }}(10)));
-}
-{% endmacro %}
+}{% endmacro %}
 //# the lower share of gamma's integral times what the scale leaves: its series, for x below a + 1
 {% macro gamma_series(T) %}
 fn {{ T.fn("gamma_series") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
@@ -123,8 +115,7 @@ fn {{ T.fn("gamma_series") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
     }
   }
   return total;
-}
-{% endmacro %}
+}{% endmacro %}
 //# the upper share of gamma's integral over the scale: its continued fraction (Lentz), for x from a + 1 on
 {% macro gamma_fraction(T) %}
 fn {{ T.fn("gamma_fraction") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
@@ -143,8 +134,7 @@ fn {{ T.fn("gamma_fraction") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
     }
   }
   return a * h;
-}
-{% endmacro %}
+}{% endmacro %}
 //# the share for a from 1e4 on and x within a tenth of it, where both would take thousands of terms: uniform in x / a (Temme; DLMF 8.12)
 {% macro gamma_wide(T) %}
 fn {{ T.fn("gamma_wide") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} {
@@ -154,8 +144,7 @@ fn {{ T.fn("gamma_wide") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} {
   let rest = exp(-s * s) / sqrt({{ T }}(6.2831853) * a) * {{ horner(T, "eta", [-0.33333334, 0.083333336, -0.014814815, 0.0011574074]) }};
   let side = select({{ T }}(1), {{ T }}(-1), lower > {{ T }}(0));
   return {{ T }}(0.5) * {{ T.call("error_complement") }}(side * s) + side * rest;
-}
-{% endmacro %}
+}{% endmacro %}
 //# (the share that the series or the fraction gives, which of both in what is outside of it): see lower_gamma
 {% macro gamma_share(T) %}
 fn {{ T.fn("gamma_share") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} {
@@ -174,18 +163,15 @@ fn {{ T.fn("gamma_share") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} 
   let share = select(select(found, {{ T }}(1) - lower, none), lower, whole & !none);
   let outside = (a < {{ T }}(0)) | (x < {{ T }}(0)) | (none & whole) | {{ T.call("either_nan") }}(a, x);
   return select(share, nan, outside);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro lower_gamma(T) %}
 fn {{ T.fn("lower_gamma") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
   return {{ T.call("gamma_share") }}(a, x, {{ T }}(1));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro upper_gamma(T) %}
 fn {{ T.fn("upper_gamma") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
   return {{ T.call("gamma_share") }}(a, x, {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 //# sum of (q + k)^-s over k >= 0, by Euler and Maclaurin after eight terms
 {% macro hurwitz_zeta(T) %}
 fn {{ T.fn("hurwitz_zeta") }}(s: {{ T }}, q: {{ T }}) -> {{ T }} {
@@ -206,5 +192,4 @@ fn {{ T.fn("hurwitz_zeta") }}(s: {{ T }}, q: {{ T }}) -> {{ T }} {
   let outside = (s < {{ T }}(1)) | (q < {{ T }}(0)) | {{ T.call("either_nan") }}(s, q);
   return select(select(select(sum + tail, {{ T }}(0), q >= infinity), nan, outside), infinity, pole & (s >= {{ T }}(1))
       & !{{ T.call("either_nan") }}(s, q));
-}
-{% endmacro %}
+}{% endmacro %}

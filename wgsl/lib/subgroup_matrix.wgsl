@@ -10,9 +10,7 @@ enable chromium_experimental_subgroup_matrix;
 //% endif
 {%- endmacro %}
 
-{% macro builtins(unit) -%}
-  {{ "@builtin(subgroup_id) subgroup_id: u32, " if unit.kind != "plain" }}
-{%- endmacro %}
+{% macro builtins(unit) -%}{{ "@builtin(subgroup_id) subgroup_id: u32, " if unit.kind != "plain" }}{%- endmacro %}
 
 //# `elements` of 2 bytes, which sums take over when the products are made; a multiple of 16 bytes, since matrix loads
 //# drop the low bits of addresses
@@ -55,13 +53,9 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
   let pairs = bufferView<array<vec2<f32>, {{ bytes // 8 }}>>(&memory, 0);
   let fours = bufferView<array<vec4<f32>, {{ bytes // 16 }}>>(&memory, 0);
 //% endif
-//% if unit.kind == "plain"
-  let subgroup = lid.x / {{ unit.lanes }}u;
-//% else
-  let subgroup = min(subgroup_id, {{ subgroups - 1 }}u);
-//% endif
-  let lane = lid.x % {{ unit.lanes }}u;
-{%- endmacro %}
+  let subgroup = lid.x / {{ unit.lanes }}u; //% if unit.kind == "plain"
+  let subgroup = min(subgroup_id, {{ subgroups - 1 }}u); //% if unit.kind != "plain"
+  let lane = lid.x % {{ unit.lanes }}u;{%- endmacro %}
 
 //# two elements, from an even place on, where memory is an array
 {% macro put(unit, at, word) -%}
@@ -93,8 +87,7 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 {% set one = {"subgroup": "results[%s + %du]", "view": "sums[%s + %du]", "plain": plain}[unit.kind] %}
 {% if unit.kind == "view" and width > 1 %}{{ {2: "pairs", 4: "fours"}[width] }}[({{ at }}) / {{ width }}u]
 {%- elif width > 1 %}vec{{ width }}<f32>({% for c in range(width) %}{{ one % (at, c) }}, {% endfor %})
-{%- else %}{{ one % (at, 0) }}{% endif %}
-{%- endmacro %}
+{%- else %}{{ one % (at, 0) }}{% endif %}{%- endmacro %}
 
 //# a fragment of either side: row-major, or column-major where `transposed`
 {% macro fragment(unit, name, side, at, pitch, transposed) -%}
@@ -114,8 +107,7 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 
 {% macro multiply(unit, acc, a, b) -%}
   {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc)
-      if unit.kind != "plain" else "multiplied(%s, %s, %s, lane)" % (acc, a, b) }};
-{%- endmacro %}
+      if unit.kind != "plain" else "multiplied(%s, %s, %s, lane)" % (acc, a, b) }};{%- endmacro %}
 
 //# a result to the sums in memory, row-major
 {% macro store(unit, acc, at, pitch) -%}

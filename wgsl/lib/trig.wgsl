@@ -4,8 +4,7 @@
 {% macro quarter_turns(T) %}
 fn {{ T.fn("quarter_turns") }}(x: {{ T }}) -> {{ T }} {
   return round(x * {{ T }}(0.6366197723675814));
-}
-{% endmacro %}
+}{% endmacro %}
 //# 32 bits each of 2/pi, two bits down
 {% macro bits_of_two_over_pi(T) %}
 fn {{ T.fn("bits_of_two_over_pi") }}(word: {{ T.i }}) -> {{ T.u }} {
@@ -14,8 +13,7 @@ fn {{ T.fn("bits_of_two_over_pi") }}(word: {{ T.i }}) -> {{ T.u }} {
   bits = select(bits, {{ T.u }}({{ w }}), word == {{ T.i }}({{ loop.index0 }}));
 //% endfor
   return bits;
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro high_word(T) %}
 fn {{ T.fn("high_word") }}(a: {{ T.u }}, b: {{ T.u }}) -> {{ T.u }} {
   let half = {{ T.u }}(0xffffu);
@@ -23,13 +21,11 @@ fn {{ T.fn("high_word") }}(a: {{ T.u }}, b: {{ T.u }}) -> {{ T.u }} {
   let mid = (a >> s) * (b & half) + (((a & half) * (b & half)) >> s);
   let more = (a & half) * (b >> s) + (mid & half);
   return (a >> s) * (b >> s) + (mid >> s) + (more >> s);
-}
-{% endmacro %}
+}{% endmacro %}
 //# far from 0, where those three are too short: the 24 bits of x times the 96 of 2/pi that make a part of a turn
 //# (Payne and Hanek, 1983). `turns`: the quarter turns, of which the last two bits count
 {% macro far_angle(T) %}
-//% set U = T.u
-//% set word = T.call("bits_of_two_over_pi")
+//% set U, word = T.u, T.call("bits_of_two_over_pi")
 //% set high = T.call("high_word")
 fn {{ T.fn("far_angle") }}(x: {{ T }}, turns: ptr<function, {{ T.i }}>) -> {{ T }} {
   let bits = bitcast<{{ U }}>(x);
@@ -58,8 +54,7 @@ fn {{ T.fn("far_angle") }}(x: {{ T }}, turns: ptr<function, {{ T.i }}>) -> {{ T 
   let q = {{ T.i }}(quarter) + select({{ T.i }}(0), {{ T.i }}(1), up);
   *turns = select(q, -q, below);
   return select(size, -size, up != below);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro wave(T) %}
 fn {{ T.fn("wave") }}(x: {{ T }}, shift: {{ T.i }}) -> {{ T }} {
   let near = {{ T.call("quarter_turns") }}(x);
@@ -77,18 +72,15 @@ fn {{ T.fn("wave") }}(x: {{ T }}, shift: {{ T.i }}) -> {{ T }} {
   let cosine = {{ T }}(1) + s * ({{ T }}(-0.5) + s * ({{ T }}(0.041666664) + s * ({{ T }}(-0.0013888837) + s * {{ T }}(2.4760495e-5))));
   let y = select(sine, cosine, (q & {{ T.i }}(1)) == {{ T.i }}(1));
   return select(y, -y, (q & {{ T.i }}(2)) == {{ T.i }}(2));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro sine(T) %}
 fn {{ T.fn("sine") }}(x: {{ T }}) -> {{ T }} {
   return select({{ T.call("wave") }}(x, {{ T.i }}(0)), x, x == {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro cosine(T) %}
 fn {{ T.fn("cosine") }}(x: {{ T }}) -> {{ T }} {
   return {{ T.call("wave") }}(x, {{ T.i }}(1));
-}
-{% endmacro %}
+}{% endmacro %}
 //# atan by its reduction to [0, 0.4143] and a polynomial (Cephes atanf)
 {% macro arctangent(T) %}
 fn {{ T.fn("arctangent") }}(x: {{ T }}) -> {{ T }} {
@@ -100,8 +92,7 @@ fn {{ T.fn("arctangent") }}(x: {{ T }}) -> {{ T }} {
   let s = r * r;
   let y = start + r + r * s * ({{ T }}(-0.33332950) + s * ({{ T }}(0.19977711) + s * ({{ T }}(-0.13877685) + s * {{ T }}(0.080537446))));
   return select(select(y, -y, x < {{ T }}(0)), x, x == {{ T }}(0));
-}
-{% endmacro %}
+}{% endmacro %}
 //# the angle in the first half quadrant, mirrored as the sizes and the sign bits (of zeros too) say
 {% macro arctangent2(T) %}
 fn {{ T.fn("arctangent2") }}(y: {{ T }}, x: {{ T }}) -> {{ T }} {
@@ -114,8 +105,7 @@ fn {{ T.fn("arctangent2") }}(y: {{ T }}, x: {{ T }}) -> {{ T }} {
   let angle = select(upper, {{ T }}(3.1415927) - upper, (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
   let turned = select(angle, -angle, (bitcast<{{ T.u }}>(y) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
   return select(turned, x + y, {{ T.call("either_nan") }}(x, y));
-}
-{% endmacro %}
+}{% endmacro %}
 //# asin by Cephes asinf: a polynomial to 0.5, and the half-angle form above it
 {% macro arcsine(T) %}
 fn {{ T.fn("arcsine") }}(x: {{ T }}) -> {{ T }} {
@@ -128,12 +118,10 @@ fn {{ T.fn("arcsine") }}(x: {{ T }}) -> {{ T }} {
   let w = select(y, {{ T }}(1.5707964) - y - y, high);
   let bad = a > {{ T }}(1);
   return select(select(select(w, -w, x < {{ T }}(0)), x, x == {{ T }}(0)), sqrt({{ T }}(1) - a), bad);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro arccosine(T) %}
 fn {{ T.fn("arccosine") }}(x: {{ T }}) -> {{ T }} {
   let near_one = x > {{ T }}(0.5);
   let half = {{ T }}(2) * {{ T.call("arcsine") }}(sqrt(({{ T }}(1) - x) * {{ T }}(0.5)));
   return select({{ T }}(1.5707964) - {{ T.call("arcsine") }}(x), half, near_one);
-}
-{% endmacro %}
+}{% endmacro %}

@@ -10,13 +10,11 @@ fn {{ T.fn("product_high") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   let middle = a1 * b0 + (low >> {{ T.u }}(16u));
   let other = a0 * b1 + (middle & {{ T }}(0xffffu));
   return a1 * b1 + (middle >> {{ T.u }}(16u)) + (other >> {{ T.u }}(16u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_product(T) %}
 fn {{ T.fn("long_product") }}(a: array<{{ T }}, 2>, b: array<{{ T }}, 2>) -> array<{{ T }}, 2> {
   return array<{{ T }}, 2>(a[0] * b[0], {{ T.call("product_high") }}(a[0], b[0]) + a[0] * b[1] + a[1] * b[0]);
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_power(T) %}
 fn {{ T.fn("long_power") }}(a0: {{ T }}, a1: {{ T }}, b0: {{ T }}, b1: {{ T }}) -> array<{{ T }}, 2> {
   var base = array<{{ T }}, 2>(a0, a1);
@@ -30,8 +28,7 @@ fn {{ T.fn("long_power") }}(a0: {{ T }}, a1: {{ T }}, b0: {{ T }}, b1: {{ T }}) 
     base = {{ T.call("long_product") }}(base, base);
   }
   return result;
-}
-{% endmacro %}
+}{% endmacro %}
 //# bit by bit; x / 0 is 0, as NumPy has it
 {% macro long_quotient(T) %}
 fn {{ T.fn("long_quotient") }}(a0: {{ T }}, a1: {{ T }}, b0: {{ T }}, b1: {{ T }}) -> array<{{ T }}, 2> {
@@ -53,8 +50,7 @@ fn {{ T.fn("long_quotient") }}(a0: {{ T }}, a1: {{ T }}, b0: {{ T }}, b1: {{ T }
   }
   let none = (b0 | b1) == {{ T }}(0);
   return array<{{ T }}, 2>(select(q0, {{ T }}(0), none), select(q1, {{ T }}(0), none));
-}
-{% endmacro %}
+}{% endmacro %}
 //# Stein's: the larger less the smaller, halved until it is odd; at most a bit of either goes in each turn
 {% macro long_divisor(T) %}
 fn {{ T.fn("long_divisor") }}(a0: {{ T }}, a1: {{ T }}, b0: {{ T }}, b1: {{ T }}) -> array<{{ T }}, 2> {
@@ -91,8 +87,7 @@ fn {{ T.fn("long_divisor") }}(a0: {{ T }}, a1: {{ T }}, b0: {{ T }}, b1: {{ T }}
   let s = twos & {{ T }}(31);
   let carried = select({{ T }}(0), x0 >> (({{ T }}(32) - s) & {{ T }}(31)), s > {{ T }}(0));
   return array<{{ T }}, 2>(select(x0 << s, {{ T }}(0), far), select((x1 << s) | carried, x0 << s, far));
-}
-{% endmacro %}
+}{% endmacro %}
 //# the highest 24 bits, rounded by what is below them, halves to even, and then a power of 2: exact
 {% macro rounded_whole(T) %}
 //% set U = T.u
@@ -110,31 +105,25 @@ fn {{ T.fn("rounded_whole") }}(low: {{ U }}, high: {{ U }}) -> {{ T }} {
   let size = {{ T }}(kept + select({{ U }}(0), {{ U }}(1), more));
   let power = select({{ U }}(8), {{ U }}(40), upper) - zeros + {{ U }}(127);
   return size * bitcast<{{ T }}>(power << {{ U }}(23u));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_sum(T) %}
 fn {{ T.fn("long_sum") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let low = a.x + b.x;
   return vec2<u32>(low, a.y + b.y + u32(low < b.x));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_max_i(T) %}
 fn {{ T.fn("long_max_i") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return select(a, b, bitcast<i32>(b.y) > bitcast<i32>(a.y) || (b.y == a.y && b.x > a.x));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_min_i(T) %}
 fn {{ T.fn("long_min_i") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return select(a, b, bitcast<i32>(b.y) < bitcast<i32>(a.y) || (b.y == a.y && b.x < a.x));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_max_u(T) %}
 fn {{ T.fn("long_max_u") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return select(a, b, b.y > a.y || (b.y == a.y && b.x > a.x));
-}
-{% endmacro %}
+}{% endmacro %}
 {% macro long_min_u(T) %}
 fn {{ T.fn("long_min_u") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return select(a, b, b.y < a.y || (b.y == a.y && b.x < a.x));
-}
-{% endmacro %}
+}{% endmacro %}

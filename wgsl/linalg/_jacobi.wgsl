@@ -26,8 +26,7 @@ fn rotation(zeta: f32) -> vec3<f32> {
 
 fn rotated(x: f32, y: f32, by: vec3<f32>) -> vec2<f32> {
   return vec2<f32>(x - by.x * (y + by.y * x), y + by.x * (x - by.y * y));
-}
-{% endmacro %}
+}{% endmacro %}
 
 {% macro begin(first) %}
 //% if first
@@ -37,8 +36,7 @@ fn rotated(x: f32, y: f32, by: vec3<f32>) -> vec2<f32> {
   let before = select(u32(in0[base + last]), 0u, p.start == 0u);
   let done = (in0[base + last + 1u] != 0.0) | ((p.start == 0u) & (in0[base + last] == 0.0));
 //% endif
-  let sweeps = select(p.sweeps, 0u, done);
-{% endmacro %}
+  let sweeps = select(p.sweeps, 0u, done);{% endmacro %}
 
 {% macro agree(threads) %}
     turned[lid.x] = turns;
@@ -51,12 +49,10 @@ fn rotated(x: f32, y: f32, by: vec3<f32>) -> vec2<f32> {
     }
     if (workgroupUniformLoad(&going) == 0u) {
       break;
-    }
-{% endmacro %}
+    }{% endmacro %}
 
 {% macro end() %}
   if (lid.x == 0u) {
     out[base + last] = f32(going);
     out[base + last + 1u] = select(0.0, 1.0, done);
-  }
-{% endmacro %}
+  }{% endmacro %}

@@ -6,6 +6,7 @@
   if (i >= p.size) {
     return;
   }
+  // the element of this thread, and the input that has it
   let row = i / p.width;
   let at = i % p.width;
   var x = {{ T }}({{ T.zero }});

@@ -1,9 +1,8 @@
 //# A result filled with one number, which later launches go on with.
 //% extends "launch.wgsl"
 //% block work
-//% set T = wgsl(out_dtype, out_width)
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i < p.size) {
-    out[i] = {{ T }}({{ value }});
+    out[i] = {{ Out }}({{ value }});
   }
 //% endblock

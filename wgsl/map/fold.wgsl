@@ -2,7 +2,6 @@
 //% extends "kernel.wgsl"
 //% block body
 //% set f = functions["value"]
-//% set finish = functions.get("finish")
   let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
   if (i >= p.{{ size }}) {
     return;

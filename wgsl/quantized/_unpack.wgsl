@@ -3,12 +3,10 @@
 {% macro four(word, low, bits) -%}
   {%- set by = "%du, %du, %du, %du" % (low, low + bits, low + 2 * bits, low + 3 * bits) -%}
   bitcast<vec4<f32>>(((vec4<u32>({{ word }}) >> vec4<u32>({{ by }})) & vec4<u32>({{ 2 ** bits - 1 }}u)) | vec4<u32>(0x4b000000u))
-  {{- " - %d.0" % (8388608 + 2 ** (bits - 1)) }}
-{%- endmacro %}
+  {{- " - %d.0" % (8388608 + 2 ** (bits - 1)) }}{%- endmacro %}
 //# four neighbours of a cell from its e-th four on, as floats
 {% macro unpacked(cell, e, bits) -%}
-{{ four(cell ~ "." ~ "xyzw"[e // (8 // bits)], e % (8 // bits) * 16, bits) }}
-{%- endmacro %}
+{{ four(cell ~ "." ~ "xyzw"[e // (8 // bits)], e % (8 // bits) * 16, bits) }}{%- endmacro %}
 //# What cells of four rows add to the vectors' sums: of many, each weight is multiplied by its scale once for all.
 {% macro cells(u, vectors, bits, lanes, ahead) -%}
 //% set fours, often = 32 // bits, vectors > 4
@@ -35,8 +33,7 @@
       sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }};
 //% endfor
     }
-  }
-{%- endmacro %}
+  }{%- endmacro %}
 //# Four rows' results for each vector, with a bias of type B; lead: vectors before them, as text to add to.
 {% macro written(vectors, B, lead="") -%}
   if (lane == 0u) {
@@ -50,5 +47,4 @@
 //% endfor
     }
 //% endfor
-  }
-{%- endmacro %}
+  }{%- endmacro %}

@@ -12,6 +12,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
 //% endblock
 //% block work
 //% set X, S = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1)
+  // the rows and vectors of this thread
   let lane = lid.x % {{ lanes }}u;
   let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
   let first = (group / p.lines % p.columns) * {{ vectors }}u;
@@ -25,6 +26,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
   let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
   var acc{{ v }} = vec4<f32>();
 //% endfor
+  // a cell of weights a thread at a time
   for (var chunk = piece * p.long; chunk < end; chunk += {{ lanes * ahead }}u) {
 //% for u in range(ahead)
     let ok{{ u }} = chunk + lane + {{ u * lanes }}u < end;
@@ -34,6 +36,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
     let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / %du" % (r, u, each), 1) }};
 //% endfor
 //% endfor
+    // the vectors into workgroup memory
     let left = (end - chunk) * {{ fours }}u;
     workgroupBarrier();
     for (var four = lid.x; four < {{ ahead * lanes * fours }}u; four += {{ threads }}u) {
@@ -52,6 +55,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
     }
 //% endfor
   }
+  // join the threads of a row, and write
 //% set many = held // threads
 //% for v in range(0, vectors, many)
   workgroupBarrier();

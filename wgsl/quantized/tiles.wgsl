@@ -8,12 +8,14 @@ var<workgroup> ws: array<vec4<f32>, 512>;
 //% endblock
 //% block work
 //% set X, S = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1)
+  // the vectors and rows of this workgroup
   let top = (group % p.lines) * 64u;
   let first = (group / p.lines % p.columns) * 64u;
   let part = group / (p.lines * p.columns);
   if (part >= p.parts) {
     return;
   }
+  // what it unpacks, and what it multiplies
   let own = (lid.x / 8u) * 4u;
   let along = (lid.x % 8u) * 4u;
   let tx = lid.x % 16u;
@@ -24,8 +26,10 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   let row{{ j }} = min(top + own + {{ j }}u, p.n - 1u);
 //% endfor
   var acc{{ v }} = vec4<f32>(); //% for v in range(8)
+  // 32 weights of each row at a time
   for (var k0 = part * p.long; k0 < min(part * p.long + p.long, k); k0 += 32u) {
     workgroupBarrier();
+    // unpack them, and load as much of the vectors
     {
       let block = k0 / p.block;
 //% for j in range(4)
@@ -40,6 +44,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
 //% endfor
     }
     workgroupBarrier();
+    // multiply
 //% for s in range(32)
     {
       let u = xs[ty * 2u + {{ s * 16 }}u];
@@ -52,6 +57,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
     }
 //% endfor
   }
+  // write 8 vectors x 4 rows a thread
   let row = top + tx * 4u;
 //% for r in range(4)
   if (row + {{ r }}u < p.n) {

@@ -8,6 +8,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endblock
 //% block work
 //% set X, S, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), 32 // bits
+  // the rows and vectors of this thread
   let lane = lid.x % {{ lanes }}u;
   let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
@@ -16,6 +17,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
   let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.words * {{ per }}u;
   var acc{{ v }} = vec4<f32>();
 //% endfor
+  // a word of weights at a time
   for (var j = lane; j < p.words; j += {{ lanes * ahead }}u) {
 //% for u in range(ahead)
     let ok{{ u }} = j + {{ u * lanes }}u < p.words;
@@ -40,6 +42,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
     }
 //% endfor
   }
+  // join the threads of a row, and write
 {{ weights.joined(vectors, lanes, lines) }}
 //% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B) }}

@@ -32,8 +32,7 @@
 //% set T = wgsl(s.dtype, width)
 //% set x, value = s.name ~ "_x" ~ mark, call(s.function, f, along, mark)
     let {{ x }} = {{ "select(%s, %s, is%s)" % (empty(s.op, T), value, mark) if mark else value }};
-    {{ s.name }}{{ all }} = {{ combine.join[s.op](T, s.name ~ all, x) }};
-{%- endmacro %}
+    {{ s.name }}{{ all }} = {{ combine.join[s.op](T, s.name ~ all, x) }};{%- endmacro %}
 
 //# the largest of what a lane has that is finite, so that no difference of it is NaN; of NaN it is NaN
 {% macro finite(T, x) -%}{{ combine.larger(T, x, T ~ "(-3.4028234e38)") }}{%- endmacro %}
@@ -44,22 +43,17 @@
     let {{ s.name }}_to = {{ finite(T, s.top ~ "_all") }};
     {{ s.name }}_all *= {{ T.call("safe_exp") }}({{ s.name }}_from - {{ s.name }}_to);
     {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ mark }} - {{ s.name }}_to); //% for mark, _ in places
-    {{ s.name }}_from = {{ s.name }}_to;
-{%- endmacro %}
+    {{ s.name }}_from = {{ s.name }}_to;{%- endmacro %}
 
 //# the same after the maximum was joined further: `from` is what it was below before
 {% macro scale(s, sum, from, top, T) -%}
-  {{ sum }} *= {{ T.call("safe_exp") }}({{ from }} - {{ finite(T, T ~ "(" ~ top ~ ")") }});
-{%- endmacro %}
+  {{ sum }} *= {{ T.call("safe_exp") }}({{ from }} - {{ finite(T, T ~ "(" ~ top ~ ")") }});{%- endmacro %}
 
 //# four neighbours joined to one
 {% macro narrow(s, wgsl, width) -%}
-//% set S = wgsl(s.dtype, 1)
-//% set all = s.name ~ "_all"
-//% if width == 4
-  let {{ s.name }}_low = {{ combine.join[s.op](S, all ~ ".x", all ~ ".y") }};
-  let {{ s.name }}_high = {{ combine.join[s.op](S, all ~ ".z", all ~ ".w") }};
-//% endif
+//% set S, all = wgsl(s.dtype, 1), s.name ~ "_all"
+  let {{ s.name }}_low = {{ combine.join[s.op](S, all ~ ".x", all ~ ".y") }}; //% if width == 4
+  let {{ s.name }}_high = {{ combine.join[s.op](S, all ~ ".z", all ~ ".w") }}; //% if width == 4
   var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") if width == 4 else all }};
 {%- endmacro %}
 
@@ -69,8 +63,7 @@
     let {{ s.name }}_o{{ m }} = {{ s.partials }}[lid.x + {{ m * lanes }}u];
     {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
 //% endfor
-    {{ s.partials }}[lid.x] = {{ s.name }};
-{%- endmacro %}
+    {{ s.partials }}[lid.x] = {{ s.name }};{%- endmacro %}
 
 //# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
 {% macro tree(reductions, steps, wgsl) -%}

@@ -7,6 +7,7 @@
   if (id >= p.threads) {
     return;
   }
+  // the piece of this thread
   let column = id % p.inner;
   let piece = (id / p.inner) % p.pieces;
   let row = id / (p.inner * p.pieces);
@@ -14,7 +15,7 @@
   let end = min((piece + 1u) * p.piece, p.n);
   var sum = vec2<u32>({{ start[0] }}u, {{ start[1] }}u);
   var i = piece * p.piece;
-//# four reads under way at once
+  // reduce it: four reads are under way at once
 //% for turns in (4, 1)
   for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
 //% for j in range(turns)
@@ -24,5 +25,6 @@
     sum = {{ add }}(sum, x{{ j }}); //% for j in range(turns)
   }
 //% endfor
+  // write what it comes to
   out[id] = sum;
 //% endblock

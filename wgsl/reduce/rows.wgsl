@@ -53,8 +53,7 @@
 {{ added(reductions) }}
   } //% if not reads_held
 {{ ended(s) }} //% for s in reductions
-{{ joined(reductions, is_first) if lanes > 1 }}
-{%- endmacro %}
+{{ joined(reductions, is_first) if lanes > 1 }}{%- endmacro %}
 
 //# a loop along the row, and the places that a turn reads
 {% macro begin_turns() -%}
@@ -71,9 +70,7 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>; //% 
   let is_row = place < p.{{ rows }};
   let row = min(place, p.{{ rows }} - 1u);
 {{ ix.unravel("row", own, row_dims) }}
-//% if reads_held
-{{ r.places("", mark, ahead, lanes, width, length, along, dims) }} //% for mark, ahead in places
-//% endif
+{{ r.places("", mark, ahead, lanes, width, length, along, dims) }} //% for mark, ahead in (places if reads_held else ())
 //% for values, reductions in phases
   // hold elements of the row //% if values
 //% for (name, function), (mark, _) in product(values, places)

@@ -3,29 +3,22 @@
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
 //% block body
-//% set f = functions["value"]
-//% set end = ends[0]
-//% set op = end.op
-//% set T = wgsl(end.dtype, f.width)
-//% set inner = loops | length - 1
-//% set in_blocks = op == "sum" and T.kind == "f"
+//% set f, end = functions["value"], ends[0]
+//% set op, T = end.op, wgsl(end.dtype, f.width)
+//% set inner, in_blocks = loops | length - 1, op == "sum" and T.kind == "f"
   // the row of this thread
 //% set i = "i" if parts else "row"
   let {{ i }} = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
   if ({{ i }} >= p.{{ size }}) {
     return;
   }
-//% if parts
-  let row = i / p.{{ parts }};
-  let part = i % p.{{ parts }};
-//% endif
+  let row = i / p.{{ parts }}; //% if parts
+  let part = i % p.{{ parts }}; //% if parts
 {{ ix.unravel("row", coords, row_dims) }}
   // {{ op }} of the row
   var total = {{ T }}({{ combine.start[op](T) }});
-//% if in_blocks
-{{ combine.begin_blocks(T, "total") }}
-  var turn = 0u;
-//% endif
+{{ combine.begin_blocks(T, "total") }} //% if in_blocks
+  var turn = 0u; //% if in_blocks
 //% for n in loops
 //% set step = 4 if loop.last and f.width == 4 else 1
 //% set shared = parts and loop.index0 == cut

@@ -52,8 +52,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% endfor
   }
 //% for end in ends
-//% set T = wgsl(end.dtype, f.width)
-//% set S = wgsl(end.dtype, 1)
+//% set T, S = wgsl(end.dtype, f.width), wgsl(end.dtype, 1)
 //% set tag = end.tag
   let t4{{ tag }} = {{ combine.join[end.op](T, "t0" ~ tag, "t1" ~ tag) }};
   let t5{{ tag }} = {{ combine.join[end.op](T, "t2" ~ tag, "t3" ~ tag) }};

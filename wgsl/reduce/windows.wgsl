@@ -3,7 +3,7 @@
 //% import "lib/monoids.wgsl" as combine
 //% block body
 //% set T = wgsl(acc, 1)
-//% set f, finish = functions["cells"], functions.get("finish")
+//% set f = functions["cells"]
   // the four windows of this thread
   let strip = (wid.x + wid.y * p.{{ span }}) * {{ workgroup[0] }}u + lid.x;
   if (strip >= p.{{ size }}) {

@@ -41,14 +41,12 @@
     workgroupBarrier();
   }
   {{ name }} = {{ array }}[0];
-  workgroupBarrier();
-{%- endmacro %}
+  workgroupBarrier();{%- endmacro %}
 
 //# make `run`s of 256 threads the sums up to each, by `sums` (and, for several rows at once, `heads`): arrays of 512
 {% macro tree(op, T, segmented) -%}
 //% for round in range(8)
-//% set reach = 2 ** round
-//% set from = 256 * (round % 2)
+//% set reach, from = 2 ** round, 256 * (round % 2)
     let from{{ round }} = {{ from }}u + max(t, {{ reach }}u) - {{ reach }}u;
     let before{{ round }} = sums[from{{ round }}];
     let joined{{ round }} = {{ join[op](T, "before%d" % round, "run") }};

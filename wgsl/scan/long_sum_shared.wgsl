@@ -8,6 +8,7 @@ var<workgroup> sums: array<vec2<u32>, 512>;
 //% endblock
 //% block work
 //% set add = wgsl("u32", 1).call("long_sum")
+  // the piece of this workgroup
   let t = lid.x;
   let piece = group % p.pieces;
   let row = group / p.pieces;
@@ -19,6 +20,7 @@ var<workgroup> sums: array<vec2<u32>, 512>;
     sum = {{ add }}(sum, in0[row * p.pieces + k]);
   }
 //% endif
+  // 1024 elements at a time, four a thread
   for (var base = piece * p.piece; base < end; base += 1024u) {
     let i0 = base + t * 4u;
     var run = vec2<u32>(0u);
@@ -29,16 +31,17 @@ var<workgroup> sums: array<vec2<u32>, 512>;
     }
     let run{{ j }} = run;
 //% endfor
+    // sum over the threads, in rounds of a tree
     sums[t] = run;
     workgroupBarrier();
 //% for round in range(8)
-//% set reach = 2 ** round
-//% set from = 256 * (round % 2)
+//% set reach, from = 2 ** round, 256 * (round % 2)
     let before{{ round }} = sums[{{ from }}u + max(t, {{ reach }}u) - {{ reach }}u];
     run = select(run, {{ add }}(before{{ round }}, run), t >= {{ reach }}u);
     sums[{{ 256 - from }}u + t] = run;
     workgroupBarrier();
 //% endfor
+    // join what is before this thread, and write
     let left = sums[max(t, 1u) - 1u];
     let lead = select(sum, {{ add }}(sum, left), t > 0u);
 //% for j in range(4)

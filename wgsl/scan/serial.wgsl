@@ -2,19 +2,20 @@
 //% extends "launch.wgsl"
 //% import "scan/_monoids.wgsl" as scan
 //% block work
-//% set T = wgsl(of, 1)
 //% set S = scan.state(op, T)
 //% set totals_in = "in1" if not functions else "in0"
   let id = group * {{ workgroup[0] }}u + lid.x;
   if (id >= p.threads) {
     return;
   }
+  // the piece of this thread
   let column = id % p.inner;
   let piece = (id / p.inner) % p.pieces;
   let row = id / (p.inner * p.pieces);
   let first = row * p.n * p.inner + column;
   let from_ = piece * p.piece;
   let end = min(from_ + p.piece, p.n);
+  // what the pieces before it come to
   var state = {{ S }}({{ scan.start[op](T) }});
 //% if carried == "totals"
   for (var k = 0u; k < piece; k++) {
@@ -27,7 +28,7 @@
   }
 //% endif
   var i = from_;
-//# four reads under way at once
+  // scan it: four reads are under way at once
 //% for turns in (4, 1)
   for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
 //% for j in range(turns)

@@ -2,17 +2,16 @@
 //% extends "launch.wgsl"
 //% import "scan/_monoids.wgsl" as scan
 //% block shared
-//% set T = wgsl(of, 1)
 var<workgroup> tile: array<{{ scan.kept(op, T) }}, 2112>;
 // two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<{{ scan.state(op, T) }}, 512>;
 var<workgroup> heads: array<u32, 512>; //% if segmented
 //% endblock
 //% block work
-//% set T = wgsl(of, 1)
 //% set S = scan.state(op, T)
 //% set empty = S ~ "(" ~ scan.start[op](T) ~ ")"
 //% set totals_in = "in1" if not functions else "in0"
+  // the piece of this workgroup
   let t = lid.x;
   let row = group / p.pieces;
 // the pieces read last by the launch before, which may still be in a cache, come first
@@ -20,6 +19,7 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
   let first = row * p.stretch;
   let begin = min(first + piece * p.piece, p.size);
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
+  // what the pieces before it come to
   var carry = {{ empty }};
 //% if carried
   for (var k = t; k < piece; k += 256u) {
@@ -28,7 +28,9 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
   }
 {{ scan.total(op, T, "carry") }}
 //% endif
+  // 2048 elements at a time
   for (var base = begin; base < end; base += 2048u) {
+    // load neighbours by neighbouring threads
 //% for j in range(8)
     let i{{ j }} = base + {{ j * 256 }}u + t;
     if (i{{ j }} < end) {
@@ -43,6 +45,7 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
 //% else
     let place = base - first + t * 8u;
 //% endif
+    // scan eight elements a thread, then the threads
     var run = {{ empty }};
 //% for j in range(8)
     let kept{{ j }} = tile[t * 8u + (t >> 2u) + {{ j }}u];
@@ -61,6 +64,7 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
     heads[t] = u32(open < 8u); //% if segmented
     workgroupBarrier();
 {{ scan.tree(op, T, segmented) }}
+    // join what is before this thread, and write
     let left = sums[max(t, 1u) - 1u];
     let led = {{ scan.join[op](T, "carry", "left") }};
     let lead = select(carry, led, t > 0u);

@@ -10,10 +10,9 @@ var<workgroup> heads: array<vec2<u32>, 512>; //% if segmented
 var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
 //% endblock
 //% block work
-//% set T = wgsl(of, 1)
-//% set W = wgsl(of, 2)
-//% set F = wgsl(of, 4)
-//% set empty = T ~ "(" ~ scan.start[op](T) ~ ")"
+//% set T, W = wgsl(of, 1), wgsl(of, 2)
+//% set F, empty = wgsl(of, 4), T ~ "(" ~ scan.start[op](T) ~ ")"
+  // the piece of this workgroup
   let t = lid.x;
   let row = group / p.pieces;
 // the pieces read last by the launch before, which may still be in a cache, come first
@@ -21,6 +20,7 @@ var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
   let first = row * p.stretch;
   let begin = min(first + piece * p.piece, p.size);
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
+  // what the pieces before it come to
   var carry = {{ empty }};
 //% if carried
   for (var k = t; k < piece; k += 256u) {
@@ -29,6 +29,7 @@ var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
   }
 {{ scan.total(op, T, "carry", "totals") }}
 //% endif
+  // 2048 elements at a time
   for (var base = begin; base < end; base += 2048u) {
 //% for h in range(2)
     let at{{ h }} = base + {{ 1024 * h }}u + t * 4u;
@@ -39,10 +40,8 @@ var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
 //% endfor
 //% for h in range(2)
     var sum{{ h }} = {{ empty }};
-//% if segmented
-    var place{{ h }} = (at{{ h }} - first) % p.n;
-    var open{{ h }} = 4u;
-//% endif
+    var place{{ h }} = (at{{ h }} - first) % p.n; //% if segmented
+    var open{{ h }} = 4u; //% if segmented
 //% for j in range(4)
     let next{{ h }}{{ j }} = four{{ h }}.{{ "xyzw"[j] }};
 //% if segmented
@@ -56,6 +55,7 @@ var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
     let run{{ h }}{{ j }} = sum{{ h }};
 //% endfor
 //% endfor
+    // scan the sums of the threads
     var run = {{ W }}(sum0, sum1);
     sums[t] = run;
     heads[t] = vec2<u32>(u32(open0 < 4u), u32(open1 < 4u)); //% if segmented

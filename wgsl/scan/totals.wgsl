@@ -5,7 +5,6 @@
 var<workgroup> sums: array<{{ scan.state(op, wgsl(of, 1)) }}, 256>;
 //% endblock
 //% block work
-//% set T = wgsl(of, 1)
   let row = group / p.pieces;
   let first = row * p.stretch;
   let begin = min(first + (group % p.pieces) * p.piece, p.size);

@@ -3,17 +3,13 @@
 
 //# the pair of element `at`: made of the input in the first pass, where `place` says where in its row it is
 {% macro pair(T, at, place, descending, first) -%}
-//% if first
-vec2<u32>({{ key(T, "value_at(" ~ at ~ ")", descending) }}, {{ place }})
-//% else
-in0[{{ at }}]
-//% endif
+vec2<u32>({{ key(T, "value_at(" ~ at ~ ")", descending) }}, {{ place }}) //% if first
+in0[{{ at }}] //% if not first
 {%- endmacro %}
 
 //# 1 in the counter of digit `d`, as four vec4: lanes d = 0 4 8 12 of the first, and so on
 {% macro is_digit(d, j) -%}
-  vec4<u32>({{ d }}) == vec4<u32>({{ j * 4 }}u, {{ j * 4 + 1 }}u, {{ j * 4 + 2 }}u, {{ j * 4 + 3 }}u)
-{%- endmacro %}
+  vec4<u32>({{ d }}) == vec4<u32>({{ j * 4 }}u, {{ j * 4 + 1 }}u, {{ j * 4 + 2 }}u, {{ j * 4 + 3 }}u){%- endmacro %}
 
 //# Counts of two digits share a word, 16 bits each: digits 0 to 7 are `low`, the others `high`.
 //# one more of a digit, as a vector for its half

@@ -1,7 +1,6 @@
 //# Elements put at places that name each of a row once.
 //% extends "launch.wgsl"
 //% block work
-//% set T = wgsl(of, 1)
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i >= p.size) {
     return;

@@ -2,7 +2,6 @@
 //% extends "launch.wgsl"
 //% import "sort/_radix.wgsl" as sorting
 //% block work
-//% set T = wgsl(of, 1)
   let row = group * {{ workgroup[0] }}u + lid.x;
   if (row >= p.rows) {
     return;

@@ -5,7 +5,6 @@
 var<workgroup> counts: array<vec4<u32>, 512>;
 //% endblock
 //% block work
-//% set T = wgsl(of, 1)
   let row = group / p.pieces;
   let piece = group % p.pieces;
   let begin = min(piece * p.piece, p.n);

@@ -13,7 +13,6 @@ fn half_of(word: u32, digit: u32) -> u32 {
 }
 //% endblock
 //% block work
-//% set T = wgsl(of, 1)
 //% set table = "in0" if first else "in1"
   let t = lid.x;
   let row = group / p.pieces;

@@ -2,12 +2,12 @@
 //% extends "launch.wgsl"
 //% import "sort/_radix.wgsl" as sorting
 //% block work
-//% set T = wgsl(of, 1)
 //% set table = "in0" if first else "in1"
   let id = group * {{ workgroup[0] }}u + lid.x;
   if (id >= p.threads) {
     return;
   }
+  // the piece of this thread
   let row = id / p.pieces;
   let piece = id % p.pieces;
   let begin = min(piece * p.piece, p.n);
@@ -21,15 +21,14 @@
   ) + vec4<u32>(row * p.n);
 //% endif
 //% endfor
+  // {{ "count the digits" if counting else "write each element behind those with smaller digits" }}
   for (var i = begin; i < end; i++) {
     let at = row * p.n + i;
     let it = {{ sorting.pair(T, "at", "i", descending, first) }};
     let digit = (it.x >> p.shift) & 15u;
     let one{{ j }} = select(vec4<u32>(0u), vec4<u32>(1u), {{ sorting.is_digit("digit", j) }}); //% for j in range(4)
-//% if not counting
-    let sum = c0 * one0 + c1 * one1 + c2 * one2 + c3 * one3;
-    out[sum.x + sum.y + sum.z + sum.w] = {{ "i32(it.y)" if last else "it" }};
-//% endif
+    let sum = c0 * one0 + c1 * one1 + c2 * one2 + c3 * one3; //% if not counting
+    out[sum.x + sum.y + sum.z + sum.w] = {{ "i32(it.y)" if last else "it" }}; //% if not counting
     c{{ j }} += one{{ j }}; //% for j in range(4)
   }
 //% if counting

@@ -6,7 +6,6 @@ var<workgroup> keys: array<u32, 256>;
 var<workgroup> counts: array<u32, 256>;
 //% endblock
 //% block work
-//% set T = wgsl(of, 1)
   let row = group / p.pieces;
   let base = row * p.n;
   let i = group % p.pieces * 16u + (lid.x >> 4u);

@@ -1,7 +1,6 @@
 //# Each value's place in a sorted row, by halving what is left of it.
 //% extends "launch.wgsl"
 //% block work
-//% set T = wgsl(of, 1)
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i >= p.size) {
     return;

@@ -31,16 +31,14 @@
     let at = first + select(0u, u32(ty) * u32(p.w0) + u32(tx), inside);
     kept += weight;
     v{{ c }} += weight * f32({{ T.load("in0", "at + %du * area" % c, 1) }}); //% for c in range(channels)
-  }
-{% endmacro %}
+  }{% endmacro %}
 
 //# a x + b y + c, without what is 0 or 1 in all samples
 {% macro moved(a, b, c) -%}
 {{ "" if a == "0.0" else "x" if a == "1.0" else a ~ " * x" }}
 {{- " + " if a != "0.0" and b != "0.0" }}
 {{- "" if b == "0.0" else "y" if b == "1.0" else b ~ " * y" }}
-{{- "" if c == "0.0" else " + " ~ c }}
-{%- endmacro %}
+{{- "" if c == "0.0" else " + " ~ c }}{%- endmacro %}
 
 {% macro read(T, g) %}
   var lost = false;
@@ -74,9 +72,7 @@
 //% endfor
 {% endmacro %}
 
-{% macro gray(n) -%}
-{{ "(0.2989 * v0 + 0.587 * v1 + 0.114 * v2)" if n == 3 else "v0" }}
-{%- endmacro %}
+{% macro gray(n) -%}{{ "(0.2989 * v0 + 0.587 * v1 + 0.114 * v2)" if n == 3 else "v0" }}{%- endmacro %}
 
 {% macro scale(s, channels, mean) %}
     v{{ c }} *= {{ s.constants[0] }}; //% for c in range(channels)
@@ -92,8 +88,7 @@
     let turned = hue(vec3<f32>(v0, v1, v2) / {{ s.constants[0] }}, {{ s.numbers[0] }}) * {{ s.constants[0] }};
     v0 = turned.x;
     v1 = turned.y;
-    v2 = turned.z;
-{% endmacro %}
+    v2 = turned.z;{% endmacro %}
 {% macro grayed(s, channels, mean) %}
     let level = {{ gray(channels) }};
     v{{ c }} = level; //% for c in range(channels)
@@ -135,5 +130,4 @@ fn hue(v: vec3<f32>, turn: f32) -> vec3<f32> {
   let place = select(h, 0.0, span == 0.0) / 6.0 + turn;
   let ramp = abs(fract(vec3<f32>(place) + vec3<f32>(1.0, 0.66666666, 0.33333333)) * 6.0 - 3.0) - 1.0;
   return high - span * (1.0 - clamp(ramp, vec3<f32>(0.0), vec3<f32>(1.0)));
-}
-{% endmacro %}
+}{% endmacro %}

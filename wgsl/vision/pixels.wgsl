@@ -6,11 +6,13 @@
 //% endblock
 //% block work
 //% set T = wgsl(dtypes[0], 1)
+  // the part of a sample of this workgroup
   let sample = group / p.parts;
   let begin = (group % p.parts) * p.part;
   let end = min(begin + p.part, p.pixels);
   let t{{ k }} = in1[sample * {{ g.numbers }}u + {{ k }}u]; //% for k in range(g.numbers)
   for (var i = begin + lid.x; i < end; i += {{ workgroup[0] }}u) {
+  // where the pixel comes from, and its colours
   var x = f32(i % p.width);
   var y = f32(i / p.width);
   let px = x;

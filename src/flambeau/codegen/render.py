@@ -35,6 +35,8 @@ MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 OPS_IN_HEAD = 10
+# what templates call the types that an option of their kernels names, and how many elements each has
+TYPES = ("T", "of", 1), ("V", "acc", 4)
 EDITED = "edited/"  # before the name of a template that is somebody's, where it is named as a file
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
@@ -254,18 +256,22 @@ def template_text(file: str) -> str:
 def _rendered(shader, env: Environment) -> str:
     called: dict = {}
     out_dtype, out_width = shader.outs[0]
+    wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
+    types = {name: wgsl(options[of], width) for name, of, width in TYPES if options.get(of)}
     try:
         text = env.get_template(shader.template).render(
-            {"ranged": "", "atomics": False} | dict(shader.options),
+            {"ranged": "", "atomics": False} | types | options,
             params=shader.params,
             bindings=shader.bindings,
             outs=[(out_name(i), SHORT[d].stored, SHORT[d].words[w]) for i, (d, w) in enumerate(shader.outs)],
             out_width=out_width,
             out_dtype=out_dtype,
             workgroup=shader.workgroup,
-            functions=dict(shader.functions),
+            functions=functions,
+            finish=functions.get("finish"),
+            Out=wgsl(out_dtype, out_width),
             checks=shader.checks,
-            wgsl=partial(Wgsl, called=called),
+            wgsl=wgsl,
             vec=vec,
             head=_head(shader),
         )
@@ -308,7 +314,7 @@ def _helpers(env: Environment, called: dict) -> str:
         for name in todo:
             macro, wgsl_type = called[name]
             done[name] = library[macro](wgsl_type)
-    return "".join(done[k] for k in sorted(done))
+    return "".join([f"\n{done[k]}" for k in sorted(done)])
 
 
 def _without_gaps(text: str) -> str:
