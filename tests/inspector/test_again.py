@@ -97,7 +97,7 @@ WRONG = {  # change, a line that is in the original: what is said begins with
     "unknown": (("(acc + t1)", "(acc + tq)"), "let t2", ""),
     "type": (("(acc + t1)", "(acc + 1u)"), "let t2", ""),
     "name": (("in2", "bias"), "bind", "bias: no buffer of that name is read: there are in0, in1, in2"),
-    "param": (("  stride1: u32,", "  pace: u32,"), "  stride1", "Params.pace: the kernel is not told of"),
+    "param": (("  stride1: u32,", "  pace: u32,"), "  stride1", "Params.pace: the kernel does not have it"),
     "gap": (
         ("binding(4)", "binding(6)"),
         "binding(4)",

@@ -1,4 +1,4 @@
-"""Kernels of an inspection, as they are or with another text, run again on what they read."""
+"""Runs kernels of an inspection again on their inputs, with their own text or an edited one."""
 
 import re
 import struct
@@ -23,10 +23,10 @@ from ..wgsl_reader.parser import WgslFault, line_of_name
 from .dispatches import Dispatched, Inputs
 from .model import Inspection, KernelRow
 
-SECONDS, MOST = 0.04, 20  # how long the runs of one text are to take in all, and how many there are at most
-FEW, LONG = 3, 0.1  # so many runs of each there are in any case, unless they take longer than so many seconds
-NOISE, GUESSED = 0.03, 0.25  # parts by which times differ anyway; where too few were taken to tell
-SAYS = (  # what is wrong, in the messages of naga (of texts that can't be parsed, and of others) and of Dawn
+SECONDS, MOST = 0.04, 20  # of the runs of one text in all, and the most runs
+FEW, LONG = 3, 0.1  # the fewest runs of each, unless one takes longer than LONG seconds
+NOISE, GUESSED = 0.03, 0.25  # relative noise of times; the same for few runs
+SAYS = (  # the cause, in messages of naga's parser, its validator, and Dawn
     re.compile(r"parsing error: (.+)"),
     re.compile(r"^ +│?\s*= (.+)(?![\s\S]*^ +│?\s*= )", re.M),  # the last of its notes: the innermost
     re.compile(r"\berror: (.+)"),
@@ -37,9 +37,9 @@ POINTED = re.compile(r"^\s*(\d+) │[^\n]*\n[^\n]*\^+ naga::ir::(?!Function|Entr
 
 @dataclass(frozen=True)
 class OutputCompared:
-    """A result of an edit beside that of the original: how many elements differ, by how much at most, and the
-    first that does (-1 for none). relative: by what part of what is expected at most, of elements that are
-    not expected to be 0; expected, found: what the first that differs is, as text."""
+    """A result of an edit compared with the original's: how many elements differ, the largest difference, and
+    the index of the first that differs (-1 for none). relative: the largest difference relative to expected
+    values other than 0. expected, found: the first pair that differs, as text."""
 
     name: str
     dtype: str
@@ -54,11 +54,11 @@ class OutputCompared:
 
 @dataclass(frozen=True)
 class EditRun:
-    """What became of an edit. error, line: why it did not run, and where (0: nobody can say); says: the line
-    of the error that says what is wrong; file: the template that the line is of, "" of the text; seconds,
-    original: of a run, of its text and of the kernel's own; ratio: how many times as fast it is by most of
-    the runs, from and to; is_equal: whether that is not told from 1. wgsl: what edited templates were
-    rendered to."""
+    """The outcome of an edit. error, line: why it did not run, and its line (0 if unknown). says: the line of
+    the error that states the cause. file: the template of the line, "" for the kernel's text. seconds,
+    original: of a run of the edit and of the kernel's own text. ratio: the speed-up, as a range over most of
+    the runs. is_equal: whether the ratio can't be distinguished from 1. wgsl: the text rendered from edited
+    templates."""
 
     error: str = ""
     line: int = 0
@@ -72,7 +72,7 @@ class EditRun:
     is_equal: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, which has no NaN and no infinity: they are None."""
+        """For JSON, which has no NaN or infinity: they become None."""
         data = asdict(self)
         for out in data["outputs"]:
             out |= {k: None for k in ("largest", "relative") if not isfinite(out[k])}
@@ -80,23 +80,23 @@ class EditRun:
 
 
 class Session:
-    """The kernels of an inspection with the device and the buffers that they ran on."""
+    """The kernels of an inspection, with the device and the buffers that they ran on."""
 
     def __init__(self, inspection: Inspection, dispatched: list[Dispatched], inputs: Inputs | None):
         self.inspection, self.dispatched, self.inputs = inspection, dispatched, inputs
-        self._wanted: tuple[int, dict[str, bytes]] = (-1, {})  # what the kernel that ran last gives
+        self._wanted: tuple[int, dict[str, bytes]] = (-1, {})  # the results of the kernel that ran last
         self._edits = TemplateEdits()
         self._templates: dict[Shader, dict[str, str]] = {}
 
     def close(self) -> None:
-        """Give back the copies of what kernels read; they run no more."""
+        """Free the copies of kernels' inputs. Kernels can't run again after that."""
         if self.inputs is not None:
             self.inputs.close()
         for one in self.dispatched:
             one.given, one.why = None, "its inputs were given back"
 
     def check(self, kernel: int) -> Dispatched:
-        """A kernel that can run again; FlambeauError for one that can't."""
+        """A kernel that can run again; FlambeauError if it can't."""
         if not 0 <= kernel < len(self.dispatched):
             raise FlambeauError(f"inspect: there is no kernel {kernel}: there are {len(self.dispatched)}")
         one, row = self.dispatched[kernel], self.inspection.kernels[kernel]
@@ -109,8 +109,8 @@ class Session:
         return one
 
     def run(self, kernel: int, wgsl: str) -> EditRun:
-        """Run a kernel's own text and another on the same inputs; what does not compile is told, not raised.
-        FlambeauError where the kernel can't run again."""
+        """Run a kernel's own text and another on the same inputs. A text that does not compile is reported in
+        the result. FlambeauError if the kernel can't run again."""
         one = self.check(kernel)
         row, device = self.inspection.kernels[kernel], one.device
         own = self.inspection.shaders[row.shader].wgsl
@@ -136,21 +136,21 @@ class Session:
         return EditRun(seconds=mine, original=own, outputs=compare_outputs, ratio=ratio, is_equal=is_equal)
 
     def shader(self, kernel: int) -> Shader:
-        """What a kernel's text was rendered from."""
+        """The shader that a kernel's text was rendered from."""
         one = self.check(kernel)
         assert one.plan is not None
         return one.plan.compiled.plan.kernels[one.place].shader
 
     def templates(self, kernel: int) -> dict[str, str]:
-        """The templates that a kernel's text is made of, by name, its own first."""
+        """The templates that a kernel's text is rendered from, by name, its own first."""
         shader = self.shader(kernel)
         if shader not in self._templates:
             self._templates[shader] = templates_of(shader)
         return self._templates[shader]
 
     def rendered(self, kernel: int, templates: Mapping[str, str]) -> list[WgslLine]:
-        """A kernel's text by lines, with others in the places of templates, by name. FlambeauError where it
-        is not made of one; TemplateFault where one can't be rendered."""
+        """The lines of a kernel's text with other templates in place of some of its own. FlambeauError if it
+        does not use one; TemplateFault if one can't be rendered."""
         shader = self.shader(kernel)
         known = self.templates(kernel)
         for name in templates:
@@ -160,8 +160,8 @@ class Session:
         return self._edits.lines(shader, templates)
 
     def run_templates(self, kernel: int, templates: Mapping[str, str]) -> EditRun:
-        """Run a kernel rendered by edited templates, and by its own, as `run` does; an error is told on the
-        line of the template."""
+        """Run a kernel rendered from edited templates, and from its own, as `run` does. An error has the line
+        of the template."""
         try:
             lines = self.rendered(kernel, templates)
         except TemplateFault as e:
@@ -184,7 +184,7 @@ class Session:
                 yield compare_outputs(name, dtype, wanted[name], results[name])
 
     def inputs_of(self, kernel: int) -> dict[str, bytes]:
-        """What a kernel reads, by the names of its bindings."""
+        """The contents of a kernel's inputs, by binding name."""
         one, row = self.check(kernel), self.inspection.kernels[kernel]
         assert one.given is not None
         reads = [b.name for b in self.inspection.shaders[row.shader].bindings if not b.writes]
@@ -194,12 +194,12 @@ class Session:
 
 
 def padded(nbytes: int) -> int:
-    """Bytes in whole words, at least one."""
+    """A number of bytes rounded up to whole words, at least one."""
     return max(-(-nbytes // 4) * 4, 4)
 
 
 def _compiler_failure(message: str, wgsl: str) -> EditRun:
-    """A compiler's message, and the line that it is about."""
+    """A compiler's message with its line."""
     place = POINTED.search(message) or PLACE.search(message)
     line = min(int(place[1]), wgsl.count("\n") + 1) if place else 0
     error = message.partition(": the kernel does not compile on ")[2].partition(": ")[2] or message
@@ -207,13 +207,13 @@ def _compiler_failure(message: str, wgsl: str) -> EditRun:
 
 
 def says(error: str) -> str:
-    """The line of a compiler's message that says what is wrong; the first where none is known to."""
+    """The line of a compiler's message that states the cause; the first line if none is recognised."""
     line = next((m[1] for m in (pattern.search(error) for pattern in SAYS) if m), "")
     return line.strip() or error.strip().partition("\n")[0]
 
 
 class _Prepared:
-    """A text with pipeline, Params and buffers: ready to run on what the kernel read."""
+    """A text with pipeline, Params and buffers, ready to run on the kernel's inputs."""
 
     def __init__(self, session: Session, kernel: int, wgsl: str):
         self.one = one = session.check(kernel)
@@ -243,10 +243,10 @@ class _Prepared:
         self.words = c._replace(buffers=(*reads, *self.written.values())).words()
 
     def _check(self, wgsl: str, text: Interface, numbers: dict[str, int]) -> None:
-        """WgslFault for a name that the kernel does not have."""
+        """Check that the kernel has each Param and input that the text declares."""
         for name, _ in text.params:
             if name not in numbers:
-                rule = f"Params.{name}: the kernel is not told of it: it has {', '.join(numbers)}"
+                rule = f"Params.{name}: the kernel does not have it: it has {', '.join(numbers)}"
                 raise WgslFault(line_of_name(wgsl, name), rule)
         reads = [n for n in self.there if n not in self.sizes]
         for b in text.reads:
@@ -262,7 +262,7 @@ class _Prepared:
         return handle
 
     def _written(self, name: str, there: dict[str, int]) -> int:
-        """A buffer for a result, with what was in it before; zeros for one that the kernel did not have."""
+        """A buffer for a result, with its earlier contents; zeros if the kernel had no such buffer."""
         size = self.device.size_of(there[name]) if name in there else max(self.sizes.values())
         handle = self.device.alloc(size, size)
         self.taken.append(handle)
@@ -271,7 +271,7 @@ class _Prepared:
         return handle
 
     def begin(self) -> list[int]:
-        """The commands that put into the results what was there before."""
+        """The commands that restore the earlier contents of the results."""
         words: list[int] = []
         for name, result in self.written.items():
             if name in self.there:
@@ -279,7 +279,7 @@ class _Prepared:
         return words
 
     def results(self) -> dict[str, bytes]:
-        """What a run writes."""
+        """Run once; the contents of the results."""
         self.device.submit([*self.begin(), *self.words])
         names = [n for n in self.written if n in self.sizes]
         contents = self.device.read([(self.written[n], self.sizes[n]) for n in names])
@@ -293,8 +293,8 @@ class _Prepared:
 
 
 def _time_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
-    """Seconds of the runs of each, which take turns: what else happens on a machine happens to all of them,
-    and none is always the first. What was run first counts only where there is little else."""
+    """Seconds of the runs of each text. They take turns, so that other load on the machine affects all of
+    them and none is always first. The first run of each counts only if there are few."""
     times = [[_seconds(device, p.words)] for p in prepared]
     slowest = max(*(t[0] for t in times), 1e-6)
     rounds = max(min(round(SECONDS / slowest), MOST), min(int(LONG / slowest), FEW))
@@ -305,8 +305,8 @@ def _time_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
 
 
 def _ratio(own: list[float], mine: list[float]) -> tuple[tuple[float, float], bool]:
-    """How many times as fast as the kernel's own text another is, from and to by the middle half of the times
-    (by all, where they are few), and whether that is not told from 1."""
+    """The speed-up over the kernel's own text, as a range over the middle half of the times (over all, if
+    there are few), and whether it can't be distinguished from 1."""
     (least, most), (low, high) = map(_middle, (own, mine))
     ratio = least / max(high, 1e-12), most / max(low, 1e-12)
     noise = NOISE if min(len(own), len(mine)) >= FEW else GUESSED
@@ -320,7 +320,7 @@ def _middle(times: list[float]) -> tuple[float, float]:
 
 
 def _seconds(device: Gpu, words: list[int]) -> float:
-    """How long commands take."""
+    """The duration of commands."""
     meter = meter_of(device)
     if meter.how == "timestamps":
         try:
@@ -332,12 +332,12 @@ def _seconds(device: Gpu, words: list[int]) -> float:
 
 
 def compare_outputs(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompared:
-    """Two results of a kernel, element by element; NaN is like NaN."""
+    """Compare two results of a kernel element by element. NaN equals NaN."""
     import numpy as np
 
     a, b = (numbers_of(np, dtype, raw) for raw in (wanted, found))
     off = distances(b, a)
-    differs = off > 0  # the bits count: an edit that changes nothing gives the same numbers
+    differs = off > 0  # exact: an edit that changes nothing computes the same bits
     if not differs.any():
         return OutputCompared(name, dtype, int(a.size), 0, 0.0, -1)
     first, count = int(np.argmax(differs)), int(np.count_nonzero(differs))
@@ -359,7 +359,7 @@ VIEWS = {
 
 
 def numbers_of(np: Any, dtype: str, raw: bytes) -> Any:
-    """The bytes of a buffer as an array of the dtype that its elements have, by its short name."""
+    """The bytes of a buffer as an array; `dtype` is the short name of its elements' dtype."""
     if dtype == "bf16":
         return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
     kind = SHORT[dtype].stored if dtype in SHORT and dtype not in VIEWS else dtype
@@ -367,7 +367,7 @@ def numbers_of(np: Any, dtype: str, raw: bytes) -> Any:
 
 
 def decoded(word: int, wgsl: str) -> float | int:
-    """A word of Params as the number that it is."""
+    """A word of Params as a number of its WGSL type."""
     if wgsl == "f32":
         return struct.unpack("<f", struct.pack("<I", word))[0]
     return word - (1 << 32) if wgsl == "i32" and word >> 31 else word

@@ -1,4 +1,4 @@
-"""A call into its Inspection: it is made once (or several times) with everything listening."""
+"""Inspects a call: runs it once or several times with all listeners on."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,26 +21,26 @@ from .parts import Calls
 from .plans import PlansSeen
 from .sites import Sites, Tables
 
-KEEP = 256 << 20  # bytes of inputs that are kept at most, to run kernels again
+KEEP = 256 << 20  # the most bytes of inputs to keep for running kernels again
 NOTHING = "nothing ran on a GPU"
 
 
 def inspect(
     fn: Callable[..., Any], *args: Any, runs: int = 1, keep: int | bool = False, target: str = "", **kw: Any
 ) -> Inspection:
-    """Call a function and see what ran: layers, ops, kernels, their WGSL, times and memory.
+    """Call a function and record what ran: layers, ops, kernels, their WGSL, times and memory.
 
-    fn: what is called, with args and kw; a recorded function is recorded anew. runs: how often; what repeats
-    is added up. keep: whether to keep what kernels read, so that they can be run again, up to 256 MB or so
-    many bytes. target: what to call it. Returns an Inspection: print it, or `.html(path)`, `.to_json(path)`.
-    FlambeauError where nothing ran on a GPU, or a profile runs already.
+    fn: the function, called with args and kw; a recorded function is recorded again. runs: how often to call
+    it; repeats are summed. keep: whether to keep the inputs of kernels, so that they can run again; up to 256
+    MB, or the given number of bytes. target: a name for the call. Returns an Inspection: print it, or
+    `.html(path)`, `.to_json(path)`. FlambeauError if nothing ran on a GPU, or a profile is already running.
     """
     name = target or getattr(fn, "__qualname__", type(fn).__name__)
     return inspecting(runs, keep)(TargetCall(name, fn, args, kw))
 
 
 class TargetCall(NamedTuple):
-    """A call that is looked at, and what it is called. is_script: it is a whole script, to be run once."""
+    """A call to inspect, and its name. is_script: it is a whole script, to be run once."""
 
     target: str
     fn: Callable[..., Any]
@@ -49,11 +49,11 @@ class TargetCall(NamedTuple):
     is_script: bool = False
 
 
-Look = Callable[[TargetCall], Any]  # what is made of a call: an Inspection, or what else is to be known of it
+Look = Callable[[TargetCall], Any]  # turns a call into an Inspection, or into another result
 
 
 def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
-    """What makes an Inspection of a call. runs: how often it is made; keep: as in `inspect`."""
+    """A function that inspects a call. runs: how often to call it; keep: as in `inspect`."""
     return lambda call: _inspect_call(call, runs, keep)
 
 
@@ -62,7 +62,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
-    realize(*_tensors((*args, *kw.values())))  # what they are made of is not the call's
+    realize(*_tensors((*args, *kw.values())))  # computing the arguments is not part of the call
     device = get_device()
     if device.kind == "gpu":
         meter_of(device)
@@ -90,7 +90,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
 
 
 def _tensors(result: Any) -> list[Tensor]:
-    """The tensors in what a function returned."""
+    """The tensors that a function returned."""
     tensors: list[Tensor] = []
     for leaf in leaves(result):
         if isinstance(leaf, Tensor | Gradients):

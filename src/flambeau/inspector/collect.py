@@ -1,4 +1,4 @@
-"""What was seen of a call into the rows of an Inspection."""
+"""Collects the records of a call into the rows of an Inspection."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,13 +16,13 @@ from .model import BindingRow, KernelRow, OpRow, ShaderRow, SiteRow, ValueRow
 from .plans import NodeSeen, PlanSeen, PlansSeen
 from .sites import Tables
 
-HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds that have templates of their own
+HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds with their own templates
 ValueKey = tuple[int] | tuple[int, int]  # an op, or a plan's number and a value of its own
-ASIDE = ("leaf", "movement", "source", "composite")  # and those that no line of a kernel is
+ASIDE = ("leaf", "movement", "source", "composite")  # kinds without a line in a kernel
 
 
 class Rows:
-    """Rows in the making."""
+    """Builds the rows of an Inspection, kernel by kernel."""
 
     def __init__(self, plans: PlansSeen, tables: Tables):
         self.plans, self.tables = plans, tables
@@ -32,11 +32,11 @@ class Rows:
         self.kernels: list[KernelRow] = []
         self.values: list[dict[str, Any]] = []
         self._of_plan: dict[int, tuple[int, list[int]]] = {}  # a plan's number, and its nodes' ops
-        self._of_origin: dict[int, int] = {}  # what the program made: its op, the last of those it became
-        self._value_of: dict[ValueKey, int] = {}  # an op, or a plan's own value: the last value of it
+        self._of_origin: dict[int, int] = {}  # origins of nodes: the last op of each
+        self._value_of: dict[ValueKey, int] = {}  # the last value of an op, or of a plan's own
 
     def add(self, one: Dispatched) -> None:
-        """Take the next kernel in."""
+        """Add the next kernel."""
         if one.plan is None:
             return self._add_unknown(one)
         seen, place = one.plan, one.place
@@ -67,7 +67,7 @@ class Rows:
         )
 
     def _add_unknown(self, one: Dispatched) -> None:
-        """A kernel that was planned before the call: its text is known, and not of which ops it is."""
+        """Add a kernel that was planned before the call: its text is known, its ops are not."""
         pipeline = one.command.pipeline
         shader = next((s for s, p in one.device.pipelines.items() if p == pipeline), None)
         texts = ((key[0], key) for key, p in one.device.saved_pipelines.items() if p == pipeline)
@@ -86,7 +86,7 @@ class Rows:
         return known
 
     def _op(self, node: NodeSeen, ops: list[int]) -> int:
-        """The number of a node's op; a value that an earlier plan made is what made it."""
+        """The number of a node's op. A leaf that an earlier plan computed has the op that computed it."""
         if node.kind == "leaf" and node.origin in self._of_origin:
             return self._of_origin[node.origin]
         site = self.plans.sites.of_node.get(node.origin)
@@ -134,7 +134,7 @@ class Rows:
         return self.shaders.setdefault(shader, (len(self.shaders), row))[0]
 
     def _text(self, text: str, key: tuple[str, int, int]) -> int:
-        """A text that came from elsewhere, as with a saved program."""
+        """Add a text without a shader, as a saved program has."""
         lines = text.splitlines()
         _, inputs, outputs = key
         names = [*map(input_name, range(inputs)), *map(out_name, range(outputs))]

@@ -1,4 +1,4 @@
-"""Two inspections into what changed: kernels gained, lost, slower, faster."""
+"""Compares two inspections: kernels gained, lost, slower, faster."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from ..profiling.report import aligned
 from .model import Inspection
 from .report import layer_of, plain, short
 
-NOISE = 0.1  # part by which a time has to differ to be told
+NOISE = 0.1  # relative change of a time that is reported
 Kind = tuple[str, str, str]  # of kernels: name, template, layer
-LEAST = 2e-6  # seconds of a difference that is told
+LEAST = 2e-6  # seconds of a change that is reported
 
 
 @dataclass(frozen=True)
 class KernelChange:
-    """The kernels of one name, template and layer in two inspections: how many, and their seconds."""
+    """The kernels with one name, template and layer in two inspections: their counts and seconds."""
 
     name: str
     template: str
@@ -41,7 +41,7 @@ class KernelChange:
 
 
 def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
-    """What became of the kernels, what changed the time most first; times are of one call each."""
+    """The changes between two inspections, the largest change of time first. Times are per call."""
     sides = [_count(inspection) for inspection in (before, after)]
     changes: list[KernelChange] = []
     for key in dict.fromkeys([*sides[0][0], *sides[1][0]]):
@@ -52,7 +52,7 @@ def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
 
 
 def _count(inspection: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
-    """How many kernels there are of each name, template and layer, and the seconds of a run of each."""
+    """The number of kernels of each name, template and layer, and the seconds of one run of each."""
     counts: dict[Kind, int] = {}
     seconds: dict[Kind, float] = {}
     for k in inspection.kernels:
@@ -63,7 +63,7 @@ def _count(inspection: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
 
 
 def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
-    """The comparison as a table, without what is the same."""
+    """The comparison as a table, without unchanged kernels."""
     changes = [c for c in compare(before, after) if c.what != "same"]
     lines: list[str] = []
     for inspection in (before, after):

@@ -1,4 +1,4 @@
-"""The submits of a call into what each dispatch took, and, if that is asked for, what it read."""
+"""Times each dispatch of a call's submits, and copies kernels' inputs if asked to."""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,9 +22,9 @@ Parts = tuple[Any, ...]  # its commands
 
 @dataclass
 class Dispatched:
-    """A dispatch of a call, and those that repeat it: the same kernel of the same plan.
+    """A dispatch of a call and its repeats: the same kernel of the same plan.
 
-    given: buffers with copies of what its first run read, if they were kept; else why not.
+    given: buffers with copies of the first run's inputs; if they were not kept, `why` says why.
     """
 
     device: Gpu
@@ -41,15 +41,16 @@ class Dispatched:
 
 
 class Inputs:
-    """Copies of what kernels read, up to so many bytes; what two of them read as it is once."""
+    """Copies of kernels' inputs, up to a number of bytes. A buffer that several kernels read unchanged is
+    copied once."""
 
     def __init__(self, most: int):
         self.left = self.most = most
-        self.there: dict[int, int] = {}  # buffer -> its copy, as long as nobody writes it
+        self.there: dict[int, int] = {}  # buffer: its copy, until it is written
         self.taken: list[tuple[Gpu, int]] = []
 
     def keep(self, one: Dispatched) -> None:
-        """Copy what a dispatch is about to read, and what is in its results before it writes them."""
+        """Copy the inputs of a dispatch, and the contents of its outputs before it writes them."""
         device, c = one.device, one.command
         new = [b for b in dict.fromkeys(c.buffers) if b not in self.there]
         need = sum(device.size_of(b) for b in new)
@@ -69,12 +70,12 @@ class Inputs:
         one.given, one.why = tuple([self.there[b] for b in c.buffers]), ""
 
     def forget(self, written: Any = None) -> None:
-        """Buffers that are written now; all, where anything may have been."""
+        """Drop copies of buffers that are about to be written, or all of them."""
         for b in list(self.there) if written is None else written:
             self.there.pop(b, None)
 
     def close(self) -> None:
-        """Give all of it back."""
+        """Free all copies."""
         while self.taken:
             device, handle = self.taken.pop()
             device.pool.end(handle)
@@ -85,34 +86,36 @@ class Inputs:
 
 @dataclass
 class SubmitSeen:
-    """Kernels that are submitted together, again and again: how often more than they were timed."""
+    """Kernels that are submitted together repeatedly: how often without being timed."""
 
-    works: Works  # kept: its id is what it is known by
+    works: Works  # a reference that keeps its id unique
     mine: list[Dispatched]
     more: int = 0
 
 
 class CallTrace:
-    """Listens to the submits of a block, of this thread; kernels that never ran are run once before they are
-    timed, with their results put aside: drivers compile some of a kernel at its first run."""
+    """Listens to this thread's submits in a block. A kernel that never ran before is run once, with its
+    results discarded, before it is timed, because drivers finish compiling a kernel at its first run."""
 
     def __init__(self, plans: PlansSeen, inputs: Inputs | None = None):
         self.plans, self.inputs, self.thread = plans, inputs, get_ident()
         self.found: dict[tuple[Any, ...], Dispatched] = {}
-        self.order: dict[Gpu, list[Dispatched | None]] = {}  # of each span that was submitted; None of copies
-        self.spans: dict[Gpu, list[Span]] = {}  # when each was, once nobody listens any more
-        self.starts: dict[Gpu, set[int]] = {}  # which of them begin a submit
-        self.marks: list[tuple[Ticket, Ticket]] | None = None  # what notes begin and end of untimed submits
+        self.order: dict[
+            Gpu, list[Dispatched | None]
+        ] = {}  # the dispatch of each submitted span; None for copies
+        self.spans: dict[Gpu, list[Span]] = {}  # the times of each, known at the end
+        self.starts: dict[Gpu, set[int]] = {}  # which spans begin a submit
+        self.marks: list[tuple[Ticket, Ticket]] | None = None  # timestamps around untimed submits
         self.host = Stages()  # of calls that are timed
         self.waiting: list[tuple[Dispatched | None, list[Command]]] = []
         self.warm: dict[Gpu, set[int]] = {}
-        self.is_timed = True  # or what was timed before is counted, and submitted as it would be
-        self.known: dict[int, SubmitSeen] = {}  # by the id of what is known of a submit's kernels
-        self.own = 0.0  # seconds that listening took
+        self.is_timed = True  # otherwise submits that were timed before are only counted
+        self.known: dict[int, SubmitSeen] = {}  # by the id of `works`
+        self.own = 0.0  # seconds spent listening
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Listen until the block ends; FlambeauError where a profile runs already."""
+        """Listen during a block; FlambeauError if a profile is already running."""
         with one_listener:
             if events.listener is not None:
                 raise FlambeauError("inspect: a profile is running: end it first")
@@ -129,7 +132,7 @@ class CallTrace:
         return self.host.stage(name) if is_mine else nullcontext()
 
     def submit(self, device: Gpu, works: Works, parts: Parts) -> None:
-        """Run commands, timed, or counted."""
+        """Run commands, and time or count them."""
         if get_ident() != self.thread:
             return device.submit(*parts)
         seen = self.known.get(id(works))
@@ -145,7 +148,7 @@ class CallTrace:
         self.own += perf_counter() - begin - self._plain(device, mine)
 
     def _submit_marked(self, device: Gpu, parts: Parts) -> None:
-        """Run commands, between two copies of one number, whose times are noted, if that is asked for."""
+        """Run commands between two timestamps, if marks are asked for."""
         if self.marks is None or meter_of(device).how != "timestamps":
             return device.submit(*parts)
         source, target = (device.alloc(4, 4) for _ in range(2))
@@ -159,19 +162,19 @@ class CallTrace:
             device.pool.end(target)
 
     def end_first(self) -> None:
-        """The first call ended, in which all runs are timed: what it took is not what later ones take."""
+        """Mark the end of the first call: later calls are timed apart from it."""
         for one in self.found.values():
             one.first = one.runs
 
     def _plain(self, device: Gpu, mine: "list[Dispatched]") -> float:
-        """Seconds that a submit would have taken if nobody listened, as far as that is known."""
+        """The estimated seconds of a submit without listening."""
         meter = meter_of(device)
         if meter.how == "timestamps":
             return max(self.sending - meter.each * len(mine), 0.0)
         return 0.0
 
     def _submit_timed(self, device: Gpu, works: Works, parts: Parts) -> "list[Dispatched]":
-        """Run commands, each kernel timed; what was dispatched."""
+        """Run commands with each kernel timed; the dispatches."""
         mine: list[Dispatched] = []
         self.sending = 0.0
         warm = self.warm.get(device)
@@ -195,7 +198,7 @@ class CallTrace:
                 self._flush(device)
                 begin = perf_counter()
                 _run_aside(device, command)
-                self.sending += perf_counter() - begin  # drivers compile it, as they would
+                self.sending += perf_counter() - begin  # the driver's compile time is not overhead
             self.waiting.append((one, span))
             if self.inputs is not None:
                 self.inputs.forget(command.buffers[-device.outputs_of(command.pipeline) :])
@@ -203,8 +206,8 @@ class CallTrace:
         return mine
 
     def _open(self, device: Gpu) -> set[int]:
-        """The kernels of a device that need no run before they are timed."""
-        events.listener = None  # testing a clock runs kernels too
+        """Prepare a device for timing; the kernels that need no first run (none)."""
+        events.listener = None  # the meter's own test runs kernels
         try:
             meter_of(device)
         finally:
@@ -226,7 +229,7 @@ class CallTrace:
         return one
 
     def _flush(self, device: Gpu) -> None:
-        """Submit what waits."""
+        """Submit the waiting commands."""
         if not self.waiting:
             return
         works = tuple([one.work for one, _ in self.waiting if one is not None])
@@ -239,7 +242,7 @@ class CallTrace:
         self.sending += perf_counter() - begin
 
     def _finish(self) -> None:
-        """Give every dispatch its times."""
+        """Assign the measured times to the dispatches."""
         for device, order in self.order.items():
             device.wait()
             with device.lock:
@@ -253,7 +256,7 @@ class CallTrace:
 
 
 def _run_aside(device: Gpu, c: Dispatch) -> None:
-    """Run a kernel with its results put aside; where there is no room for them it isn't run."""
+    """Run a kernel into scratch buffers; skip it if they do not fit in memory."""
     outputs, aside = device.outputs_of(c.pipeline), list[int]()
     try:
         for b in c.buffers[-outputs:]:

@@ -1,4 +1,4 @@
-"""A kernel's WGSL into the language of a driver: an adapter's by Dawn, another by a compiler in PATH."""
+"""Translates a kernel's WGSL into a driver's language, by Dawn for an adapter or by a compiler in PATH."""
 
 import shutil
 import subprocess
@@ -10,8 +10,8 @@ from ..device.generated import Generated, dawn_compiler
 from ..errors import DeviceError, FlambeauError, KernelError
 
 SUFFIXES = {".spvasm": "SPIR-V", ".metal": "MSL", ".hlsl": "HLSL", ".glsl": "GLSL"}
-SECONDS = 60  # that a compiler may take
-# what a compiler is called with, by language; {text} is the file that it reads, {out} the one that it writes
+SECONDS = 60  # the time limit of a compiler
+# the arguments of a compiler by language; {text} is the input file, {out} the output file
 COMPILERS = {
     "tint": {
         language: ("--format", name, "-o", "{out}", "{text}")
@@ -22,9 +22,9 @@ COMPILERS = {
 
 
 def emitted(wgsl: str, language: str = "", adapter: str = "") -> Generated:
-    """What a driver is given for a kernel. language: SPIR-V, MSL, HLSL or GLSL; "" that of Dawn. adapter: the
-    name of the one that Dawn is to take. FlambeauError where nobody here writes that, KernelError where the
-    text does not compile."""
+    """A kernel's code as a driver gets it. language: SPIR-V, MSL, HLSL or GLSL; "" for Dawn's own. adapter:
+    the name of the adapter that Dawn opens. FlambeauError if no compiler here writes the language,
+    KernelError if the text does not compile."""
     try:
         generated = dawn_compiler(adapter).compile(wgsl)
         if language in ("", generated.language):
@@ -42,7 +42,7 @@ def emitted(wgsl: str, language: str = "", adapter: str = "") -> Generated:
 
 
 def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str:
-    """What a compiler writes."""
+    """The output of a compiler."""
     suffix = next(s for s, name in SUFFIXES.items() if name == language)
     with tempfile.TemporaryDirectory() as folder:
         files = {"text": Path(folder, "kernel.wgsl"), "out": Path(folder, f"kernel{suffix}")}
@@ -59,7 +59,7 @@ def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str
 
 
 def of_kernel(inspection: Any, kernel: int, language: str = "", wgsl: str | None = None) -> Generated:
-    """What a driver is given for a kernel of an inspection, or for another text of it."""
+    """The code of an inspection's kernel as a driver gets it, or of another text."""
     from .send import row_of
 
     row = row_of(inspection, kernel)

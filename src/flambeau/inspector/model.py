@@ -1,4 +1,4 @@
-"""What an inspection is: frozen rows that refer to each other by number, to JSON and back."""
+"""The rows of an inspection: frozen, referring to each other by number, with conversion to and from JSON."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values", "cal
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """A module of the model, or "optimizer"; parent: another layer, -1 of none."""
+    """A module of the model, or "optimizer". parent: the number of the enclosing layer, or -1."""
 
     name: str
     kind: str
@@ -26,7 +26,7 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class SiteRow:
-    """A line of the program; text: what stands there."""
+    """A line of the program. text: the source line."""
 
     file: str
     line: int
@@ -36,10 +36,10 @@ class SiteRow:
 
 @dataclass(frozen=True)
 class OpRow:
-    """A node of the graph that was planned. kind: of the op table, or "leaf".
+    """A node of a planned graph. kind: as in the op table, or "leaf".
 
-    call: what the program called at `site`. gradient_of: the op that it is a part of the gradient of; -1 in
-    all numbers is none.
+    call: what the program called at `site`. gradient_of: the op whose gradient it is part of. -1 means none
+    in all numbers.
     """
 
     name: str
@@ -55,7 +55,7 @@ class OpRow:
 
 @dataclass(frozen=True)
 class BindingRow:
-    """A buffer that a shader binds, as it is declared."""
+    """A buffer that a shader binds, as declared."""
 
     name: str
     type: str
@@ -64,8 +64,8 @@ class BindingRow:
 
 @dataclass(frozen=True)
 class ShaderRow:
-    """A text of WGSL. places: of each line, the lines of templates that it is made of. steps: of each line,
-    the name under which kernels have its op (`KernelRow.steps`), or ""."""
+    """A WGSL text. places: for each line, its lines in the templates. steps: for each line, the key of its op
+    in `KernelRow.steps`, or ""."""
 
     template: str
     wgsl: str
@@ -79,13 +79,13 @@ class ShaderRow:
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A dispatch of the call, and all later ones that repeat it.
+    """A dispatch of the call and its repeats.
 
-    runs, seconds: how often it ran, and how long all of that took, by those of later calls, where there are
-    any, since the first is warm-up; least: the shortest of these; timed: how many were timed in all. reads,
-    writes: bytes, at least, of one run, as flops. is_new: whether its pipeline was not there before. ops:
-    those that it computes; head: the one that its template is of. steps: names in `ShaderRow.steps` to ops.
-    inputs, outputs: values, in the order of bindings. params: the 32 bits of each.
+    runs, seconds: the number of runs and their total time, by the times of later calls if there are any,
+    since the first call is warm-up. least: the shortest time. timed: how many runs were timed. reads, writes:
+    least bytes of one run; flops: its operations. is_new: whether its pipeline was compiled for this call.
+    ops: the ops it computes; head: the one that its template belongs to. steps: ops by the keys of
+    `ShaderRow.steps`. inputs, outputs: values in the order of bindings. params: the 32 bits of each.
     """
 
     name: str
@@ -112,9 +112,10 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class ValueRow:
-    """What a buffer holds, from before the kernel `begin` to after the kernel `end`.
+    """The contents of a buffer, live from the kernel `begin` to the kernel `end`.
 
-    kind: leaf (there before), result (there after) or temporary. name: of a parameter, or of its op.
+    kind: leaf (existed before), result (exists after) or temporary. name: that of the parameter, or of its
+    op.
     """
 
     name: str
@@ -127,13 +128,13 @@ class ValueRow:
 
 @dataclass(frozen=True)
 class CallRow:
-    """Where the time of a call went: of the first, or of the fastest of the later ones, of so many.
+    """Where the time of a call went: the first, or the fastest of `count` later ones.
 
-    seconds: of a call, until all of it is computed, without what looking on takes: measured while no kernel
-    was timed, or (is_looked_at) reckoned. parts: "kernels", "copies" and the "gaps" between these, by the
-    GPU's clock; "host": while the GPU had nothing to do, and the host worked; "queue": what is left, on the
-    way to the GPU and back: they add up to it. stages: what the host did, also while the GPU ran. alone: what
-    the kernels took, each timed by itself, where that is more than the call; else 0.0.
+    seconds: the call's time until all results are computed, without the overhead of inspection: measured
+    while no kernel was timed, or estimated (is_looked_at). parts, which add up to it: "kernels", "copies" and
+    "gaps" between them, by the GPU's clock; "host": the GPU was idle and the host worked; "queue": the rest,
+    on the way to the GPU and back. stages: what the host did, also while the GPU ran. alone: the kernels'
+    time when each is timed by itself, if that exceeds the call's; otherwise 0.0.
     """
 
     which: Literal["first", "later"]
@@ -147,14 +148,13 @@ class CallRow:
 
 @dataclass(frozen=True)
 class Inspection:
-    """All that is known of one call: layers, ops, kernels, their texts, times and memory.
+    """The record of one call: layers, ops, kernels, their texts, times and memory.
 
-    target, device: what was called, and on which; software: whether that is a CPU. how: how times were taken,
-    "timestamps" or "repeats", and why not by timestamps. copy, fma: what the adapter was measured to reach,
-    bytes and operations a second; 0.0 where it was not. wall: seconds of the call with everything that
-    inspecting took, overhead: those of inspecting alone; calls: where the time of one went. layers, sites,
-    ops, shaders, kernels, values: rows, which name each other by their places, and -1 is none. places: the
-    lines of templates.
+    target, device: what was called, and where; software: whether the device is a CPU. how: "timestamps" or
+    "repeats"; why: why not timestamps. copy, fma: the adapter's measured bytes and operations a second, 0.0
+    if not measured. wall: seconds of the call with all overhead; overhead: the seconds of inspecting. calls:
+    where the time of single calls went. layers, sites, ops, shaders, kernels, values: rows, which refer to
+    each other by number; -1 is none. places: lines of templates.
     """
 
     target: str
@@ -174,24 +174,21 @@ class Inspection:
     kernels: tuple[KernelRow, ...] = ()
     values: tuple[ValueRow, ...] = ()
     calls: tuple[CallRow, ...] = ()
-    session: Any = field(
-        default=None, init=False, compare=False, repr=False
-    )  # what it takes to run them again
+    session: Any = field(default=None, init=False, compare=False, repr=False)  # runs kernels again
 
     @property
     def gpu(self) -> float:
-        """Seconds in which the GPU ran the kernels."""
+        """Seconds that the GPU ran kernels."""
         return sum(k.seconds for k in self.kernels)
 
     def bound(self, kernel: KernelRow) -> float:
-        """The least seconds that a run of a kernel takes by the adapter's ceilings; 0.0 where they are
-        unknown."""
+        """The least seconds of a kernel's run by the adapter's ceilings; 0.0 if they are unknown."""
         if not (self.copy and self.fma):
             return 0.0
         return max((kernel.reads + kernel.writes) / self.copy, kernel.flops / self.fma)
 
     def live(self) -> list[int]:
-        """The bytes of all values that are there while each kernel runs."""
+        """The bytes of all live values while each kernel runs."""
         change = [0] * (len(self.kernels) + 1)
         for v in self.values:
             change[v.begin] += v.nbytes
@@ -205,7 +202,7 @@ class Inspection:
     # --- to others ---
 
     def to_dict(self) -> dict[str, Any]:
-        """As values that JSON has, with the format's name and version."""
+        """As JSON values, with the format's name and version."""
         data: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         for name in ROWS:  # by vars, since rows of numbers and texts are many and asdict is slow
             data[name] = [{**vars(row)} for row in data[name]]
@@ -214,7 +211,7 @@ class Inspection:
         return {"format": FORMAT, "version": VERSION} | data
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """As JSON; written to a file too, if one is named."""
+        """As JSON; also written to a file if one is named."""
         text = json.dumps(self.to_dict(), separators=(",", ":"))
         if path is not None:
             Path(path).write_text(text, "utf-8")
@@ -222,8 +219,8 @@ class Inspection:
 
     @staticmethod
     def from_json(source: str | Path) -> "Inspection":
-        """What `to_json` made: its text, or a file's name. FlambeauError names the file, and what is wrong
-        with it."""
+        """The inspection that `to_json` wrote: its text, or a file's name. FlambeauError names the file and
+        the problem."""
         is_text = isinstance(source, str) and source.lstrip()[:1] == "{"
         return from_text(str(source), "from_json") if is_text else read(Path(source))
 
@@ -234,7 +231,7 @@ class Inspection:
         return wgsl(self, kernel)
 
     def text(self) -> str:
-        """The kernels as a table, dearest first, with the layer and the line of Python that each is of."""
+        """The kernels as a table, longest first, with the layer and Python line of each."""
         from .report import text
 
         return text(self)
@@ -243,7 +240,7 @@ class Inspection:
         return self.text()
 
     def html(self, path: str | Path | None = None) -> str:
-        """One page that shows all of it, without any other file; written to a file too, if one is named."""
+        """A standalone page; also written to a file if one is named."""
         from .page import html
 
         page = html(self)
@@ -252,20 +249,20 @@ class Inspection:
         return page
 
     def chrome_trace(self, path: str | Path) -> None:
-        """Write the kernels in order as a trace that Perfetto (ui.perfetto.dev) loads."""
+        """Write the kernels in order as a trace for Perfetto (ui.perfetto.dev)."""
         from .trace import text
 
         Path(path).write_text(text(self), "utf-8")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame of its own."""
+        """What a notebook shows: the page in a frame."""
         from .page import in_frame
 
         return in_frame(self)
 
 
 def read(path: Path) -> Inspection:
-    """An inspection of a file; FlambeauError with its name where there is none."""
+    """The inspection in a file; FlambeauError with the file's name if it holds none."""
     try:
         text = path.read_text("utf-8")
     except OSError as e:
@@ -276,7 +273,7 @@ def read(path: Path) -> Inspection:
 
 
 def from_text(text: str, place: str) -> Inspection:
-    """An inspection of JSON; FlambeauError, with the place that it came from, where it is none."""
+    """The inspection in a JSON text; FlambeauError that begins with `place` if it holds none."""
     try:
         parsed = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as e:
@@ -298,7 +295,7 @@ def from_text(text: str, place: str) -> Inspection:
 
 
 def _number(text: str) -> float:
-    """A number of JSON, which has no infinity and no NaN."""
+    """A number of JSON; ValueError for infinity and NaN, which JSON does not have."""
     value = float(text)
     if not isfinite(value):
         raise ValueError(f"{text} is no number")
@@ -343,7 +340,7 @@ def problems(inspection: Inspection) -> Iterator[str]:
 
 
 def numbers(value: Any) -> Iterator[int]:
-    """The numbers of a field: one, or those in tuples or dicts."""
+    """The numbers in a field: one, or those in tuples or dicts."""
     if isinstance(value, int):
         yield value
     else:

@@ -1,4 +1,4 @@
-"""An Inspection into one page that shows all of it, and asks nothing of any other host."""
+"""Renders an inspection as one standalone page that makes no requests to other hosts."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ SCRIPTS = (
     HERE / "graph.js",
     HERE / "parts.js",
     HERE / "page.js",
-)  # one script, in this order, behind web/wgsl.js
+)  # one script, in this order, after web/wgsl.js
 FRAME = 640  # pixels of a notebook's frame
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '{hash}'; connect-src {connect}"
@@ -24,7 +24,7 @@ POLICY = (
 
 
 def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
-    """The page. server: what it is told of who serves it, where edits can be run."""
+    """The page. server: what the page needs to know of the server that runs its edits, if one does."""
     shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
     script = "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
     style = web_file("wgsl.css").read_text("utf-8") + HERE.joinpath("page.css").read_text("utf-8")
@@ -42,24 +42,24 @@ def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
     for (
         name,
         text,
-    ) in parts.items():  # in the order in which they stand there: what was put in is not looked at
+    ) in parts.items():  # in the page's order, so that inserted text is not searched
         before, after = pieces.pop().split(f"{{{name}}}", 1)
         pieces += [before, text, after]
     return "".join(pieces)
 
 
 def packed(data: dict[str, Any]) -> str:
-    """Plain values as letters that end no element: JSON, deflated, in base 64."""
+    """JSON values as text without markup characters: deflated, in base 64."""
     text = json.dumps(data, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def unpacked(letters: str) -> dict[str, Any]:
-    """What `packed` was given."""
+    """The values that `packed` got."""
     return json.loads(zlib.decompress(base64.b64decode(letters)))
 
 
 def in_frame(inspection: Inspection) -> str:
-    """The page in a frame that can do nothing to what is around it."""
+    """The page in a sandboxed frame."""
     style = f"width:100%;height:{FRAME}px;border:1px solid #8886"
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(html(inspection))}"></iframe>'

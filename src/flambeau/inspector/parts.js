@@ -8,7 +8,7 @@ const PARTS = { // of CallRow.parts: their colors, and what they are
 function barOf(call) {
   const sum = Object.values(call.parts).reduce((a, b) => a + b, 0) || 1e-12, there = Object.entries(PARTS).filter(([name]) => call.parts[name] > 0);
   const what = call.which === "first" ? "The first call" : call.count > 1 ? `The fastest of ${call.count} later calls` : "The second call";
-  const how = call.is_looked_at ? "reckoned: without what looking on takes" : "while nobody looked on";
+  const how = call.is_looked_at ? "estimated, inspection overhead removed" : "not instrumented";
   const off = Math.abs(sum / call.seconds - 1) > 0.02 && `; the parts are ${percent(sum / call.seconds)} of it`;
   const alone = call.alone > 0 && `; each kernel timed by itself: ${time(call.alone)} in all`;
   const segments = there.map(([name, [tone, says]]) => el("i", { title: `${name}: ${time(call.parts[name])}, ${says}`, style: { flexGrow: call.parts[name] / sum, background: `var(--${tone})` } }));

@@ -1,4 +1,4 @@
-"""Calls into where the time of one went: kernels, copies, gaps between them, the host, the queue."""
+"""Measures where the time of a call goes: kernels, copies, gaps between them, the host, the queue."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,17 +12,17 @@ from .model import CallRow
 from .sites import Sites
 
 AT_FIRST, THEN = ("looked", "looked"), ("plain", "around", "looked", "plain")
-FEW = 4  # calls, of which each is looked at: a third alone is one that is recorded, and traced no more
-TURNS = 32  # calls that are made by turns; of all others
-MORE = 24  # about so many are timed
-Places = dict[Any, tuple[int, int]]  # of each device, the spans of a call: of `CallTrace.spans`, from to
+FEW = 4  # up to this many calls, each is timed: the third would be the only replay of a recording
+TURNS = 32  # calls that take turns; of later ones
+MORE = 24  # about this many are timed
+Places = dict[Any, tuple[int, int]]  # by device: the range of a call in `CallTrace.spans`
 
 
 @dataclass
 class TimedCall:
-    """One call. seconds: until all of it is computed; host: until its last command was given; own: of these,
-    what looking on took. spans: of one whose kernels were timed; marks: what noted the begin and the end of
-    each submit of one that was timed "around" them."""
+    """One call. seconds: until all results are computed; host: until its last command was submitted; own: the
+    share of inspection in both. spans: of a call whose kernels were timed. marks: timestamps around the
+    submits of a call timed "around" them."""
 
     how: str
     seconds: float = 0.0
@@ -40,11 +40,10 @@ class TimedCall:
 
 
 class Calls:
-    """The calls of an inspection. Each kernel in a pass of its own has a gap behind it that is not there when
-    nobody looks: so of more than a few calls, from the third on, no kernel of every second one is timed, to
-    tell how long one takes, and of every fourth only the begin and the end of each submit are noted, to tell
-    of the gaps. What is recorded is traced again in the calls 2, 4, 8, ...: the third and the fifth are of a
-    kind."""
+    """The calls of an inspection. A kernel that is timed runs in its own pass, which adds a gap. So of more
+    than a few calls, from the third on, every second is plain, which shows the time of a call, and every
+    fourth has timestamps only around its submits, which shows the gaps. Recorded functions are traced again
+    in calls 2, 4, 8, ..., so the third and the fifth call are alike."""
 
     def __init__(self, trace: CallTrace, sites: Sites, runs: int):
         self.trace, self.sites, self.runs = trace, sites, runs
@@ -52,7 +51,7 @@ class Calls:
 
     @contextmanager
     def another(self) -> Generator[None]:
-        """Time the block, which makes the next call."""
+        """Time a block that makes the next call."""
         n, trace = self.count, self.trace
         self.count += 1
         if n >= TURNS:
@@ -81,7 +80,7 @@ class Calls:
         return "looked" if is_looked_at else THEN[(n - len(AT_FIRST)) % len(THEN)]
 
     def rows(self) -> tuple[CallRow, ...]:
-        """The first call, and the fastest of the later ones, once the trace has its times."""
+        """The first call and the fastest later one, after the trace has its times."""
         first, *later = self.all
         return (self._row("first", [first]), *([self._row("later", later)] if later else []))
 
@@ -89,15 +88,15 @@ class Calls:
         looked, around, plain = ([c for c in calls if c.how == how] for how in ("looked", "around", "plain"))
         busy = [call.busy for call in around]
         seen = min(looked, key=lambda c: c.seconds - c.own)
-        timed = looked if plain else [seen]  # what a call took is that of its own kernels, not of another's
+        timed = looked if plain else [seen]  # a call's time belongs to its own kernels
         gpu, gaps = min(map(self._gpu, timed), key=lambda one: sum(one[0].values()))
         fastest = min(plain, key=lambda c: c.seconds) if plain else seen
         seconds, host = (max(s - fastest.own, 0.0) for s in (fastest.seconds, fastest.host))
         work = sum(gpu.values())
         if not plain and any(meter_of(d).how == "repeats" for d in seen.spans):
-            seconds += work  # which ran while somebody looked on
+            seconds += work  # the timed repeats are part of the call
         alone = gpu["kernels"] if work > seconds else 0.0
-        if alone:  # they take longer in passes of their own, or the machine was busier: shares of the call
+        if alone:  # own passes take longer, or the machine was busier: scale to the call
             gpu, work = {name: s * seconds / work for name, s in gpu.items()}, seconds
         between = min(busy) - work if busy else gaps
         gaps = max(min(between, seconds - work), 0.0)
@@ -108,7 +107,7 @@ class Calls:
         return CallRow(which, len(calls), not plain, seconds, parts, stages, alone)
 
     def _gpu(self, call: TimedCall) -> tuple[dict[str, float], float]:
-        """Seconds of the GPU in a call's kernels and copies, and between two of one submit."""
+        """The GPU's seconds in a call's kernels and copies, and in gaps within a submit."""
         seconds, gaps = {"kernels": 0.0, "copies": 0.0}, 0.0
         for device, (begin, end) in call.spans.items():
             spans, starts = self.trace.spans[device], self.trace.starts[device]

@@ -1,4 +1,4 @@
-"""PlansSeen, as they are run, into what is known of each of their kernels without the graph."""
+"""Records plans when they run, and what is known of each kernel without keeping the graph."""
 
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -17,8 +17,8 @@ Look = tuple[tuple[str, str, Any, str], ...]  # of steps: kind, name, dtype, op
 
 
 class NodeSeen(NamedTuple):
-    """A node of a planned graph: what the program made it for (the serial number of that), and what it is.
-    inputs: places of others in `PlanSeen.nodes`."""
+    """A node of a planned graph. origin: the serial number of the program's node that it is for. inputs:
+    places in `PlanSeen.nodes`."""
 
     origin: int
     name: str
@@ -30,11 +30,11 @@ class NodeSeen(NamedTuple):
 
 
 class PlanSeen:
-    """A plan that was run: its nodes by a place each, those of every kernel, and what its buffers hold.
+    """A plan that ran: its nodes, those of each kernel, and the contents of its buffers.
 
-    kernels: the places of the nodes that each computes, inputs first; steps: of each, the places of its
-    steps' nodes by function and name. scalars: the host's numbers, by the place of their node in the graph
-    that was given, as they were at the last run.
+    kernels: for each kernel, the places of its nodes, inputs first. steps: for each kernel, the places of its
+    steps' nodes by function and variable. scalars: the host's numbers at the last run, by the place of their
+    node in the graph.
     """
 
     def __init__(self, compiled: Any, nodes: list[Node], emitted: "Emitted", known: Any):
@@ -59,8 +59,7 @@ class PlanSeen:
         self.scalars: dict[int, Any] = {}
 
     def _own(self, at: int, mine: tuple[int, ...]) -> tuple[int, ...]:
-        """Of the nodes that several kernels make between them only what is in a kernel's own text, where that
-        says."""
+        """If several kernels compute nodes together: those that a kernel's own text contains, if it says."""
         there = set(self.steps[at].values())
         own = [n for n in mine if self.nodes[n].kind != "elementwise" or n in there]
         return tuple(own) or mine
@@ -84,7 +83,7 @@ def _node_seen(node: Node, places: dict[int, int]) -> NodeSeen:
 
 
 def _steps(kernel: Kernel, seen: list[Node], emitted: "Emitted", places: dict[int, int]) -> dict[str, int]:
-    """The places of the nodes of a kernel's steps; loads are of what they read."""
+    """The places of the nodes of a kernel's steps. A load belongs to the value it reads."""
     own, steps = {id(n) for n in seen}, dict[str, int]()
     for name, f in kernel.shader.functions:
         for step, node in zip(f.steps, emitted.of(f, own), strict=False):
@@ -94,7 +93,7 @@ def _steps(kernel: Kernel, seen: list[Node], emitted: "Emitted", places: dict[in
 
 
 class Emitted:
-    """Functions that lowering made, by how their steps look, with each step's node."""
+    """The functions that lowering emitted, by the look of their steps, with each step's node."""
 
     def __init__(self) -> None:
         self.found: dict[Look, list[tuple[list[Node], frozenset[int]]]] = {}
@@ -104,8 +103,7 @@ class Emitted:
             self.found.setdefault(_look(lines), []).append((nodes, frozenset(map(id, nodes))))
 
     def of(self, f: WgslFunction, mine: set[int]) -> list[Node]:
-        """The nodes of a function's steps: of the functions that look like it those of the one that is made
-        of most of a kernel's own."""
+        """The nodes of a function's steps: of the alike functions, the one with most nodes of the kernel."""
         alike = self.found.get(_look(f.steps), [])
         return max(alike, key=lambda one: len(mine & one[1]))[0] if alike else []
 
@@ -115,20 +113,20 @@ def _look(steps: Sequence[WgslStep]) -> Look:
 
 
 class PlansSeen:
-    """The plans of a block, in the order of their first run; what is run again is there once."""
+    """The plans of a block in the order of their first run, each once."""
 
     def __init__(self, sites: Sites):
         self.sites, self.emitted = sites, Emitted()
         self.seen: dict[tuple[int, tuple[Place, ...]], PlanSeen] = {}
         self.of_cost: dict[
             int, tuple[PlanSeen, int]
-        ] = {}  # id of a Cost: its plan, and the place of its kernel
-        self.texts: dict[Shader, str] = {}  # of shaders that were rendered meanwhile
+        ] = {}  # by the id of a Cost: its plan, and the kernel's place
+        self.texts: dict[Shader, str] = {}  # of shaders rendered in the block
         self._planned: list[Node] | None = None  # the nodes of the last graph
 
     @contextmanager
     def watching(self) -> Generator[None]:
-        """Note the plans of the block."""
+        """Record the plans of a block."""
         heard: dict[str, Callable[..., None]] = {
             "emitted": self.emitted,
             "planned": self._note_planned,
@@ -147,7 +145,7 @@ class PlansSeen:
         lines = tuple([self.sites.place(n.origin) for n in roots])
         seen = self.seen.get((id(compiled), lines))
         if seen is None:
-            if self._planned is None:  # from the cache: the same graph gives the same plan
+            if self._planned is None:  # the plan is cached: planning the same graph again gives the same one
                 device = next(n.device for n in order if n.device is not None)
                 plan(roots, device.limits, order, dying)
             assert self._planned is not None
@@ -160,9 +158,9 @@ class PlansSeen:
             self.of_cost[id(cost)] = seen, i
 
     def origins(self) -> set[int]:
-        """The serial numbers of what the program made the nodes of all plans for."""
+        """The origins of the nodes of all plans."""
         return {n.origin for seen in self.seen.values() for n in seen.nodes}
 
     def of(self, work: Cost) -> tuple[PlanSeen, int] | None:
-        """The plan and the place of the kernel that a submit came with; None of what was planned before."""
+        """The plan and place of a submitted kernel; None if it was planned before the block."""
         return self.of_cost.get(id(work))

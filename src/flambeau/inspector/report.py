@@ -1,4 +1,4 @@
-"""An Inspection into lines of text: the kernels by time, each with its layer and its line of Python."""
+"""Prints an Inspection: kernels by time, each with its layer and its line of Python."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from ..runtime.show import UNSEEN, comment, expression
 from .model import CallRow, Inspection, KernelRow
 
 ROWS = 25
-STAGES = 3  # of the host, that are told
+STAGES = 3  # of the host that are shown
 NAME = 40  # letters of a kernel's name
 HEADS = ("#", "kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "layer", "line")
 
@@ -22,18 +22,18 @@ def text(inspection: Inspection, rows: int = ROWS) -> str:
 
 
 def more(inspection: Inspection, rows: int) -> list[str]:
-    """What is said below a table of so many rows: how many kernels it left out, if any."""
+    """The line after a table of this many rows: how many kernels are left out."""
     left = len(inspection.kernels) - rows
     return [f"{left:,} more kernel{'s' * (left > 1)}"] if left > 0 else []
 
 
 def plain(text: str) -> str:
-    """A text without what a terminal takes for orders: a file may be anybody's."""
+    """A text without terminal control characters: a file may come from anybody."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def head(inspection: Inspection) -> list[str]:
-    """What is said of all of it."""
+    """The lines above the table."""
     runs = sum(k.runs for k in inspection.kernels)
     new = len({k.shader for k in inspection.kernels if k.is_new})
     runs_timed, most = max(((k.timed, k.runs) for k in inspection.kernels), default=(0, 0))
@@ -57,7 +57,7 @@ def head(inspection: Inspection) -> list[str]:
 
 
 def parts(call: CallRow) -> str:
-    """What a call took, the parts that this adds up from, and what the host did most of its time."""
+    """A call's time, its parts, and the host's longest stages."""
     which = "the first call" if call.which == "first" else "a later call"
     named = [f"{name} {s * 1e3:.3f} ms" for name, s in call.parts.items() if s]
     dearest = sorted(call.stages.items(), key=lambda stage: -stage[1])[:STAGES]
@@ -69,17 +69,17 @@ def parts(call: CallRow) -> str:
 
 
 def short(name: str) -> str:
-    """A kernel's name as tables have it."""
+    """A kernel's name, cut for tables."""
     return plain(name if len(name) <= NAME else name[: NAME - 3] + "...")
 
 
 def by_time(inspection: Inspection) -> list[tuple[int, KernelRow]]:
-    """The kernels with their numbers, dearest first."""
+    """The kernels with their numbers, longest time first."""
     return sorted(enumerate(inspection.kernels), key=lambda numbered: -numbered[1].seconds)
 
 
 def table(inspection: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
-    """A row of `HEADS` for each of the dearest kernels."""
+    """A row of `HEADS` for each of the longest kernels."""
     total = inspection.gpu or 1e-12
     out: list[tuple[str, ...]] = []
     for n, k in by_time(inspection)[:rows]:
@@ -103,7 +103,7 @@ def table(inspection: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
 
 
 def layer_of(inspection: Inspection, k: KernelRow) -> str:
-    """The layer that a kernel's head is of, or of whose gradient it is."""
+    """The layer of a kernel's head, or of the op whose gradient the head is."""
     op = inspection.ops[k.head] if k.head >= 0 else None
     if op is None or op.layer < 0:
         return ""
@@ -139,12 +139,12 @@ def wgsl(inspection: Inspection, number: int) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """The same of several lines."""
+    """`plain` for several lines."""
     return "".join(f"{plain(line)}\n" for line in text.splitlines())
 
 
 def line_of(inspection: Inspection, k: KernelRow) -> str:
-    """The line of Python that a kernel's head is of."""
+    """The line of Python of a kernel's head."""
     op = inspection.ops[k.head] if k.head >= 0 else None
     if op is None or op.site < 0:
         return ""

@@ -1,4 +1,4 @@
-"""A kernel of an Inspection into one file: a script for wgpu alone, a page, or a custom op."""
+"""Exports a kernel of an Inspection as one file: a script for wgpu alone, a page, or a custom op."""
 
 import base64
 import json
@@ -23,13 +23,13 @@ from .again import decoded, padded
 from .model import Inspection, KernelRow
 
 HERE = Path(__file__).parent
-MOST = 8 << 20  # bytes of inputs, deflated, that go into a file
+MOST = 8 << 20  # bytes of packed inputs in a file
 MADE_UP = "Its inputs are made up: they were not kept, or are too large for a file."
 RECORDED = "Its inputs are those of the call."
 
 
 def row_of(inspection: Inspection, kernel: int) -> KernelRow:
-    """A kernel by its number; FlambeauError where there is none."""
+    """A kernel by its number; FlambeauError if there is no such kernel."""
     if not 0 <= kernel < len(inspection.kernels):
         last = len(inspection.kernels) - 1
         there = f"there are {last + 1:,}: 0 to {last}" if last else "there is one: 0"
@@ -38,8 +38,8 @@ def row_of(inspection: Inspection, kernel: int) -> KernelRow:
 
 
 def contents(inspection: Inspection, kernel: int) -> dict[str, str]:
-    """What a kernel's inputs held, deflated and in base 64, by name; none where that is not known or too
-    much."""
+    """The contents of a kernel's inputs by name, deflated and in base 64; {} if they are unknown or too
+    large."""
     try:
         inputs: dict[str, bytes] = (
             inspection.session.inputs_of(kernel) if inspection.session is not None else {}
@@ -51,7 +51,7 @@ def contents(inspection: Inspection, kernel: int) -> dict[str, str]:
 
 
 def buffers(inspection: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
-    """The buffers that a text binds, in order: name, bytes, whether it is written, what is in it."""
+    """The buffers that a text binds, in order: name, bytes, whether it is written, contents."""
     row, there = row_of(inspection, kernel), contents(inspection, kernel)
     names = [b.name for b in inspection.shaders[row.shader].bindings]
     sizes = dict(
@@ -80,8 +80,8 @@ def note_of(bound: list[dict[str, Any]]) -> str:
 
 
 def script(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
-    """A Python script that runs a kernel on its inputs, without Flambeau. FlambeauError where there is
-    none."""
+    """A Python script that runs a kernel on its inputs without Flambeau. FlambeauError if there is no such
+    kernel."""
     row = row_of(inspection, kernel)
     text = inspection.shaders[row.shader].wgsl if wgsl is None else wgsl
     bound = buffers(inspection, kernel, text)
@@ -98,7 +98,7 @@ def script(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
 
 
 def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
-    """A page that runs a kernel on its inputs in a browser; errors as `script`'s."""
+    """A page that runs a kernel on its inputs in a browser. Errors are those of `script`."""
     row = row_of(inspection, kernel)
     text = inspection.shaders[row.shader].wgsl if wgsl is None else wgsl
     bound = buffers(inspection, kernel, text)
@@ -109,7 +109,7 @@ def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
 
 
 def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
-    """A file of this folder with texts in its places, none of which is looked at once it is put in."""
+    """A file of this folder with texts in place of its {names}. Inserted text is not searched."""
     names = "|".join(parts)
     left = {name: 2 if name == twice else 1 for name in parts}
 
@@ -122,22 +122,22 @@ def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
 
 
 def words_of(inspection: Inspection, row: KernelRow, text: str) -> list[int]:
-    """The words of Params that a text declares; KernelError for one that the kernel is not told of."""
+    """The words of the Params that a text declares; KernelError for one that the kernel does not have."""
     numbers = dict(zip((n for n, _ in inspection.shaders[row.shader].params), row.params, strict=True))
     params = interface_of(text).params
     for name, _ in params:
         if name not in numbers:
-            raise KernelError(f"inspect: Params.{name}: {row.name} is not told of it: take it out")
+            raise KernelError(f"inspect: Params.{name}: {row.name} does not have it: remove it")
     return [numbers[name] for name, _ in params]
 
 
 def plain(text: str) -> str:
-    """A text that ends no docstring."""
+    """A text that can't end a docstring."""
     return text.replace("\\", "/").replace('"""', "'''")
 
 
 def quoted(text: str) -> str:
-    """A text as a literal of Python, as it is where that is possible."""
+    """A text as a Python literal, verbatim if possible."""
     return repr(text) if '"""' in text or "\\" in text else f'"""\n{text}"""'
 
 
@@ -174,8 +174,8 @@ def reference(xp, {names}):
 
 
 def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
-    """A kernel as a `custom_op` of its own, for inputs of the sizes that it had. FlambeauError where it can't
-    be one: it writes several results, or its Params hold signed numbers."""
+    """A kernel as a `custom_op` for inputs of its sizes. FlambeauError if it writes several results, or its
+    Params hold signed numbers."""
     row = row_of(inspection, kernel)
     shader = inspection.shaders[row.shader]
     text = shader.wgsl if wgsl is None else wgsl
@@ -258,8 +258,8 @@ def _template(module: s.WgslModule) -> str:
 
 
 def patch(templates: dict[str, str]) -> str:
-    """Edited templates as a unified diff of `wgsl/`, for `git apply`. FlambeauError for the text of a custom
-    op, which is in no file there."""
+    """Edited templates as a unified diff of `wgsl/` for `git apply`. FlambeauError for a custom op's text,
+    which is in no file there."""
     out: list[str] = []
     for name, text in templates.items():
         if not (template_folder() / name).is_file():

@@ -1,4 +1,4 @@
-"""An inspection into a page that runs edits: a server on this machine alone, for whoever has its token."""
+"""Serves an inspection's page and runs its edits: on this machine only, for those who have the token."""
 
 import json
 import secrets
@@ -28,7 +28,7 @@ HEADERS = {
 
 
 class InspectionServer(ThreadingHTTPServer):
-    """Serves an inspection's page, and runs what it is asked to: one kernel at a time."""
+    """Serves an inspection's page and runs the kernels of its requests, one at a time."""
 
     daemon_threads = True
 
@@ -41,17 +41,17 @@ class InspectionServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the page is; who has it may run kernels here."""
+        """The page's address. Whoever has it may run kernels here."""
         return f"http://{HOST}:{self.server_address[1]}/?token={self.token}"
 
     def answer(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
-        """What a request asks for; FlambeauError where that can't be."""
+        """The answer to a request; FlambeauError if it can't be served."""
         with self.one_at_a_time:
             return REQUESTS[path](self.inspection, edit_of(request))
 
 
 class EditRequest(NamedTuple):
-    """What a request is about: a kernel, and its text, or templates of it, as they were edited."""
+    """A request: a kernel with an edited text or edited templates."""
 
     kernel: int
     wgsl: str = ""
@@ -68,7 +68,7 @@ PARTS = {
 
 
 def edit_of(request: dict[str, Any]) -> EditRequest:
-    """What a request says; FlambeauError where a part is missing, or of another kind."""
+    """The request in a JSON object; FlambeauError if a part is missing or of another type."""
     for name, (kind, expected) in PARTS.items():
         value: Any = request.get(name, None if name == "kernel" else kind())
         is_right = type(value) is kind
@@ -160,16 +160,15 @@ class _Requests(BaseHTTPRequestHandler):
             )
         except FlambeauError as e:
             self._refuse(400, str(e))
-        except Exception as e:  # a driver's own, perhaps: whoever edits is to read it
+        except Exception as e:  # a driver's error, perhaps: the editor shows it
             self._refuse(500, f"{type(e).__name__}: {e}")
 
     def _is_of_here(self) -> bool:
-        """Whether this machine was asked for by its own name: a page of another host that is resolved to here
-        is not."""
+        """Whether the request names this machine: a page of a host that resolves to this address does not."""
         return self.headers.get("Host", "") in self.server.hosts
 
     def _refuse(self, status: int, why: str) -> None:
-        self.close_connection = True  # what was sent along is not read
+        self.close_connection = True  # the body is not read
         self._send(status, json.dumps({"error": why}).encode(), "application/json")
 
     def _send(self, status: int, body: bytes, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Nodes, as they are made, into the line of the program and the modules that made them."""
+"""Records the line of the program and the modules that made each node."""
 
 import linecache
 import sys
@@ -20,11 +20,11 @@ from ..nn.module import Module
 from .model import ModuleRow, SiteRow
 
 OURS = str(HERE)
-PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there are nobody's line
-OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # a model of ours is read like one of anybody
+PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there belong to no line
+OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # our models are read like a user's
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
-WRAPPERS = ("call", "wrapped", "called", "run")  # functions around what is called
-ROLES = {  # what a frame of ours tells
+WRAPPERS = ("call", "wrapped", "called", "run")  # wrappers of the called function
+ROLES = {  # the roles of our frames
     Module.__call__.__code__: "module",
     Op.__call__.__code__: "op",
     walk.__code__: "walk",
@@ -36,8 +36,8 @@ Place = tuple[Any, ...]  # a file, a line and the ids of modules; () where nothi
 
 
 class MadeAt(NamedTuple):
-    """How a node came to be. modules: those whose calls it was made in, innermost first. slope: the serial
-    number of the node that it is a part of the gradient of, or -1."""
+    """Where a node was made. modules: those whose calls were active, innermost first. slope: the serial
+    number of the node whose gradient it is part of, or -1."""
 
     file: str
     line: int
@@ -49,19 +49,19 @@ class MadeAt(NamedTuple):
 
 
 class Sites:
-    """What made each node of a block, by serial number; nodes of other threads, and planners', are left
+    """Where each node of a block was made, by serial number. Nodes of other threads and of planners are left
     out."""
 
     def __init__(self) -> None:
         self.of_node: dict[int, MadeAt] = {}
         self.thread, self.outside = get_ident(), sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         self.roles: dict[CodeType, str] = dict(ROLES)
-        self.slope = -1  # the node whose gradient is being made
-        self.own = 0.0  # seconds that this took
+        self.slope = -1  # the node whose gradient is being computed
+        self.own = 0.0  # seconds spent here
 
     @contextmanager
     def watching(self) -> Generator[None]:
-        """Note the nodes of the block."""
+        """Record the nodes of a block."""
         with watch_serials(self._note), subscribe("gradient", self._note_gradient):
             yield
 
@@ -69,8 +69,7 @@ class Sites:
         self.slope = node.serial
 
     def place(self, serial: int) -> Place:
-        """What tells two nodes of the same structure apart: their lines, and the modules they were made
-        in."""
+        """What distinguishes nodes of equal structure: their lines, and the modules they were made in."""
         site = self.of_node.get(serial)
         return () if site is None else (site.file, site.line, *map(id, site.modules))
 
@@ -83,7 +82,7 @@ class Sites:
             self.own += perf_counter() - begin
 
     def keep(self, origins: set[int]) -> None:
-        """Forget what made all other nodes."""
+        """Forget all nodes but these."""
         self.of_node = {serial: site for serial, site in self.of_node.items() if serial in origins}
 
     def _role(self, code: CodeType) -> str:
@@ -118,14 +117,14 @@ class Sites:
         if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
             return None
         slope = self.slope if "walk" in inside else -1
-        place = ("", 0, "")  # a model of a file, called by a command, or what a Learner calls: no program
+        place = ("", 0, "")  # no line: a model from a file that a command calls, or a Learner's call
         if at is not None:
             place = at.f_code.co_filename, at.f_lineno, at.f_code.co_name
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
 
 
 def _call_name(frame: FrameType, role: str) -> str:
-    """What a frame of ours is a call of."""
+    """The name of the call that a frame of ours is."""
     if role == "op":
         return frame.f_locals["self"].name
     if role == "module":
@@ -150,13 +149,13 @@ class Tables:
         self._kinds = {name: type(m).__name__ for name, m in _named_modules(sites)}
 
     def site(self, at: MadeAt | None) -> int:
-        """The number of a line, -1 of none."""
+        """The number of a line, or -1."""
         if at is None or not at.file:
             return -1
         return self.rows.setdefault((at.file, at.line, at.function), len(self.rows))
 
     def layer(self, at: MadeAt | None) -> int:
-        """The number of the innermost layer that made a node, -1 of none."""
+        """The number of the innermost layer that made a node, or -1."""
         at = self.sites.of_node.get(at.slope, at) if at is not None and at.slope >= 0 else at
         if at is None:
             return -1
@@ -175,7 +174,7 @@ class Tables:
 
     def site_rows(self) -> tuple[SiteRow, ...]:
         for file in {f for f, _, _ in self.rows}:
-            linecache.checkcache(file)  # one that was edited, or another of this name in another folder
+            linecache.checkcache(file)  # the file may have been edited, or be another of the same name
         lines = ((f, n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
         return tuple(SiteRow(shown_path(f), *line) for f, *line in lines)
 
@@ -184,8 +183,7 @@ class Tables:
 
 
 def shown_path(file: str) -> str:
-    """A file as others may read of it: below the folder that one is in, or in the package, without the way
-    there."""
+    """A file's path without private folders: relative to the current folder or to the package."""
     path = Path(file)
     for above in (Path.cwd(), HERE.parent):
         if path.is_absolute() and path.is_relative_to(above):
@@ -194,7 +192,7 @@ def shown_path(file: str) -> str:
 
 
 def _roots(sites: Sites) -> list[tuple[str, Module]]:
-    """The outermost modules that were called, by names of their own."""
+    """The outermost modules that were called, with names."""
     outer: dict[int, Module] = {}
     for at in sites.of_node.values():
         if at.modules:
@@ -210,12 +208,12 @@ def _roots(sites: Sites) -> list[tuple[str, Module]]:
 
 
 def _named_modules(sites: Sites) -> list[tuple[str, Module]]:
-    """Every module that was called or contains one that was, by its dotted name."""
+    """Every module that was called, or contains one that was, with its dotted name."""
     modules: dict[int, tuple[str, Module]] = {}
     for name, root in _roots(sites):
         for path, m in root.named_modules(prefix=name):
             modules.setdefault(id(m), (path, m))
     for at in sites.of_node.values():
-        for m in at.modules:  # of no other: made while it was called, perhaps
+        for m in at.modules:  # in no root: made during a call, perhaps
             modules.setdefault(id(m), (type(m).__name__, m))
     return list(modules.values())

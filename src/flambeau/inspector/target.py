@@ -1,4 +1,4 @@
-"""A script's function into a call of it that is looked at: when it is called, with what it is given."""
+"""Inspects a call of a script's function, with the arguments that the script passes."""
 
 import ast
 import builtins
@@ -19,15 +19,14 @@ STEP = "Learner.step"
 
 
 class _Reached(BaseException):
-    """Ends a script, whatever it catches: what was to be seen was seen."""
+    """Ends a script with a result. Not an Exception, so that the script does not catch it."""
 
     def __init__(self, result: Any):
         self.result = result
 
 
 class _Hook:
-    """Takes the place of a function: the call of the number that is asked for is looked at, and ends the
-    script."""
+    """Replaces a function: inspects the call of the requested number and ends the script."""
 
     def __init__(self, target: str, number: int, look: Look):
         self.target, self.number, self.look, self.calls = target, number, look, 0
@@ -43,7 +42,7 @@ class _Hook:
         return call
 
     def count(self, fn: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> None:
-        """A call is about to be made."""
+        """Count a call that is about to be made."""
         self.calls += 1
         if self.calls == self.number:
             raise _Reached(self.look(TargetCall(self.target, fn, args, kw)))
@@ -52,11 +51,12 @@ class _Hook:
 def of_script(
     path: Path, function: str, arguments: tuple[str, ...], number: int, look: Look | None = None
 ) -> Any:
-    """Run a script until it calls a function for the `number`th time, and look at that call; at all of the
-    script where none is named. FlambeauError where it has no such function, never calls it, or raises.
+    """Run a script until it calls a function for the `number`th time, and inspect that call; inspect the
+    whole script if no function is named. FlambeauError if it does not define the function, never calls it, or
+    raises.
 
-    function: of the script, or Learner.step: a step of the Learner that it trains with. look: what makes an
-    Inspection, without it.
+    function: of the script, or Learner.step: a step of the Learner that it trains with. look: what to do with
+    the call, by default inspect it.
     """
     look, tree = look or inspecting(), _tree(path)
     if not function:
@@ -88,7 +88,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
-    """Put the hook around a function of a script, or of a class of it."""
+    """Hook a function of a script, or of one of its classes."""
     body, definition = tree.body, None
     for i, name in enumerate(names):
         known = dict(_definitions(body))
@@ -123,7 +123,7 @@ def _insert_after(body: list[ast.stmt], statement: ast.stmt, more: ast.stmt) -> 
 
 
 def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """A list of statements, and those inside of its ifs, trys and withs."""
+    """A list of statements, and the lists inside its ifs, trys, withs and loops."""
     yield body
     for statement in body:
         if isinstance(statement, ast.If | ast.Try | ast.With | ast.For | ast.While):
@@ -132,7 +132,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
-    """What a list of statements defines, by name; what is defined last counts."""
+    """The names that statements define; the last definition counts."""
     for inside in _blocks(body):
         for statement in inside:
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -167,7 +167,7 @@ def _run(path: Path, tree: ast.Module, names: dict[str, Any], arguments: tuple[s
 
 
 def _line(error: Exception, path: Path) -> str:
-    """The last line of the script that an error came through, with what stands there."""
+    """The last line of the script in an error's traceback, with its text."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     return f":{frames[-1].lineno} ({frames[-1].line})" if frames else ""
 
@@ -175,8 +175,8 @@ def _line(error: Exception, path: Path) -> str:
 def of_expression(
     text: str, known: dict[str, Any], make: Callable[[str], Any], look: Look | None = None
 ) -> Any:
-    """Look at an expression over tensors: `given` by name, and what `make` gives for names that are not
-    there. FlambeauError where it is none, or raises."""
+    """Inspect an expression over tensors. known: tensors by name; make: makes one for any other name.
+    FlambeauError if it is not an expression, or raises."""
     try:
         tree = ast.parse(text.strip(), "<expression>", "eval")
     except SyntaxError as e:
@@ -185,7 +185,9 @@ def of_expression(
     space = known | {n: make(n) for n in sorted(names) if n not in known and not hasattr(builtins, n)}
     tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}
     arguments = ast.arguments([], [ast.arg(n) for n in tensors], None, [], [], None, [])
-    body = ast.copy_location(ast.Lambda(arguments, tree.body), tree.body)  # a function: it can be recorded
+    body = ast.copy_location(
+        ast.Lambda(arguments, tree.body), tree.body
+    )  # a function, so that it can be recorded
     code = compile(ast.fix_missing_locations(ast.Expression(body)), "<expression>", "eval")
     try:
         return (look or inspecting())(TargetCall(text, eval(code, space), tuple(tensors.values())))

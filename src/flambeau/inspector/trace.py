@@ -1,4 +1,4 @@
-"""An Inspection into the Trace Event Format: its kernels one behind the other, and memory; for Perfetto."""
+"""Exports an Inspection in the Trace Event Format for Perfetto: its kernels in sequence, and memory."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from .report import layer_of, line_of
 
 
 def events(inspection: Inspection) -> list[dict[str, Any]]:
-    """A span of each kernel, of a run's mean time, in the order in which they ran; times in us."""
+    """A span for each kernel with the mean time of a run, in order; times in us."""
     out, now = [named(GPU, 0, "process_name", inspection.device)], 0.0
     for k, live in zip(inspection.kernels, inspection.live(), strict=True):
         each = k.seconds / max(k.runs, 1) * 1e6
@@ -37,5 +37,5 @@ def events(inspection: Inspection) -> list[dict[str, Any]]:
 
 
 def text(inspection: Inspection) -> str:
-    """The whole file."""
+    """The file's contents."""
     return json.dumps({"traceEvents": events(inspection), "displayTimeUnit": "ms"})

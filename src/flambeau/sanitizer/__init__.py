@@ -1,5 +1,4 @@
-"""What runs on a GPU into what is wrong with it: faults of kernels, values that are not the reference's, and
-what a kernel computes on its way."""
+"""Finds wrong results and faulty kernels on a GPU, and shows the values that a kernel computes on its way."""
 
 from .check import check
 from .report import Checked, KernelFault, Sanitized, Wrong

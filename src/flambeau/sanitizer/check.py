@@ -1,5 +1,5 @@
-"""A function into the first value that is wrong: every op alone, the kernels that fuse them, plans and
-pipelines that were kept, gradients, and replays."""
+"""Finds the first wrong value of a call: each op alone, the kernels that fuse ops, cached plans and
+pipelines, gradients, and replays."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,20 +26,20 @@ from .report import Checked, Wrong
 from .sanitize import NOTHING, name_of, tensors_of
 
 MOST = 20  # rows of a report
-UNMOVED = ("movement", "gather")  # kinds whose values only change places
-# Ops whose rules mean another slope: factorisations read half of a matrix and count the whole, and a batch
-# norm's counts what its mean and variance are made of.
+UNMOVED = ("movement", "gather")  # kinds that only move values
+# Ops whose gradient is not the slope of the reference: factorisations read half of a symmetric matrix, and a
+# batch norm's includes the path through mean and variance.
 OTHERS = ("cholesky", "_cholesky", "_eigh", "eigh", "_batch_affine")
-STALE = "the pipeline that was kept is not of this kernel's text"
+STALE = "the cached pipeline is not of this kernel's text"
 
 
 def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) -> Checked:
-    """Call a function and compare every value that a GPU computes with NumPy's, of the same inputs: each op
-    alone, the kernels that fuse several, what plans and pipelines that were kept give, each op's gradient
-    with the slope of its reference, and the function recorded by `jit` with the plain call.
+    """Call a function and compare every value that a GPU computes with NumPy's, from the same inputs: each op
+    alone, the kernels that fuse several, the results of cached plans and pipelines, each op's gradient with
+    the slope of its reference, and the function recorded by `jit` with the plain call.
 
-    With replay it is called three times more, and what it assigns to is put back to what the first call left.
-    FlambeauError where nothing runs on a GPU.
+    With replay the function is called three times more, and tensors that it assigns to get the values of the
+    first call back. FlambeauError if nothing runs on a GPU.
 
     fn: the function
     """
@@ -47,7 +47,7 @@ def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) ->
 
 
 def checked(call: TargetCall, replay: bool = True) -> Checked:
-    """`check` of a call; a whole script is not replayed."""
+    """`check` of a call. A whole script is not replayed."""
     session = Checking()
     again = Replay(call.fn, call.args, call.kw) if replay and not call.is_script else None
 
@@ -68,16 +68,16 @@ def checked(call: TargetCall, replay: bool = True) -> Checked:
 
 
 class Checking:
-    """What is known of one call."""
+    """The state of one check."""
 
     lines: made_at
 
     def __init__(self) -> None:
         self.report = Checked()
-        self.seen: set[tuple[Any, ...]] = set()  # ops whose gradients were looked at
+        self.seen: set[tuple[Any, ...]] = set()  # signatures of ops whose gradients were compared
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
-        """Give nodes their values, each computed in three ways."""
+        """Compute nodes op by op, kernel by kernel, and by the cached plan."""
         order = toposort(roots)
         values = {n: _array(device, n.buffer, n) for n in order if n.buffer is not None}
         self.alone(device, order, dict(values))
@@ -88,14 +88,12 @@ class Checking:
             if (array := fused.get(n)) is not None and n.nbytes:
                 wrong = wrong_elements(_array(device, n.buffer, n), loosely(array))
                 if wrong is not None:
-                    self.add(
-                        "cache", n, wrong, "the plan that was kept for this graph computes something else"
-                    )
+                    self.add("cache", n, wrong, "the cached plan of this graph computes something else")
 
     # --- one op at a time ---
 
     def alone(self, device: Gpu, order: list[Node], values: dict[Node, Any]) -> None:
-        """Compute each op by itself, of the values before it, and compare."""
+        """Compute each op by itself, from the values before it, and compare."""
         buffers = {n: n.buffer for n in order if n.buffer is not None}
         for n in sorted(order, key=lambda n: n.serial):
             if not has_value(n) or not n.nbytes:
@@ -127,7 +125,7 @@ class Checking:
     def add_alone(
         self, device: Gpu, n: Node, wrong: Differing, kernels: list[Launched], right: Any, copy: Node
     ) -> None:
-        """Tell of an op that is wrong, or of a pipeline that is not its kernel's."""
+        """Add a wrong op, or a cached pipeline of another kernel."""
         kept, device.pipelines = device.pipelines, {}
         try:
             compute(device, [copy], lambda launched, _: launched.plainly(), spare=0)
@@ -137,7 +135,7 @@ class Checking:
         self.add("cache" if is_stale else "op", n, wrong, STALE if is_stale else "", kernels[-1])
 
     def is_stale(self, launched: Launched) -> bool:
-        """Whether a kernel gives something else when it is compiled anew."""
+        """Whether a kernel gives another result when it is compiled again."""
         places = range(len(launched.kernel.inputs), launched.bindings)
         if launched.kernel.over or not places:
             return False
@@ -154,7 +152,7 @@ class Checking:
     def fused(
         self, device: Gpu, roots: list[Node], order: list[Node], values: dict[Node, Any]
     ) -> dict[Node, Any]:
-        """Compute the graph by its plan, kernel by kernel, and compare what each stores."""
+        """Compute the graph by its plan, kernel by kernel, and compare what each kernel stores."""
         copies: dict[Node, Node] = {}
         for n in order:
             own = leaf(n, n.buffer) if n.buffer is not None else None
@@ -189,8 +187,7 @@ class Checking:
     # --- gradients ---
 
     def gradients(self) -> None:
-        """Compare the gradient of each op that one was taken of with the slope of its reference, once for
-        each kind."""
+        """Compare the gradient of each differentiated op with its reference's slope, once per signature."""
         for n in self.lines.differentiated():
             parents = n.parents
             if n.op.kind in UNMOVED or not (n.nbytes and parents and n.inputs and n.op.grad):
@@ -207,7 +204,7 @@ class Checking:
                 self.add("gradient", n, None, str(wrong))
 
     def _value(self, n: Node) -> Any:
-        """A node's value: the device's where that is known, else the reference's of those that are."""
+        """A node's value: the device's if it is known, otherwise the reference's from known ones."""
         array = self._known(n)
         return reference(n, self._known).value if array is None else array
 
@@ -216,17 +213,17 @@ class Checking:
             self.values[n] = _array(n.device, n.buffer, n)
         return self.values.get(n)
 
-    # --- what is told ---
+    # --- the report ---
 
     def add(
         self, stage: str, n: Node, wrong: Differing | None, rule: str, launched: Launched | None = None
     ) -> None:
-        """Keep what is wrong."""
+        """Add a row to the report."""
         if len(self.report.wrong) >= MOST:
             return
         while (
             stage != "gradient" and n.op.kind in ("movement", "composite") and n.inputs
-        ):  # it is as it was computed below
+        ):  # a view: the value was computed below it
             n = n.inputs[0]
         kernel = launched.kernel.name if launched is not None else ""
         template = launched.shader.template if launched is not None else ""
@@ -238,8 +235,8 @@ class Checking:
 
 
 def _array(device: Any, buffer: Any, n: Node) -> Any:
-    """A value on the host."""
-    if device.kind != "gpu":  # of the host, beside what the GPU computes
+    """A value as an array on the host."""
+    if device.kind != "gpu":  # a value on the host that the call computes beside the GPU's
         return np.asarray(buffer.array)
     if not n.nbytes:
         return to_numpy(b"", n.shape, n.dtype)
@@ -253,5 +250,5 @@ def wrong_elements(got: Any, right: Known) -> Differing | None:
 
 
 def computed_by(n: Node, values: dict[Node, Any]) -> Iterator[Node]:
-    """The nodes that a stored value is computed by, down to others that are stored."""
+    """The nodes that a stored value is computed from, down to other stored values."""
     return reached([n], lambda x: (i for i in x.inputs if i not in values))

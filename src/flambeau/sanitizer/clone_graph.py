@@ -1,5 +1,4 @@
-"""A graph into copies of it: for a device, some of whose values are given; for NumPy in float64, with
-bounds."""
+"""Clones a graph: for a device with some values supplied, or for NumPy in float64 with error bounds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,34 +12,34 @@ from ..device.cpu import Array
 from ..differences import of_largest
 from ..selftest.bounds import Known, evaluate
 
-AS_STORED = ("leaf", "movement", "source", "composite")  # kinds without a value of their own
+AS_STORED = ("leaf", "movement", "source", "composite")  # kinds that compute nothing
 
 
 def has_value(node: Node) -> bool:
-    """Whether an op computes something that is compared."""
+    """Whether an op computes a value that is compared."""
     return node.op.kind not in AS_STORED and node.buffer is None
 
 
 def op_name_of(node: Node) -> str:
-    """What an op is called where it is told of."""
+    """An op's name for reports."""
     return str(node.attrs.get("label") or node.op.name).lstrip("_")
 
 
 def call_of(node: Node) -> str:
-    """An op and what it was given: `matmul(f32[2, 3], f32[3, 4])`."""
+    """An op and its inputs: `matmul(f32[2, 3], f32[3, 4])`."""
     return f"{op_name_of(node)}({', '.join(map(describe, node.inputs))})"
 
 
 def leaf(node: Node, buffer: Any) -> Node:
-    """A node like another, whose value is there."""
+    """A leaf like a node, with this buffer."""
     copy = Node(OPS["buffer"], (), {}, node.shape, node.dtype, node.device)
-    copy.buffer, copy.serial = buffer, node.serial  # evaluators go by serial numbers
+    copy.buffer, copy.serial = buffer, node.serial  # evaluators order nodes by serial number
     return copy
 
 
 def copied(node: Node, substitute: Callable[[Node], Node | None], through: bool = False) -> Node:
-    """A copy of a node's op, down to what `given` has: it is asked for all that stands below. through: values
-    that are there are made again of what they were made of, where that is known."""
+    """A copy of a node and what is below it, down to nodes for which `substitute` returns another one.
+    through: values that are already computed are computed again, if their inputs are known."""
     copies: dict[Node, Node] = {}
 
     def below(n: Node) -> tuple[Node, ...]:
@@ -59,8 +58,8 @@ def copied(node: Node, substitute: Callable[[Node], Node | None], through: bool 
 
 
 def reference(node: Node, values: Callable[[Node], Any], through: bool = False) -> Known:
-    """A node's value by NumPy in float64 and how far a device may be from it, made of values (arrays, or
-    None where there is none). through: as in `copied`."""
+    """A node's value by NumPy in float64, with bounds, from known values (arrays; None for an unknown one).
+    through: as in `copied`."""
 
     def substitute(n: Node) -> Node | None:
         array = values(n)
@@ -71,7 +70,7 @@ def reference(node: Node, values: Callable[[Node], Any], through: bool = False) 
         if not node.dtype.is_complex and not any(i.dtype.is_complex for i in node.inputs):
             return evaluate([own])[0]
     except (KeyError, ValueError, TypeError, IndexError, AttributeError):
-        pass  # a rule of bounds that does not fit a strange op: by its reference alone
+        pass  # no rule of bounds fits: use the reference alone
     return _alone(own)
 
 

@@ -1,9 +1,9 @@
-"""Probes of floats: the statement that made the first NaN, or the first infinity, of values that were none;
-what is beyond float16's range when it is packed.
+"""Probes of floats: the statement that produces the first NaN or infinity from finite values, and values
+beyond float16's range when they are packed.
 
-A statement's result counts as born there when all that it read was right. What a select leaves out, or a
-maximum begins with, is of no harm: the last birth of a thread is told, and that of a thread that stored such
-a value before all others.
+A value is born in a statement if all that the statement read was finite. Values that a select discards, or
+that a maximum starts with, do no harm: of each thread the last birth is recorded, and a thread that stores
+such a value takes precedence.
 """
 
 from ..wgsl_reader import syntax as s
@@ -11,9 +11,15 @@ from ..wgsl_reader.types import is_float, of_width, width_of
 from .probes import HEADER, RECORD, ProbeWriter
 
 STORED, HIDDEN = "stored", "left out"
-BAD = {"nan": ">", "inf": ">="}  # bits of a float beside those of infinity
+BAD = {"nan": ">", "inf": ">="}  # how a bad float's bits compare with those of infinity
 HALF = ("pack_f16", "settle_f16", "pack2x16float", "quantizeToF16")
-LIBRARY = ("pack_", "unpack_", "settle_", "half_bits", "upper_half")  # what moves bits and computes nothing
+LIBRARY = (
+    "pack_",
+    "unpack_",
+    "settle_",
+    "half_bits",
+    "upper_half",
+)  # functions that move bits and compute nothing
 HELPERS = """var<private> probe_seen: u32;
 var<private> probe_leaf: u32;
 var<private> probe_born: u32;
@@ -65,7 +71,7 @@ fn probe_half_{n}(x: {T}, site: u32) -> {T} {{
 
 
 def _helpers(bad: str) -> str:
-    """The functions for each width."""
+    """The WGSL functions for each vector width."""
     text = HELPERS.format()
     for n in (1, 2, 3, 4):
         worst = f"bitcast<u32>(x{'' if n == 1 else '.x'})"
@@ -85,7 +91,7 @@ def _helpers(bad: str) -> str:
 
 
 class FloatProbes(ProbeWriter):
-    """Writes a module with probes of its floats; kind: nan, or inf (which counts NaN as well)."""
+    """Writes a module with probes of its floats. kind: nan, or inf (which includes NaN)."""
 
     def __init__(self, text: str, bindings: int, kind: str):
         super().__init__(text, bindings)
@@ -115,7 +121,7 @@ class FloatProbes(ProbeWriter):
     _Selected = _Indexed
 
     def _chain(self, part: s.Piece) -> str:
-        """What reaches into a variable, itself no value that is read."""
+        """An assignable expression, which is not itself a value that is read."""
         if isinstance(part, s.Selected):
             return self.joined(part, [(part.of, self._chain(part.of))])
         if isinstance(part, s.Indexed):
@@ -139,7 +145,7 @@ class FloatProbes(ProbeWriter):
         return text
 
     def _half(self, part: s.Piece, text: str) -> str:
-        """What is made a float16."""
+        """A value that is converted to float16."""
         if not self._is_float(part) or self.kind == "nan":
             return text
         return (
@@ -149,7 +155,7 @@ class FloatProbes(ProbeWriter):
     # --- what is made of it ---
 
     def _probe_value(self, value: s.Piece, name: str, statement: s.Piece) -> str:
-        """A statement's value, looked at."""
+        """The value of a statement, with a probe."""
         text = self.emit(value)
         is_moved = isinstance(value, s.Name | s.Indexed | s.Selected | s.Literal)
         if is_moved or not self._is_float(value) or "bitcast<" in self.raw(value):
@@ -174,7 +180,7 @@ class FloatProbes(ProbeWriter):
         name, width = self.raw(part.to), self._width(part.to)
         if part.op == "=" or not self._is_float(part.to) or self._width(part.value) != width:
             value = self._probe_value(part.value, name, part)
-        else:  # a += b: both are read
+        else:  # a += b reads both
             site = self.site(self.kind, name, part)
             both = f"{self.emit(part.to)} {part.op[:-1]} ({self.emit(part.value)})"
             value = f"probe_out_{width}(probe_begin(), {both}, {site}u)"
@@ -183,7 +189,7 @@ class FloatProbes(ProbeWriter):
         return self.joined(part, [to, (part.value, self._probe_store(part, value, width))])
 
     def _probe_store(self, part: s.Assign, value: str, width: int) -> str:
-        """A value on its way to a buffer."""
+        """A value that is stored in a buffer, with a probe."""
         root = s.root_of(part.to)
         is_out = isinstance(root, s.Name) and root.name in self.storage and self._is_float(part.to)
         return f"probe_put_{width}({value})" if is_out else value

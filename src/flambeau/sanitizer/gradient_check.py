@@ -1,4 +1,4 @@
-"""The gradient of an op against how its reference changes along a direction, in float64."""
+"""Compares the gradient of an op with the slope of its reference along a direction, in float64."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,12 +14,12 @@ from ..tensor import Tensor, tensor
 from .clone_graph import reference
 
 STEP = 2.0**-12  # of slopes
-MOVED = 64  # elements of an input that are moved: of more, some would cross a corner
-LARGEST = 2.0**20  # beyond it float64 loses what a small step changes, as in scores that a mask made -3e38
+MOVED = 64  # elements of an input that change: with more, some would cross a corner
+LARGEST = 2.0**20  # larger values drown the change by a small step, as masked scores of -3e38 do
 
 
 class WrongSlope(NamedTuple):
-    """A gradient that is not the reference's slope: by which input, and both numbers."""
+    """A gradient that differs from the reference's slope: the input's number, and both slopes."""
 
     by: int
     got: float
@@ -33,10 +33,11 @@ class WrongSlope(NamedTuple):
 
 
 def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]) -> WrongSlope | None:
-    """The first of an op's parents by which its gradient is not what NumPy's values change by.
+    """The first parent of an op whose gradient differs from the slope of the reference; None if there is
+    none.
 
-    values: those of the parents. read: the array of a node whose value is there. None where all are right,
-    where a corner is near, and of parents that the op's reference is computed without.
+    values: those of the parents. read: returns the array of a computed node. A parent is left out near a
+    corner, and if the reference does not depend on it.
     """
     read_nodes: set[Node] = set()
 
@@ -57,7 +58,7 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
         gradient = np.zeros(parent.shape) if part is None else _sum_to_shape(part, parent.shape)
         gradients[parent] = (
             gradients[parent] + gradient if parent in gradients else gradient
-        )  # x * x has it twice
+        )  # x * x has x twice
     for i, (parent, gradient) in enumerate(gradients.items()):
         if parent in read_nodes and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
             bad = _compare_slopes(at, values, parent, gradient, weights)
@@ -108,7 +109,7 @@ def _compare_slopes(
 
 
 def _sum_to_shape(gradient: Any, shape: tuple[int, ...]) -> Any:
-    """A gradient summed over the dims that its input was broadcast along."""
+    """A gradient summed over the dims along which its input was broadcast."""
     if gradient.shape == shape:
         return gradient
     lead = gradient.ndim - len(shape)

@@ -1,14 +1,15 @@
-"""Probes of memory: indices beyond arrays; workgroup memory that is read before anybody wrote it, or that two
-threads use between the same barriers while one of them writes.
+"""Probes of memory: indices out of bounds; workgroup memory that is read before it is written, or that two
+threads access between the same barriers while one of them writes.
 
-Of each element of a workgroup array two words are kept for each workgroup that is watched: who wrote it last,
-and who read it, or that several did, each with how many barriers there were before (from 1 on, so that 0 is
-nobody). Workgroups that are not watched share the words behind those of the others. Who reads looks for who
-wrote, and who writes for who read, so that one of both sees the other; drivers compile each access, so there
-is little to it.
+For each element of a workgroup array, two words are kept per watched workgroup: the last writer and the last
+reader (or that several threads read), each with the number of barriers before it, from 1 on, so that 0 means
+nobody. Workgroups that are not watched share the words behind the others'. A reader checks the writer and a
+writer checks the reader, so that one of both sees the other. The helpers are short because drivers inline
+them at each access.
 
-WGSL begins workgroup memory with zeros, so that to read what nobody wrote is a fault only where the result
-depends on it: a module that is `filled` begins with other values, and gives the same where it does not.
+WGSL initialises workgroup memory with zeros. Reading an element that nobody wrote is therefore a fault only
+if the result depends on it: a module that is `filled` starts with other values, and must give the same
+result.
 """
 
 from collections.abc import Iterator
@@ -18,11 +19,11 @@ from ..wgsl_reader import syntax as s
 from ..wgsl_reader.types import VECTOR, arguments_of, element_of, width_of
 from .probes import HEADER, RECORD, ProbeWriter
 
-WORDS = 2  # kept of an element
+WORDS = 2  # per element
 LARGEST = 1 << 16  # elements of an array that are watched
 
 ATOMICS = "atomic"
-MANY = 510  # stands for several threads where one is named
+MANY = 510  # the thread number that means several threads
 HELPERS = """var<private> probe_epoch: u32 = 512u;
 var<private> probe_me: u32;
 var<private> probe_first: u32;
@@ -84,8 +85,8 @@ FILLS = {
 
 @dataclass
 class SharedArray:
-    """A variable of workgroup memory: its dims, its element's type, where its words begin, how many an
-    element has, and why it is not watched."""
+    """A variable in workgroup memory: its dims, its element type, the offset of its words, the words of an
+    element, and why it is not watched."""
 
     name: str
     dims: tuple[int, ...]
@@ -104,17 +105,17 @@ class SharedArray:
 
 @dataclass
 class Access:
-    """An expression that reaches into a variable: the indices of its dims, and what stands behind them."""
+    """An access to a variable: the indices of its dims, and the member after them."""
 
     whole: s.Piece
     name: s.Name
     indices: list[s.Indexed]
-    member: s.Piece | None  # .x, or [c] of a vector, the first behind the indices
-    is_deeper: bool  # and there is more
+    member: s.Piece | None  # .x, or [c] of a vector, after the indices
+    is_deeper: bool  # whether more follows
 
 
 def access_of(part: s.Piece, dims: int) -> Access | None:
-    """The access that an expression is, to a variable of so many dims."""
+    """An expression as an access to a variable with this many dims; None if it is none."""
     chain: list[s.Piece] = []
     at: s.Piece = part
     while isinstance(at, s.Indexed | s.Selected):
@@ -136,7 +137,7 @@ class MemoryProbes(ProbeWriter):
         super().__init__(text, bindings)
         self.filled = filled
         self.shared = {d.name: self._shared_array(d) for d in self.module.variables if d.space == "workgroup"}
-        self.readers: dict[str, str] = {}  # type: the function that a variable without dims is read through
+        self.readers: dict[str, str] = {}  # by type: the function that reads a variable without dims
         self._survey()
         self._place()
 
@@ -150,7 +151,7 @@ class MemoryProbes(ProbeWriter):
         return "".join([*kept, "  workgroupBarrier();\n"])
 
     def _fill(self, shared: SharedArray) -> str:
-        """Statements that put other values than zeros into a variable."""
+        """Statements that give a variable other values than zeros."""
         element = shared.element
         width, scalar = width_of(element), element_of(element)
         members = self.types.structs.get(element)
@@ -188,7 +189,7 @@ class MemoryProbes(ProbeWriter):
         return shared
 
     def _number(self, text: str) -> int:
-        """The number that an array's size is, a constant's too; 0 where that is not known."""
+        """An array size, literal or constant, as a number; 0 if it is unknown."""
         for d in self.module.variables:
             if d.kind == "const" and d.name == text and isinstance(d.value, s.Literal):
                 text = d.value.text
@@ -196,14 +197,14 @@ class MemoryProbes(ProbeWriter):
         return int(text, 0) if text.isdigit() else 0
 
     def _survey(self) -> None:
-        """Find what is used in ways that are not followed, and whose elements are written in parts."""
+        """Find variables that are used in ways the probes do not follow, and those written by component."""
         for f in self.module.functions:
             for part, above in _with_parents(f.body):
                 if isinstance(part, s.Name) and (shared := self._variable(part)) is not None:
                     self._look(shared, part, above)
 
     def _look(self, shared: SharedArray, name: s.Name, above: list[s.Piece]) -> None:
-        """One use of a variable; above: the parts that it stands in, the innermost last."""
+        """Note one use of a variable. above: the ancestors of the name, the innermost last."""
         chain: s.Piece = name
         outer = list(above)
         while outer and isinstance(outer[-1], s.Indexed | s.Selected) and outer[-1].of is chain:
@@ -227,7 +228,7 @@ class MemoryProbes(ProbeWriter):
                 shared.why = shared.why or "its elements have more than 4 members"
 
     def _place(self) -> None:
-        """Give each variable that is watched its words."""
+        """Assign words to each watched variable."""
         at = 0
         for shared in self.shared.values():
             if shared.why:
@@ -239,7 +240,7 @@ class MemoryProbes(ProbeWriter):
         self.kept = WORDS * at
 
     def _variable(self, name: s.Piece) -> SharedArray | None:
-        """The workgroup variable that a name is of."""
+        """The workgroup variable that a name refers to."""
         if not isinstance(name, s.Name):
             return None
         d = self.types.declared.get(id(name))
@@ -260,7 +261,7 @@ class MemoryProbes(ProbeWriter):
         return self._through(shared, part, part)
 
     def _access(self, part: s.Piece, use: str) -> str:
-        """An expression with its indices looked at; use: read, write, or address."""
+        """An expression with checked indices. use: read, write, or address."""
         shared = self._variable(s.root_of(part))
         if shared is not None and not shared.why and use != "address":
             access = access_of(part, len(shared.dims))
@@ -270,7 +271,7 @@ class MemoryProbes(ProbeWriter):
         return self._check_indices(part, use)
 
     def _check_indices(self, part: s.Piece, use: str) -> str:
-        """An expression with its indices brought into range, and told where they were outside."""
+        """An expression whose indices are clamped to the bounds, and recorded if they were outside."""
         if isinstance(part, s.Name):
             return self.raw(part)
         if isinstance(part, s.Selected):
@@ -285,7 +286,7 @@ class MemoryProbes(ProbeWriter):
         return f"{of}[{at}]"
 
     def _size(self, part: s.Indexed) -> str:
-        """How many elements there are where an index stands, as WGSL; "" where that is not known."""
+        """The number of elements that an index selects from, as WGSL; "" if it is unknown."""
         type = self.types.of(part.of)
         if type.startswith("ptr<"):
             return ""
@@ -302,7 +303,7 @@ class MemoryProbes(ProbeWriter):
         return f"{width_of(type)}u" if VECTOR.match(type) else ""
 
     def _is_inside(self, at: s.Piece, size: str) -> bool:
-        """Whether an index is a number below a size that is one: the compiler has looked at it."""
+        """Whether an index and the size are literals: the compiler has compared them."""
         return isinstance(at, s.Literal) and size[0].isdigit()
 
     def _name_of(self, part: s.Piece) -> str:
@@ -311,7 +312,7 @@ class MemoryProbes(ProbeWriter):
     # --- workgroup memory ---
 
     def _words(self, shared: SharedArray, access: Access) -> list[str]:
-        """The places of what is accessed among the words of its workgroup, as WGSL."""
+        """The offsets of the accessed element's words within the workgroup's, as WGSL."""
         at = "0u"
         for index, dim in zip(access.indices, shared.dims, strict=True):
             at = f"{at} * {dim}u + " if at != "0u" else ""
@@ -333,7 +334,7 @@ class MemoryProbes(ProbeWriter):
         return f"{low}u", max(places) - low + 1
 
     def _sites(self, shared: SharedArray, part: s.Piece) -> int:
-        """Three sites: the index, what nobody wrote, a race."""
+        """Add three sites: index, uninitialised, race. The number of the first."""
         first = self.site("out of bounds read", shared.name, part, shared.base, shared.step)
         self.site("uninitialised", shared.name, part, shared.base, shared.step)
         self.site("race", shared.name, part, shared.base, shared.step)
@@ -357,7 +358,7 @@ class MemoryProbes(ProbeWriter):
         return text + self._behind(access)
 
     def _behind(self, access: Access) -> str:
-        """The component or member that an access ends with."""
+        """The component or member at the end of an access."""
         if isinstance(access.member, s.Indexed):
             return f"[{self.emit(access.member.at)}]"
         return f".{access.member.name}" if isinstance(access.member, s.Selected) else ""
@@ -415,13 +416,13 @@ class MemoryProbes(ProbeWriter):
 
 
 def _is_in_a_head(parent: s.Piece | None, chain: s.Piece, outer: list[s.Piece]) -> bool:
-    """Whether an access is what is written in `for (...)`, where no statement can follow."""
+    """Whether an access is written in the head of a `for`, where no statement can follow."""
     is_written = isinstance(parent, s.Assign) and parent.to is chain
     return is_written and (len(outer) < 2 or not isinstance(outer[-2], s.Statements))
 
 
 def _with_parents(part: s.Piece, above: tuple[s.Piece, ...] = ()) -> Iterator[tuple[s.Piece, list[s.Piece]]]:
-    """(part, the parts that it stands in) for all that stands inside."""
+    """(part, its ancestors) for everything inside a piece."""
     for p in part.parts():
         yield p, [*above, part]
         yield from _with_parents(p, (*above, part))

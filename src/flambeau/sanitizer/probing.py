@@ -1,4 +1,4 @@
-"""Plans whose kernels are looked at one by one: each is run with probes in it, or as it is."""
+"""Runs the kernels of a plan one by one, with probes or as they are."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,11 +20,12 @@ from ..runtime import run
 from ..runtime.pipeline import Compiled, compile_plan
 from .probes import HEADER, RECORD, Probed
 
-KEPT_BYTES = 8 << 20  # of what is kept of workgroup memory: more workgroups are not watched
+KEPT_BYTES = 8 << 20  # of the words kept for workgroup memory; further workgroups are not watched
 
 
 class Record(NamedTuple):
-    """What threads told of a site: how many, or how much; the first one's workgroup, number, and words."""
+    """What threads recorded for a site: how often, or how much; the first one's workgroup and thread numbers,
+    and two words."""
 
     site: int
     times: int
@@ -35,7 +36,7 @@ class Record(NamedTuple):
 
 
 class Uncompiled:
-    """Stands for a device while a plan's commands are put together: nothing is compiled."""
+    """Stands in for a device while the commands of a plan are built; it compiles nothing."""
 
     def __init__(self, device: Gpu):
         self.pipelines: dict[Shader, int] = {}
@@ -49,7 +50,7 @@ class Uncompiled:
 
 
 class Launched:
-    """A kernel that is about to run: its command, and the bytes of each value that it binds."""
+    """A kernel that is about to run: its command, and the size of each buffer that it binds."""
 
     def __init__(self, device: Gpu, kernel: Kernel, command: Dispatch, sizes: dict[int, int], params: bytes):
         self.device, self.kernel, self.command, self.params = device, kernel, command, params
@@ -64,12 +65,12 @@ class Launched:
 
     @property
     def bindings(self) -> int:
-        """How many buffers it binds."""
+        """The number of its buffers."""
         return len(self.sizes)
 
     @property
     def groups(self) -> int:
-        """How many workgroups it has."""
+        """The number of its workgroups."""
         x, y, z = self.command.grid
         return x * y * z
 
@@ -78,7 +79,7 @@ class Launched:
         return lines_of(self.shader)[number - 1]
 
     def plainly(self) -> None:
-        """Run it as it is."""
+        """Run it without probes."""
         device, s = self.device, self.shader
         cache = device.pipelines
         if s not in cache:
@@ -86,7 +87,7 @@ class Launched:
         device.submit(self.command._replace(pipeline=cache[s]).words())
 
     def probed(self, probed: Probed, pipelines: dict[Any, int], key: Any, extra: int = 0) -> Any:
-        """Run it with probes: the words that they left. extra: words behind the records and what is kept."""
+        """Run it with probes; the words that they wrote. extra: words after the records and kept words."""
         device, s = self.device, self.shader
         if key not in pipelines:
             pipeline = device.pipeline(probed.text, self.kernel.name, len(s.bindings), len(s.outs) + 1)
@@ -95,7 +96,7 @@ class Launched:
         watched = min(self.groups, KEPT_BYTES // (4 * probed.kept)) if probed.kept else 0
         words = np.zeros(probed.records + probed.kept * (watched + 1) + extra, "u4")
         words[0], words[1 : 1 + self.bindings] = watched, self.lengths()
-        # not of the pool, whose buffers are named in commands that are yet to run
+        # not from the pool: commands that have not run yet name its buffers
         buffer = device.alloc(words.nbytes, words.nbytes)
         device.write(buffer, words)
         command = self.command._replace(pipeline=pipelines[key], buffers=(*self.command.buffers, buffer))
@@ -106,18 +107,18 @@ class Launched:
         return records
 
     def lengths(self) -> list[int]:
-        """The cells of each buffer that belong to its value; one where there are none, which kernels read in
-        the place of what is outside, and leave out."""
+        """The cells of each buffer that belong to its value, at least one: kernels read the first cell
+        instead of one that is outside, and discard it."""
         cells = [4 * words for _, words in self.shader.bindings]
         cells += [4 * dt.SHORT[short].words[width] for short, width in self.shader.outs]
         return [max(-(-size // cell), 1) for size, cell in zip(self.sizes, cells, strict=True)]
 
     def raw(self, places: list[int]) -> list[bytes]:
-        """The bytes of buffers that it binds, by their places."""
+        """The bytes of some of its buffers."""
         return list(self.device.read([(self.command.buffers[i], self.sizes[i]) for i in places]))
 
     def put(self, place: int, data: bytes) -> None:
-        """Write the bytes of a buffer that it binds."""
+        """Write one of its buffers."""
         self.device.write(self.command.buffers[place], data)
 
     def numbers(self) -> list[float]:
@@ -128,13 +129,13 @@ class Launched:
 
 
 def records_of(words: Any, probed: Probed) -> list[Record]:
-    """What threads told, site by site."""
+    """The records of a run, by site."""
     rows = words[HEADER : probed.records].reshape(-1, RECORD)
     return [Record(i, *map(int, row[:5])) for i, row in enumerate(rows) if row[0]]
 
 
 def planned(device: Gpu, roots: list[Node], order: list[Node], spare: int) -> Plan:
-    """A plan whose kernels leave room for so many more buffers, where the device has few."""
+    """A plan whose kernels leave `spare` buffers of the device's limit free."""
     room = device.limits.bundle_buffers - spare
     limits = device.limits
     if limits.storage_buffers > room:
@@ -145,7 +146,7 @@ def planned(device: Gpu, roots: list[Node], order: list[Node], spare: int) -> Pl
 def compute(
     device: Gpu, roots: list[Node], look: Callable[[Launched, list[Node]], None], spare: int = 1
 ) -> Plan:
-    """Give nodes their values; each kernel of their plan is run by `look(launched, order)`."""
+    """Compute nodes; each kernel of their plan is run by `look(launched, order)`."""
     order = toposort(roots)
     planned_graph = planned(device, roots, order, spare)
     compiled = compile_plan(Uncompiled(device), planned_graph)  # type: ignore[arg-type]
@@ -167,7 +168,7 @@ def compute(
 
 
 def is_not_finite(raw: bytes, dtype: dt.DType, kind: str) -> Any:
-    """Which elements are NaN (kind nan), or NaN or infinite (inf)."""
+    """The elements that are NaN (kind nan), or NaN or infinite (kind inf)."""
     values = np.asarray(from_raw(raw, dtype))
     with np.errstate(all="ignore"):
         return np.isnan(values) if kind == "nan" else ~np.isfinite(values)

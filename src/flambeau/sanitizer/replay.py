@@ -1,4 +1,4 @@
-"""A function beside its recording: called plainly, recorded and replayed, from the same state each time."""
+"""Compares a plain call of a function with recorded and replayed ones from the same state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,21 +21,21 @@ TURNS = ("recorded", "replayed")
 
 
 class Replay:
-    """A call, and what it assigns to."""
+    """A call, and the tensors that it assigns to."""
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]):
-        self.fn = getattr(fn, "__wrapped__", fn) if hasattr(fn, "programs") else fn  # recorded anew
+        self.fn = getattr(fn, "__wrapped__", fn) if hasattr(fn, "programs") else fn  # recorded again
         self.args, self.kw = args, kw
         self.start = next_serial()
         self.before: dict[int, tuple[Tensor, Node]] = {}
 
     def overhear(self, t: Tensor, old: Node) -> None:
-        """A tensor is assigned to; `old` is what it was."""
+        """A tensor is assigned to; `old` is the node it had."""
         if old.serial < self.start:
             self.before.setdefault(id(t), (t, old))
 
     def first(self) -> Any:
-        """The plain call; what it assigns to is noted."""
+        """The plain call; records which tensors it assigns to."""
         self.random = get_rng_state()
         with overhearing():
             overhear_with(self)
@@ -45,7 +45,7 @@ class Replay:
         return result
 
     def compare(self, report: Checked) -> None:
-        """Call it plainly, recorded and replayed, and tell of the first result that differs."""
+        """Call it plainly, recorded and replayed, and add the first result that differs."""
         last = get_rng_state()
         recorded = jit(self.fn)
         try:
@@ -61,7 +61,7 @@ class Replay:
         report.replayed = bool(recorded.programs)  # type: ignore[attr-defined]
 
     def _call(self, fn: Callable[..., Any]) -> dict[str, Any]:
-        """The results of a call from where the first began, and what it assigns to, by name."""
+        """The results of a call from the state before the first, and the values it assigns, by name."""
         self._put(list(self.before.values()))
         set_rng_state(self.random)
         result = fn(*self.args, **self.kw)
@@ -83,17 +83,17 @@ def _host(raw: Any, t: Tensor) -> Any:
 
 
 def tensors_in(result: Any) -> list[Tensor]:
-    """The tensors that a function returned, gradients too."""
+    """The tensors that a function returned, gradients included."""
     return tensors_of(result) if leaves(result) else []
 
 
 def _first_difference(plain: dict[str, Any], replayed: dict[str, Any], turn: str) -> Wrong | None:
-    """The first result that is not that of the plain call."""
+    """The first result that differs from the plain call's."""
     for name, want in plain.items():
         got = replayed.get(name)
         if got is None or got.shape != want.shape:
             return Wrong("replay", name, name, f"{turn} it has another shape")
-        wrong = differences(got, want, of_largest(want))  # other kernels may add up in another order
+        wrong = differences(got, want, of_largest(want))  # a recording's kernels may add in another order
         if wrong is not None:
             return Wrong("replay", name, name, f"{turn} it is {wrong}")
     return None

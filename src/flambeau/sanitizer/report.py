@@ -1,4 +1,4 @@
-"""What was found, as rows that print as text."""
+"""The findings, as rows that print as text."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -8,13 +8,14 @@ from ..core.printing import counted
 
 @dataclass(frozen=True)
 class KernelFault:
-    """A fault of a kernel, seen while it ran.
+    """A fault of a kernel.
 
     kind: "out of bounds read", "out of bounds write", "uninitialised", "race", "non-uniform barrier",
     "float16 overflow", "nan", "inf". kernel: its name. template, template_line: the place in the templates,
-    or in a custom op's text; line: of the kernel's WGSL; text: what stands there. group, thread: the
-    workgroup and the thread in it (x, y, z) that came upon it first, None where it was seen without running.
-    threads: how many did. told: the sentence. python: the file and line that made what the kernel stores."""
+    or in a custom op's text. line, text: of the kernel's WGSL. group, thread: the first workgroup and thread
+    (x, y, z) with the fault; None if it was found without running. threads: how many had it. told: the
+    message. python: the file and line of the value that the kernel stores.
+    """
 
     kind: str
     kernel: str
@@ -41,8 +42,8 @@ class KernelFault:
 
 @dataclass
 class Sanitized:
-    """What `sanitize` found: faults, how many kernels ran and how often, what was not watched and why, and
-    what the function returned."""
+    """The result of `sanitize`: faults, the number of kernels and of their runs, what was not watched and
+    why, and what the function returned."""
 
     faults: list[KernelFault] = field(default_factory=list[KernelFault])
     kernels: int = 0
@@ -52,7 +53,7 @@ class Sanitized:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there is no fault."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,12 +72,12 @@ class Sanitized:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A value that is not what it should be.
+    """A wrong value.
 
-    stage: "op" (one op alone), "fusion" (the kernel that computes several), "cache" (a plan or a pipeline
-    that was kept is of something else), "gradient" (an op's rule), "replay" (a recording). op: its name;
-    call: what it was given and what it gives; line: the Python file and line that made it; gradient_of: the
-    op whose gradient it is a part of, or ""; kernel, template: what computed it; apart: the worst element.
+    stage: "op" (one op alone), "fusion" (a kernel that computes several), "cache" (a cached plan or pipeline
+    of something else), "gradient" (an op's rule), "replay" (a recording). op: its name. call: its inputs and
+    result. line: the Python file and line that made it. gradient_of: the op whose gradient it is part of, or
+    "". kernel, template: what computed it. apart: the elements that differ.
     """
 
     stage: str
@@ -103,8 +104,8 @@ class Wrong:
 
 @dataclass
 class Checked:
-    """What `check` found: what is wrong, the first that the call made first; how many values, kernels and
-    gradients were compared, whether a recording was replayed, and what the function returned."""
+    """The result of `check`: wrong values in the order of the call; how many values, kernels and gradients
+    were compared; whether a recording was replayed; and what the function returned."""
 
     wrong: list[Wrong] = field(default_factory=list[Wrong])
     values: int = 0
@@ -120,7 +121,7 @@ class Checked:
 
     @property
     def first(self) -> Wrong | None:
-        """What is wrong first."""
+        """The first wrong value."""
         return self.wrong[0] if self.wrong else None
 
     def as_dict(self) -> dict[str, Any]:

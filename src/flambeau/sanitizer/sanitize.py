@@ -1,5 +1,5 @@
-"""A function into the faults of its kernels: what they do with memory that is not theirs, without a barrier,
-or with numbers that are none."""
+"""Finds the faults of a call's kernels: accesses out of bounds, missing barriers, and values that become NaN
+or infinite."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,16 +34,17 @@ BITS = {"nan": "NaN", "inf": "infinite"}
 
 
 class Stopped(BaseException):
-    """A kernel can't be run: what comes after it would have no values. No program is to catch it."""
+    """A kernel can't be run, so later ones would have no inputs. Not an Exception: programs must not catch
+    it."""
 
 
 def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
-    """Call a function once, each of its kernels with probes in it, and tell what they did wrong: indices
-    beyond arrays, workgroup memory read before it is written, missing and non-uniform barriers, values that
-    become NaN, infinite, or too large for float16.
+    """Call a function once with probes in each of its kernels, and report faults: indices out of bounds,
+    workgroup memory read before it is written, missing and non-uniform barriers, values that become NaN,
+    infinite, or too large for float16.
 
-    Gradients, optimisers' steps, recorded functions inside and saved programs count as well. Kernels run one
-    by one, and slower. FlambeauError where nothing runs on a GPU.
+    Gradients, optimiser steps, recorded functions inside and saved programs are covered too. Kernels run one
+    by one, and slower. FlambeauError if nothing runs on a GPU.
 
     fn: the function
     """
@@ -66,12 +67,12 @@ def sanitized(call: TargetCall) -> Sanitized:
 
 
 def name_of(fn: Callable[..., Any]) -> str:
-    """What a function is called in errors."""
+    """A function's name in errors."""
     return getattr(fn, "__name__", type(fn).__name__)
 
 
 def tensors_of(result: Any) -> list[Tensor]:
-    """The tensors of what a function returned, gradients too."""
+    """The tensors that a function returned, gradients included."""
     tensors: list[Tensor] = []
     for leaf in leaves(result):
         tensors += (
@@ -81,7 +82,7 @@ def tensors_of(result: Any) -> list[Tensor]:
 
 
 class Watched:
-    """A shader with probes of its memory, or why there are none."""
+    """A shader with probes of its memory, or why it has none."""
 
     def __init__(self, launched: Launched, room: int):
         self.probed: Probed | None = None
@@ -102,7 +103,7 @@ class Watched:
 
 
 class Sanitizing:
-    """What is known of the kernels of one call."""
+    """The state of one run of the sanitizer."""
 
     lines: made_at
 
@@ -114,11 +115,11 @@ class Sanitizing:
         self.told: set[tuple[Shader, str, int]] = set()
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
-        """Give nodes their values."""
+        """Compute nodes, each kernel under watch."""
         compute(device, roots, self.look)
 
     def look(self, launched: Launched, order: list[Node]) -> None:
-        """Run a kernel and look at what it does."""
+        """Run a kernel and record its faults."""
         self.report.runs += 1
         self.line = next((self.lines.get(order[v]) for v in launched.kernel.outputs if v < len(order)), "")
         s, device = launched.shader, launched.device
@@ -135,7 +136,7 @@ class Sanitizing:
         self._numbers(launched, watched, order, before)
 
     def _note(self, launched: Launched, watched: Watched) -> None:
-        """What is known before it runs."""
+        """Report what is known before a kernel runs: why it is not watched, and non-uniform barriers."""
         name = launched.kernel.name
         reasons = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
         self.report.skipped += [f"{name}: {why}" for why in reasons]
@@ -144,12 +145,13 @@ class Sanitizing:
             self._fault(launched, "non-uniform barrier", line, reasons)
 
     def _over(self, launched: Launched) -> list[int]:
-        """The places of outputs that hold what the kernel reads."""
+        """The places of outputs that the kernel also reads."""
         kernel = launched.kernel
         return [len(kernel.inputs) + kernel.outputs.index(v) for v, _ in kernel.over]
 
     def _probe(self, launched: Launched, watched: Watched, probed: Probed, before: dict[int, bytes]) -> bool:
-        """Run it with probes of its memory; whether it could be. before: what outputs held that it reads."""
+        """Run a kernel with probes of its memory; False if they do not compile. before: the contents of
+        outputs that it reads."""
         try:
             words = launched.probed(probed, self.pipelines, (launched.shader, "memory"))
         except KernelError as e:
@@ -167,7 +169,7 @@ class Sanitizing:
         return True
 
     def _matters(self, launched: Launched, before: dict[int, bytes]) -> bool:
-        """Whether the result is another where workgroup memory does not begin with zeros."""
+        """Whether the result changes if workgroup memory does not start with zeros."""
         places = list(range(len(launched.kernel.inputs), launched.bindings))
         results = launched.raw(places)
         for place, data in before.items():
@@ -187,7 +189,7 @@ class Sanitizing:
     def _fault(
         self, launched: Launched, kind: str, line: int, sentence: str, record: Record | None = None
     ) -> None:
-        """Keep a fault, each once."""
+        """Add a fault, unless it is known."""
         key = (launched.shader, kind, line)
         if key in self.told:
             return
@@ -210,7 +212,7 @@ class Sanitizing:
     def _numbers(
         self, launched: Launched, watched: Watched, order: list[Node], before: dict[int, bytes]
     ) -> None:
-        """Whether it made numbers that are none of numbers that were all right; then, where."""
+        """If a kernel turned finite values into others, find the statement that did."""
         kind = self._born(launched, order, before)
         if not kind or watched.why:
             return
@@ -250,7 +252,7 @@ class Sanitizing:
             self._fault(launched, kind, 1, sentence)
 
     def _born(self, launched: Launched, order: list[Node], before: dict[int, bytes]) -> str:
-        """nan or inf, where there are such results of inputs without; "" where not."""
+        """nan or inf, if the results have such values and the inputs do not; otherwise ""."""
         inputs = len(launched.kernel.inputs)
         floats = [(i, d) for i, d in enumerate(self._dtypes(launched, order)) if d is not None]
         outs = [(i, d) for i, d in floats if i >= inputs]
@@ -271,7 +273,7 @@ class Sanitizing:
         return ""
 
     def _dtypes(self, launched: Launched, order: list[Node]) -> list[dt.DType | None]:
-        """The dtypes of the buffers that hold floats; None of others, and where it is not known."""
+        """The float dtype of each buffer; None for other dtypes and unknown ones."""
         kernel, shader = launched.kernel, launched.shader
         dtypes: list[dt.DType | None] = []
         stored = [kind for kind, _ in shader.bindings] + [short for short, _ in shader.outs]
@@ -284,13 +286,13 @@ class Sanitizing:
 
 
 def _three(i: int, sizes: tuple[int, ...]) -> tuple[int, int, int]:
-    """A number as a place in three dims, x first."""
+    """A linear number as three coordinates, x first."""
     x, y, _ = sizes
     return i % x, i // x % y, i // (x * y)
 
 
 def _of_memory(site: Site, record: Record, launched: Launched) -> str:
-    """The sentence for what a probe of memory saw."""
+    """The message for a record of a memory probe."""
     if site.kind.startswith("out of bounds"):
         index = record.value - (1 << 32) if record.value >> 31 else record.value
         return f"{site.name}[{index}] of {record.other:,} elements"

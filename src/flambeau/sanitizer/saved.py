@@ -1,4 +1,4 @@
-"""The kernels of a saved program, which has texts and no graph, into launched ones that are looked at."""
+"""Watches the kernels of a saved program, which has WGSL texts and no graph."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -18,8 +18,8 @@ from .probing import Launched
 
 
 class SavedLaunched(Launched):
-    """A kernel of a saved program that is about to run. first: the line of kernels.wgsl that its text begins
-    on."""
+    """A kernel of a saved program that is about to run. first: the line of kernels.wgsl where its text
+    begins."""
 
     def __init__(self, device: Gpu, command: Dispatch, step: SavedDispatch, params: bytes):
         reads, sizes = step.reads, dict(enumerate(step.sizes))
@@ -42,7 +42,7 @@ class SavedLaunched(Launched):
 
 
 def _shader(text: str) -> Shader:
-    """What a text says of the kernel that it is of."""
+    """A kernel's shader, as far as its text says."""
     module = declarations(text)
     declared = interface_of(module)
     x, y, z = (*module.entry.workgroup, 1, 1)[:3]
@@ -53,13 +53,13 @@ def _shader(text: str) -> Shader:
 
 
 def _element(wgsl: str) -> tuple[str, int]:
-    """The scalar of an array's elements, and how many an element has."""
+    """The scalar type of an array's elements, and how many scalars an element has."""
     element = arguments_of(wgsl)[0]
     return (element_of(element), width_of(element)) if VECTOR.match(element) else (element, 1)
 
 
 def looking_at(look: Callable[[Launched, list[Node]], None]) -> Callable[..., None]:
-    """What hears of a saved program's commands ("saved"), and looks at each of their kernels."""
+    """A subscriber of "saved" that runs a saved program's commands and hands each kernel to `look`."""
 
     def heard(device: Gpu, steps: list[SavedDispatch], parts: tuple[Any, ...], params: Any) -> None:
         todo = iter(steps)

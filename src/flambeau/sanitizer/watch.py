@@ -1,4 +1,4 @@
-"""A WGSL value of a kernel into what it was in every invocation, from the device itself."""
+"""Shows the value of a WGSL variable in every invocation of a kernel, read from the device."""
 
 import re
 from collections.abc import Callable
@@ -25,14 +25,15 @@ from .sanitize import name_of, tensors_of
 from .saved import looking_at
 
 STORED = {"f32": "f4", "i32": "i4", "u32": "u4", "bool": "?"}
-MOST = 64 << 20  # bytes that are kept of one run
+MOST = 64 << 20  # bytes kept for one run
 
 
 @dataclass
 class WatchedValue:
-    """A value of one run of a kernel. values: by workgroup and thread, x first, [groups, threads] or, of a
-    vector, [groups, threads, n]; 0 where a thread did not come by. counts: how often each did. type: in WGSL.
-    template, template_line, line: where it is first set, in the templates and in the kernel."""
+    """A variable's values in one run of a kernel. values: by workgroup and thread, x first, [groups,
+    threads], or for a vector [groups, threads, n]; 0 where a thread did not reach it. counts: how often each
+    thread did. type: in WGSL. template, template_line, line: where it is first set, in the templates and in
+    the kernel."""
 
     kernel: str
     name: str
@@ -51,8 +52,7 @@ class WatchedValue:
         return {k: v for k, v in vars(self).items() if k not in arrays} | arrays
 
     def facts(self) -> list[tuple[str, str]]:
-        """What is to be known of the values, as names and texts: extremes, where they are, what is not
-        finite."""
+        """Facts about the values as (name, text): extremes with their places, values that are not finite."""
         groups, threads = self.counts.shape
         came = int(np.count_nonzero(self.counts))
         of = f"{self.counts.size:,} threads ({groups:,} workgroups of {threads})"
@@ -75,7 +75,7 @@ class WatchedValue:
         return facts
 
     def _place(self, where: Any) -> str:
-        """The first thread that came by of those whose value is one of these."""
+        """The first thread that reached the variable with one of these values."""
         matches = where.reshape(*self.counts.shape, -1).any(-1) & (self.counts > 0)
         group, thread = np.argwhere(matches)[0]
         return f"in workgroup {group}, thread {thread}"
@@ -90,7 +90,7 @@ class WatchedValue:
 
 
 def in_json(values: Any) -> Any:
-    """An array as lists; JSON has no NaN and no infinity: they are texts."""
+    """An array as lists. JSON has no NaN or infinity: they become text."""
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return values.tolist()
     if values.ndim:
@@ -101,20 +101,21 @@ def in_json(values: Any) -> Any:
 def watch(
     fn: Callable[..., Any], *args: Any, name: str, turn: int | None = None, **kw: Any
 ) -> list[WatchedValue]:
-    """Call a function once and give a WGSL value of a kernel of its: what each invocation had last, or in its
-    `turn`-th time (from 0 on), for every run of the kernel; the runs of kernels that have KERNEL for a name
-    first, then of others.
+    """Call a function once and return the values of a WGSL variable, for every run of the matching kernels:
+    each invocation's last value, or its value at the `turn`-th assignment (from 0 on). Runs of kernels named
+    exactly KERNEL come first.
 
-    name: KERNEL.NAME; KERNEL is a kernel's name, an op in it, or its template's (rows for reduce/rows.wgsl),
-    NAME a let, a var, or else a parameter. ValueError where it is written otherwise; KernelError where there
-    is no such kernel or value, or it is no number and no vector of one type.
+    name: KERNEL.NAME. KERNEL is a kernel's name, an op in it, or its template's stem (rows for
+    reduce/rows.wgsl); NAME is a let, a var, or else a parameter. ValueError for a name of another form.
+    KernelError if no kernel or variable matches, or the variable is neither a number nor a vector of one
+    type.
     fn: the function
     """
     return watching(name, turn)(TargetCall(name_of(fn), fn, args, kw))
 
 
 def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[WatchedValue]]:
-    """What watches a value of a call."""
+    """A function that watches a variable during a call."""
     kernel, _, value = name.rpartition(".")
     if not kernel or not value.isidentifier():
         raise ValueError(f"watch(name={name!r}): is no KERNEL.NAME: see the names by inspect or .wgsl()")
@@ -132,27 +133,27 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
             raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
         return sorted(
             session.found, key=lambda value: value.kernel != kernel
-        )  # the kernels of that name first
+        )  # kernels with exactly that name first
 
     return look
 
 
 class _Watching:
-    """The runs of the kernels of one call."""
+    """The watched kernels of one call."""
 
     def __init__(self, kernel: str, value: str, turn: int | None):
         self.kernel, self.value, self.turn = kernel, value, turn
         self.found: list[WatchedValue] = []
         self.names: list[str] = []
-        self.refused: KernelError | None = None  # why a kernel that has the name for a part was not watched
+        self.refused: KernelError | None = None  # why a kernel whose name contains the name was not watched
         self.pipelines: dict[Any, int] = {}
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
-        """Give nodes their values."""
+        """Compute nodes, matching kernels with a probe."""
         compute(device, roots, self.look)
 
     def look(self, launched: Launched, order: list[Node]) -> None:
-        """Run a kernel, with a probe where it is the one."""
+        """Run a kernel, with a probe if its name matches."""
         kernel, shader = launched.kernel, launched.shader
         self.names.append(kernel.name)
         ops = {step.name for _, f in shader.functions for step in f.steps if step.kind == "op"}
@@ -164,7 +165,7 @@ class _Watching:
         except KernelError as e:
             if self.kernel == kernel.name:
                 raise
-            self.refused = self.refused or e  # another kernel with it in its name may have the value
+            self.refused = self.refused or e  # another kernel may have the value
             return launched.plainly()
         width, threads = width_of(probes.type) + 1, int(np.prod(shader.workgroup))
         words = launched.groups * threads * width
@@ -194,7 +195,7 @@ class _Watching:
 
 
 class WatchProbe(ProbeWriter):
-    """Writes a module so that each thread keeps a value, and how often it came by."""
+    """Writes a module in which each thread keeps a variable's value, and how often it was set."""
 
     def __init__(self, text: str, bindings: int, name: str, turn: int | None, kernel: str):
         super().__init__(text, bindings)
@@ -259,7 +260,7 @@ class WatchProbe(ProbeWriter):
         return f" probe_keep({self.name});"
 
     def _begun(self, block: s.Statements) -> str:
-        """A block that begins with the value kept."""
+        """A block that begins by keeping the value."""
         text = self.inner(block)
         return f"{{{self._keep}{text[1:]}"
 
