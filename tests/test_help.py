@@ -283,7 +283,7 @@ CHECKS = {
         [lambda: fb.masked_fill(WHOLE, WHOLE > 0, float("inf"))],
     ),
     "elementwise.scaled": (
-        "TypeError if alpha is no whole number and the tensors are of integers;"
+        "TypeError if alpha is not an integer and the tensors are of integers;"
         " TypeError if value is not an integer and the tensors are of integers",
         [lambda: fb.add(WHOLE, WHOLE, alpha=0.5), lambda: fb.addcmul(WHOLE, WHOLE, WHOLE, value=0.5)],
     ),
@@ -369,7 +369,7 @@ CHECKS = {
     "random._drop": ("ValueError if p is not in 0 to 1", [lambda: fb.dropout(X, 2)]),
     "reduce._not_empty": ("ValueError if the input is empty", [lambda: fb.amax(X[:0], 0)]),
     "resize.interpolate": (
-        "ValueError if the input has not 3 to 5 dims, or size and scale_factor do not fit",
+        "ValueError if the input does not have 3 to 5 dims, or size and scale_factor do not fit",
         [
             lambda: F.upsample_nearest(X, 2),
             lambda: F.upsample_nearest(X[None], size=2, scale_factor=2),

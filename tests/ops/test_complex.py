@@ -294,7 +294,8 @@ REFUSED = [
     (lambda z: z.floor(), "floor(c64[2]): takes no complex numbers: take .real, .imag or .abs()"),
     (
         lambda z: z.cast(fb.float32),
-        "cast(c64[2], flambeau.float32): complex numbers are no float32: take .real, .imag or .abs() first",
+        "cast(c64[2], flambeau.float32): complex numbers cannot become float32: take .real, .imag or .abs()"
+        " first",
     ),
     (
         lambda z: z.real.imag,

@@ -138,7 +138,7 @@ REFUSED = [
     ),
     (
         lambda x: fb.istft(x, 4),
-        "istft(f32[2, 3], 4): takes complex numbers, as stft gives them: use view_as_complex",
+        "istft(f32[2, 3], 4): takes complex numbers, as stft returns them: use view_as_complex",
     ),
     (
         lambda x: fb.istft(fb.complex(x, x), 4, return_complex=True),

@@ -34,7 +34,7 @@ class GELU(FunctionLayer):
     """x times the normal distribution's mass below x; approximate="tanh" is the older formula. [...] ->
     [...]
 
-    Raises ValueError where approximate is unknown.
+    Raises ValueError if approximate is unknown.
     """
 
     shows_all = True
@@ -72,7 +72,7 @@ class Hardshrink(FunctionLayer):
 
 
 class Hardsigmoid(FunctionLayer):
-    """(x + 3) / 6 held inside [0, 1]."""
+    """(x + 3) / 6 limited to [0, 1]."""
 
     def __init__(self, inplace: bool = False):
         self.inplace = inplace
@@ -92,9 +92,9 @@ class Hardswish(FunctionLayer):
 
 
 class Hardtanh(FunctionLayer):
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends. [...] -> [...]
+    """x limited to [min_val, max_val]; unlike clamp, the gradient is 0 at both ends. [...] -> [...]
 
-    Raises ValueError where min_val is above max_val.
+    Raises ValueError if min_val is above max_val.
     """
 
     shows_all = True
@@ -180,7 +180,7 @@ class SELU(FunctionLayer):
 class Shrink(FunctionLayer):
     """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink). [...] -> [...]
 
-    Raises ValueError where lambd is below 0.
+    Raises ValueError if lambd is below 0.
     """
 
     def __init__(self, lambd: float = 0.5, bias: float = 0.0):
@@ -242,7 +242,7 @@ class Softplus(FunctionLayer):
 class Softshrink(FunctionLayer):
     """x moved towards 0 by lambd, 0 where |x| <= lambd. [...] -> [...]
 
-    Raises ValueError where lambd is below 0.
+    Raises ValueError if lambd is below 0.
     """
 
     def __init__(self, lambd: float = 0.5):
@@ -289,7 +289,7 @@ class Tanhshrink(FunctionLayer):
 class Threshold(FunctionLayer):
     """x, or `value` where x <= threshold. [...] -> [...]
 
-    Raises ValueError where the dtype has no such value.
+    Raises ValueError if the dtype has no such value.
     """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):

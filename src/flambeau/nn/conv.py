@@ -221,7 +221,7 @@ class ConvTranspose1d(_ConvTranspose):
     out_channels: channels of the result
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    output_padding: rows added at one side of the result, where several sizes fit
+    output_padding: elements added at the end of each dim of the result, since several sizes are possible
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
     padding_mode: "zeros": no other is possible
@@ -239,7 +239,7 @@ class ConvTranspose2d(_ConvTranspose):
     out_channels: channels of the result
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    output_padding: rows added at one side of the result, where several sizes fit
+    output_padding: elements added at the end of each dim of the result, since several sizes are possible
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
     padding_mode: "zeros": no other is possible
@@ -257,7 +257,7 @@ class ConvTranspose3d(_ConvTranspose):
     out_channels: channels of the result
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    output_padding: rows added at one side of the result, where several sizes fit
+    output_padding: elements added at the end of each dim of the result, since several sizes are possible
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
     padding_mode: "zeros": no other is possible

@@ -72,16 +72,15 @@ class CosineEmbeddingLoss(FunctionLayer):
 
 
 class CTCLoss(FunctionLayer):
-    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's
+    """-log p(targets), summed over alignments (Graves et al., 2006); "mean" divides each by its target's
     length.
 
-    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for).
-    The loss is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n],
-    [n] -> []
+    Targets are rows, or concatenated (then lengths in a tensor are read, which waits). The loss is
+    infinite, or 0 with zero_infinity, if a target is too long. [t, n, c], [n, s], [n], [n] -> []
 
     log_probs: logarithms of probabilities. [steps, n, classes]
-    input_lengths: how many steps each sequence has
-    target_lengths: how many labels each sequence has
+    input_lengths: the number of steps of each sequence
+    target_lengths: the number of labels of each sequence
     blank: the class that stands for no label
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
@@ -353,13 +352,13 @@ class NLLLoss2d(FunctionLayer):
 
 
 class RNNTLoss(FunctionLayer):
-    """-log p(targets) of a transducer under any alignment (Graves, 2012), as torchaudio's.
+    """-log p(targets) of a transducer, summed over alignments (Graves, 2012), as in torchaudio.
 
-    logits are of each frame and each number of labels that were said before; log-probabilities give
-    the same loss. "mean" is of the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
+    logits are for each frame and each number of labels emitted before; log-probabilities give the same
+    loss. "mean" is over the batch. [n, t, s + 1, c], [n, s], [n], [n] -> []
 
-    logit_lengths: how many frames each sequence has, from 1
-    target_lengths: how many labels each sequence has
+    logit_lengths: the number of frames of each sequence, at least 1
+    target_lengths: the number of labels of each sequence
     blank: the class that stands for no label
     reduction: "mean", "sum" or "none": what becomes of the losses
     Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.

@@ -12,7 +12,7 @@ class AdaptiveAvgPool1d(FunctionLayer):
     """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
     *output_size]
 
-    Raises ValueError where dims are missing, or output_size does not fit.
+    Raises ValueError if dims are missing, or output_size does not fit.
     """
 
     def __init__(self, output_size: int | Sequence[int]):
@@ -26,7 +26,7 @@ class AdaptiveAvgPool2d(FunctionLayer):
     """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
     *output_size]
 
-    Raises ValueError where dims are missing, or output_size does not fit.
+    Raises ValueError if dims are missing, or output_size does not fit.
     """
 
     def __init__(self, output_size: int | Sequence[int]):
@@ -40,7 +40,7 @@ class AdaptiveAvgPool3d(FunctionLayer):
     """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
     *output_size]
 
-    Raises ValueError where dims are missing, or output_size does not fit.
+    Raises ValueError if dims are missing, or output_size does not fit.
     """
 
     def __init__(self, output_size: int | Sequence[int]):
@@ -51,10 +51,10 @@ class AdaptiveAvgPool3d(FunctionLayer):
 
 
 class AdaptiveMaxPool1d(FunctionLayer):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
-    where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+    """Largest of output_size windows that cover the input; None keeps a size. return_indices also returns
+    its index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *output_size]
 
-    Raises ValueError where dims are missing, or output_size does not fit.
+    Raises ValueError if dims are missing, or output_size does not fit.
     """
 
     def __init__(self, output_size: int | Sequence[int], return_indices: bool = False):
@@ -67,10 +67,10 @@ class AdaptiveMaxPool1d(FunctionLayer):
 
 
 class AdaptiveMaxPool2d(FunctionLayer):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
-    where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+    """Largest of output_size windows that cover the input; None keeps a size. return_indices also returns
+    its index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *output_size]
 
-    Raises ValueError where dims are missing, or output_size does not fit.
+    Raises ValueError if dims are missing, or output_size does not fit.
     """
 
     def __init__(self, output_size: int | Sequence[int], return_indices: bool = False):
@@ -83,10 +83,10 @@ class AdaptiveMaxPool2d(FunctionLayer):
 
 
 class AdaptiveMaxPool3d(FunctionLayer):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
-    where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+    """Largest of output_size windows that cover the input; None keeps a size. return_indices also returns
+    its index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *output_size]
 
-    Raises ValueError where dims are missing, or output_size does not fit.
+    Raises ValueError if dims are missing, or output_size does not fit.
     """
 
     def __init__(self, output_size: int | Sequence[int], return_indices: bool = False):
@@ -100,10 +100,10 @@ class AdaptiveMaxPool3d(FunctionLayer):
 
 class AvgPool1d(FunctionLayer):
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
-    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+    count_include_pad is False; those added by ceil_mode never count. [n, c, l] -> [n, c, ol]
 
     kernel_size: the window's size, one number or one for each dim
-    Raises ValueError where dims are missing, or windows do not fit.
+    Raises ValueError if dims are missing, or windows do not fit.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class AvgPool1d(FunctionLayer):
 
 class AvgPool2d(FunctionLayer):
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
-    count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+    count_include_pad is False; those added by ceil_mode never count. [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
-    divisor_override: what sums are divided by, in place of how many elements a window has
-    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+    divisor_override: the divisor of sums, instead of the number of elements of a window
+    Raises ValueError if dims are missing, windows do not fit, or divisor_override is 0.
     """
 
     def __init__(
@@ -174,11 +174,11 @@ class AvgPool2d(FunctionLayer):
 
 class AvgPool3d(FunctionLayer):
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
-    count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+    count_include_pad is False; those added by ceil_mode never count. [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
-    divisor_override: what sums are divided by, in place of how many elements a window has
-    Raises ValueError where dims are missing, windows do not fit, or divisor_override is 0.
+    divisor_override: the divisor of sums, instead of the number of elements of a window
+    Raises ValueError if dims are missing, windows do not fit, or divisor_override is 0.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class AvgPool3d(FunctionLayer):
 
 
 class Fold(FunctionLayer):
-    """Columns added back where im2col took them: nn.functional.fold.
+    """The sum of columns at the elements that im2col took them from: nn.functional.fold.
 
     [n, c * kh * kw, positions] -> [n, c, *output_size]
 
@@ -221,7 +221,7 @@ class Fold(FunctionLayer):
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where the last two dims are not the windows of output_size.
+    Raises ValueError if the last two dims are not the windows of output_size.
     """
 
     def __init__(
@@ -252,14 +252,14 @@ class Fold(FunctionLayer):
 
 
 class LPPool1d(FunctionLayer):
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
-    kernel size. [n, c, *size] -> [n, c, *out]
+    """The p-th root of the sum of p-th powers of each window, for even p the p-norm; stride defaults to
+    the kernel size. [n, c, *size] -> [n, c, *out]
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
-        or windows do not fit.
+    ceil_mode: include windows that begin inside and end outside
+    Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or windows
+        do not fit.
     """
 
     def __init__(
@@ -287,14 +287,14 @@ class LPPool1d(FunctionLayer):
 
 
 class LPPool2d(FunctionLayer):
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
-    kernel size. [n, c, *size] -> [n, c, *out]
+    """The p-th root of the sum of p-th powers of each window, for even p the p-norm; stride defaults to
+    the kernel size. [n, c, *size] -> [n, c, *out]
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
-        or windows do not fit.
+    ceil_mode: include windows that begin inside and end outside
+    Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or windows
+        do not fit.
     """
 
     def __init__(
@@ -322,14 +322,14 @@ class LPPool2d(FunctionLayer):
 
 
 class LPPool3d(FunctionLayer):
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
-    kernel size. [n, c, *size] -> [n, c, *out]
+    """The p-th root of the sum of p-th powers of each window, for even p the p-norm; stride defaults to
+    the kernel size. [n, c, *size] -> [n, c, *out]
 
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too
-    Raises ValueError where there is neither one number nor one for each dim; where dims are missing,
-        or windows do not fit.
+    ceil_mode: include windows that begin inside and end outside
+    Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or windows
+        do not fit.
     """
 
     def __init__(
@@ -357,13 +357,13 @@ class LPPool3d(FunctionLayer):
 
 
 class MaxPool1d(FunctionLayer):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where
-    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. return_indices also returns its
+    index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too
+    ceil_mode: include windows that begin inside and end outside
     Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
@@ -398,13 +398,13 @@ class MaxPool1d(FunctionLayer):
 
 
 class MaxPool2d(FunctionLayer):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where
-    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. return_indices also returns its
+    index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too
+    ceil_mode: include windows that begin inside and end outside
     Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
@@ -439,13 +439,13 @@ class MaxPool2d(FunctionLayer):
 
 
 class MaxPool3d(FunctionLayer):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where
-    in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. return_indices also returns its
+    index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    ceil_mode: count windows that begin inside and end outside too
+    ceil_mode: include windows that begin inside and end outside
     Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
@@ -480,15 +480,15 @@ class MaxPool3d(FunctionLayer):
 
 
 class MaxUnpool1d(FunctionLayer):
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the
-    last. [n, c, *size], the same int -> [n, c, *out]
+    """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
+    an index. [n, c, *size], the same int -> [n, c, *out]
 
     indices: the places that max_pool1d gave
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, where several fit
-    Raises ValueError where the input has not 2 or 3 dims, or indices another shape.
+    output_size: the size of the result, since several are possible
+    Raises ValueError if the input does not have 2 or 3 dims, or indices have another shape.
     """
 
     def __init__(
@@ -513,15 +513,15 @@ class MaxUnpool1d(FunctionLayer):
 
 
 class MaxUnpool2d(FunctionLayer):
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the
-    last. [n, c, *size], the same int -> [n, c, *out]
+    """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
+    an index. [n, c, *size], the same int -> [n, c, *out]
 
     indices: the places that max_pool2d gave
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, where several fit
-    Raises ValueError where the input has not 3 or 4 dims, or indices another shape.
+    output_size: the size of the result, since several are possible
+    Raises ValueError if the input does not have 3 or 4 dims, or indices have another shape.
     """
 
     def __init__(
@@ -546,15 +546,15 @@ class MaxUnpool2d(FunctionLayer):
 
 
 class MaxUnpool3d(FunctionLayer):
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the
-    last. [n, c, *size], the same int -> [n, c, *out]
+    """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
+    an index. [n, c, *size], the same int -> [n, c, *out]
 
     indices: the places that max_pool3d gave
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, where several fit
-    Raises ValueError where the input has not 4 or 5 dims, or indices another shape.
+    output_size: the size of the result, since several are possible
+    Raises ValueError if the input does not have 4 or 5 dims, or indices have another shape.
     """
 
     def __init__(
@@ -585,8 +585,8 @@ class Unfold(FunctionLayer):
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError where the input has too few or too many dims; where there is neither one number
-        nor one for each dim.
+    Raises ValueError if the input has too few or too many dims; if there is neither one number nor one for
+        each dim.
     """
 
     def __init__(
@@ -612,13 +612,12 @@ class Upsample(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of
-        bilinear and bicubic (a = -0.5), an output is made of as many more inputs as it stands for.
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear
+        and bicubic (a = -0.5), widens the weights of an output to the inputs that it covers.
 
-    align_corners: the outermost places are centres of elements, not their edges
-    recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that
-        has none.
+    align_corners: align the centres of the outermost elements, not their edges
+    recompute_scale_factor: compute the factor from the rounded sizes
+    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
     """
 
     def __init__(
@@ -655,13 +654,12 @@ class UpsamplingBilinear2d(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of
-        bilinear and bicubic (a = -0.5), an output is made of as many more inputs as it stands for.
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear
+        and bicubic (a = -0.5), widens the weights of an output to the inputs that it covers.
 
-    align_corners: the outermost places are centres of elements, not their edges
-    recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that
-        has none.
+    align_corners: align the centres of the outermost elements, not their edges
+    recompute_scale_factor: compute the factor from the rounded sizes
+    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
     """
 
     def __init__(
@@ -698,13 +696,12 @@ class UpsamplingNearest2d(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of
-        bilinear and bicubic (a = -0.5), an output is made of as many more inputs as it stands for.
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear
+        and bicubic (a = -0.5), widens the weights of an output to the inputs that it covers.
 
-    align_corners: the outermost places are centres of elements, not their edges
-    recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that
-        has none.
+    align_corners: align the centres of the outermost elements, not their edges
+    recompute_scale_factor: compute the factor from the rounded sizes
+    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
     """
 
     def __init__(

@@ -287,10 +287,7 @@ def gumbel_softmax(
     if not hard:
         return y
     d = normal_dim(dim, y.ndim)
-    places = (
-        type(y)
-        .arange(y.shape[d], dtype=dt.int32, device=y.device)
-        .reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
-    )
-    one_hot = (places == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
+    shape = [-1 if e == d else 1 for e in range(y.ndim)]
+    indices = type(logits).arange(y.shape[d], dtype=dt.int32, device=y.device).reshape(*shape)
+    one_hot = (indices == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
     return one_hot - y.detach() + y

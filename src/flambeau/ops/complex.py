@@ -87,7 +87,12 @@ def view_as_real(input: Tensor) -> Prepared:
     return (input,), {}
 
 
-@_view("f", _drop_parts, lambda d: d.complex, _as_complex, lambda g, y, x: [g.view_as_real()])
+# a function, since a type checker needs the type of view_as_complex for a lambda in either row
+def _parts_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    return [g.view_as_real()]
+
+
+@_view("f", _drop_parts, lambda d: d.complex, _as_complex, _parts_grad)
 def view_as_complex(input: Tensor) -> Prepared:
     """The complex numbers whose two parts are side by side in the last dim, as a view. [..., 2] -> [...]
 

@@ -1,5 +1,8 @@
 """Random tensors: samples of each distribution, computed from random bits by ops that fuse."""
 
+# Primitives are tensor methods whose names begin with "_": they are private to the package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..device.array_namespace import Namespace
     from ..tensor import HostScalar, Tensor, TensorLike
 
-SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
+SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # an error in PyTorch too
 
 
 def float_dtype(*dtypes: DType) -> DType:
@@ -103,7 +103,7 @@ def order(xp: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def _power(xp: Namespace, x: Array, y: Array) -> Array:
     """x to the power y. NumPy raises for negative powers of integers: here they are 0 except for 1 and -1."""
     if xp.kind(x) == "f" and xp.is_numpy:
-        x = xp.astype(x, "float64")  # NumPy's own powers of float32 are a step off
+        x = xp.astype(x, "float64")  # NumPy's powers of float32 are off by one rounding step
     if xp.kind(x) in "fc" or xp.all(y >= 0):
         return xp.pow(x, y)
     odd = xp.where(y % 2 == 1, x, 1)
@@ -113,10 +113,10 @@ def _power(xp: Namespace, x: Array, y: Array) -> Array:
 def _power_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
     """The gradient by the exponent is 0 where the base is 0 and the power not negative. No factor is infinite
     where another is 0, so that each can be differentiated again."""
-    none = y == 0
+    is_zeroth = y == 0
     flat = (x == 0) & ((y.real if y.dtype.is_complex else y) >= 0)
     return [
-        none.where(0.0, g) * (y * x ** (none.where(1.0, y) - 1)),
+        is_zeroth.where(0.0, g) * (y * x ** (is_zeroth.where(1.0, y) - 1)),
         flat.where(0.0, g) * (z * flat.where(1.0, x).log()),
     ]
 
@@ -148,8 +148,8 @@ def _remainder(xp: Namespace, x: Array, y: Array) -> Array:
 def _atan2_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
     """0 at the origin, which has every angle."""
     size = x * x + y * y
-    none = size == 0
-    share = none.where(0.0, g) / none.where(1.0, size)
+    is_origin = size == 0
+    share = is_origin.where(0.0, g) / is_origin.where(1.0, size)
     return [share * y, -share * x]
 
 
@@ -197,7 +197,16 @@ def _covered(value: Tensor, *others: Any) -> Tensor:
 covered = _covered
 
 
-# Functions, since type checkers would need the type of an operator for that of the lambda in its own row.
+# Functions, since a type checker would need the type of an op for that of a lambda in its own row (sin by
+# cos and back).
+def _sin_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    return [g * x.cos()]
+
+
+def _sinh_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    return [g * x.cosh()]
+
+
 def _neg_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [-g]
 
@@ -289,7 +298,7 @@ def reciprocal(input: Tensor) -> Tensor:
     ...
 
 
-@analytic(lambda g, y, x: [g * x.cos()], "sin", cost=4)
+@analytic(_sin_grad, "sin", cost=4)
 def sin(input: Tensor) -> Tensor:
     """Sine of input radians. [...] -> [...]"""
     ...
@@ -325,7 +334,7 @@ def atan(input: Tensor) -> Tensor:
     ...
 
 
-@analytic(lambda g, y, x: [g * x.cosh()], "sinh", cost=8)
+@analytic(_sinh_grad, "sinh", cost=8)
 def sinh(input: Tensor) -> Tensor:
     """Hyperbolic sine. [...] -> [...]"""
     ...
@@ -504,7 +513,7 @@ def atan2(input: Tensor, other: TensorLike) -> Tensor:
 
 @compare("equal")
 def eq(input: Tensor, other: TensorLike) -> Tensor:
-    """Whether input = other. [...], [...] -> [...]"""
+    """Whether input equals other. [...], [...] -> [...]"""
     ...
 
 
@@ -540,19 +549,19 @@ def ge(input: Tensor, other: TensorLike) -> Tensor:
 
 @compare("logical_and", operands=_bool)
 def logical_and(input: Tensor, other: TensorLike) -> Tensor:
-    """Whether both are not 0. [...], [...] -> [...]"""
+    """Whether both are nonzero. [...], [...] -> [...]"""
     ...
 
 
 @compare("logical_or", operands=_bool)
 def logical_or(input: Tensor, other: TensorLike) -> Tensor:
-    """Whether either is not 0. [...], [...] -> [...]"""
+    """Whether either is nonzero. [...], [...] -> [...]"""
     ...
 
 
 @compare("logical_xor", operands=_bool)
 def logical_xor(input: Tensor, other: TensorLike) -> Tensor:
-    """Whether just one is not 0. [...], [...] -> [...]"""
+    """Whether exactly one is nonzero. [...], [...] -> [...]"""
     ...
 
 
@@ -570,7 +579,7 @@ def bitwise_or(input: TensorLike, other: TensorLike) -> Tensor:
 
 @bitwise("bitwise_xor")
 def bitwise_xor(input: TensorLike, other: TensorLike) -> Tensor:
-    """Bits set in just one. [...], [...] -> [...]"""
+    """Bits set in exactly one. [...], [...] -> [...]"""
     ...
 
 
@@ -600,7 +609,7 @@ def copysign(input: Tensor, other: TensorLike) -> Tensor:
 
 @compare("signbit", operands=float_dtype, dtypes="fiub")
 def signbit(input: Tensor) -> Tensor:
-    """Whether the sign is minus (of -0.0 too). [...] -> [...]"""
+    """Whether the sign bit is set (true for -0.0). [...] -> [...]"""
     ...
 
 
@@ -622,7 +631,7 @@ def exponent(input: Tensor) -> Tensor:
     dtypes="fiub",
 )
 def nextafter(input: Tensor, other: TensorLike) -> Tensor:
-    """The next float32 (or of float64, that) from input towards other. [...], [...] -> [...]"""
+    """The next float32 (float64 for float64) from input towards other. [...], [...] -> [...]"""
     ...
 
 
@@ -663,9 +672,9 @@ def logaddexp(input: Tensor, other: Tensor) -> Prepared:
     grad=lambda g, z, x, y: [g, g],
 )
 def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
-    """self + alpha * other. [...], [...] -> [...]
+    """input + alpha * other. [...], [...] -> [...]
 
-    Raises TypeError if alpha is no whole number and the tensors are of integers.
+    Raises TypeError if alpha is not an integer and the tensors are of integers.
     """
     return (input, scaled(other, alpha)), {}
 
@@ -680,9 +689,9 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
     grad=_sub_grad,
 )
 def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
-    """self - alpha * other. [...], [...] -> [...]
+    """input - alpha * other. [...], [...] -> [...]
 
-    Raises TypeError if alpha is no whole number and the tensors are of integers.
+    Raises TypeError if alpha is not an integer and the tensors are of integers.
     """
     return (input, scaled(other, alpha)), {}
 
@@ -697,13 +706,13 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
     grad=_power_grad,
 )
 def pow(input: TensorLike, exponent: TensorLike) -> Prepared:
-    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
+    """input to the power exponent; integer powers below 64 of floats are products. [...], [...] -> [...]
 
     exponent: the power, a number or a tensor
     Raises ValueError if an integer has a negative power.
     """
-    whole = not getattr(input, "dtype", dt.float32).has_gradients
-    if whole and isinstance(exponent, int) and exponent < 0:
+    is_integer = not getattr(input, "dtype", dt.float32).has_gradients
+    if is_integer and isinstance(exponent, int) and exponent < 0:
         raise ValueError("integers have no negative powers: cast with .float()")
     return (input, exponent), {}
 
@@ -718,7 +727,7 @@ def pow(input: TensorLike, exponent: TensorLike) -> Prepared:
     grad=_div_grad,
 )
 def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Prepared:
-    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+    """input / other in floats; rounding_mode "floor" (down) or "trunc" (towards 0). [...], [...] -> [...]
 
     Raises ValueError if rounding_mode is unknown.
     """
@@ -731,7 +740,7 @@ def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = Non
 
 @kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=_steps_grad, dtypes="fiub")
 def round(input: Tensor, *, decimals: int = 0) -> Prepared:
-    """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+    """The nearest integer (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
     if not decimals:
         return (input,), {}
     scale = 10.0 ** builtins.abs(decimals)
@@ -748,9 +757,9 @@ def round(input: Tensor, *, decimals: int = 0) -> Prepared:
     grad=lambda g, z, x, e: [g.ldexp(e), None],
 )
 def ldexp(input: Tensor, other: Tensor) -> Prepared:
-    """self * 2**other: exact for integers, and for floats as exp2 has it. [...], [...] -> [...]"""
-    broken = isinstance(other, float) or getattr(other, "dtype", dt.int32).has_gradients
-    if broken or input.dtype.is_complex:
+    """input * 2**other: exact if other is an integer, by exp2 if it is a float. [...], [...] -> [...]"""
+    is_float = isinstance(other, float) or getattr(other, "dtype", dt.int32).has_gradients
+    if is_float or input.dtype.is_complex:
         powers = other if is_tensor(other) else input.new_tensor(other, dtype=dt.float32)
         return input * powers.exp2()
     return (input, other), {}
@@ -765,7 +774,7 @@ def ldexp(input: Tensor, other: Tensor) -> Prepared:
     grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
 )
 def where(condition: Tensor, input: TensorLike, other: TensorLike) -> Prepared:
-    """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
+    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
     return (condition, input, other), {}
 
 
@@ -779,15 +788,15 @@ def where(condition: Tensor, input: TensorLike, other: TensorLike) -> Prepared:
     holomorphic=False,
 )
 def cast(input: Tensor, to: DTypeLike) -> Prepared:
-    """The same values in another dtype; floats become integers towards 0. [...] -> [...]
+    """The same values in another dtype; floats are truncated to integers. [...] -> [...]
 
-    TypeError for complex numbers as real ones, and for float64 on a GPU.
+    TypeError for complex numbers to real ones, and for float64 on a GPU.
 
     to: the dtype
     """
     to = dt.as_dtype(to)
     if input.dtype.is_complex and not (to.is_complex or to is dt.bool_):
-        raise TypeError(f"complex numbers are no {to.name}: take .real, .imag or .abs() first")
+        raise TypeError(f"complex numbers cannot become {to.name}: take .real, .imag or .abs() first")
     if not to.on_gpu:
         check_held(to, input.device)
     return (input,), {"to": to}
@@ -818,7 +827,7 @@ class Elementwise(Family):
         return NotImplemented if other is None else ne(self, other)
 
     def __pow__(self: Any, other: TensorLike) -> Tensor:
-        """x ** 2 is by far the most common power, and pow the slowest of functions."""
+        """x ** 2 is the most common power by far, and pow is the slowest function."""
         squares = isinstance(other, int | float) and other == 2
         return self.square() if squares else self.pow(other)
 
@@ -846,7 +855,8 @@ class Elementwise(Family):
         return bitwise_right_shift(other, self)
 
 
-# c.where(x, y) of what may be tensors of bools: of these the method takes the first for the condition
+# choose(c, x, y) where c may be a number or x a tensor of bools, which the method would take for the
+# condition
 choose = where
 
 

@@ -68,8 +68,10 @@ def in_place(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
 
     def method(self: Any, *args: Any, **kw: Any) -> Any:
         self._check_write()
-        result = f(self, *args, **kw)  # type: ignore[call-arg]
-        return result if result is NotImplemented else write(self, result, method.__name__, base)
+        result: Any = f(self, *args, **kw)  # type: ignore[call-arg]
+        if result is NotImplemented:
+            return NotImplemented
+        return write(self, result, method.__name__, base)
 
     return _set_name(
         method, name or f"{base}_", f"Gives the tensor the value of {base}(...), and returns it.", f

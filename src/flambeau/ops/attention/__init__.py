@@ -1,1 +1,1 @@
-"""Attention, and the keys and values that it keeps."""
+"""Attention and its cache of keys and values."""

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: on GPUs, and for long sequences, its scores are never in memory."""
+"""Scaled dot-product attention. Kernels for GPUs and for long sequences never store the scores."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from ...device.array_namespace import Namespace
     from ...tensor import HostScalar, Tensor
 
-WIDEST = 256  # elements of a head's row; beyond it a thread's registers do not hold one
-LOWEST = -3.4028234663852886e38  # of float32: added to a whole row it leaves the mean; -inf alone masks
-MOST_SCORES = 1 << 22  # that a software adapter stores
+WIDEST = 256  # features of a head; a thread's registers cannot hold a longer row
+# The lowest float32. A mask that adds it to a whole row leaves the mean of all keys; only -inf masks them.
+LOWEST = -3.4028234663852886e38
+MOST_SCORES = 1 << 22  # up to this many scores are stored on a software adapter
 
 
-def _plain(
+def _scores(
     q: Array,
     k: Array,
     bias: Array | None,
@@ -42,7 +43,7 @@ def _plain(
     where: Callable[..., Array],
     tanh: Callable[[Array], Array],
 ) -> Array:
-    """The scores, in any array library: [heads, queries, keys], -inf where masked."""
+    """The scores, for tensors or arrays: [heads, queries, keys], -inf where masked."""
     group = q.shape[0] // max(k.shape[0], 1)
     k = k.reshape(k.shape[0], 1, *k.shape[1:])
     s = (q.reshape(k.shape[0], group, *q.shape[1:]) @ k.swapaxes(-1, -2)) * scale
@@ -55,17 +56,18 @@ def _plain(
     return s
 
 
-def _parted(others: Sequence[Array], placed: bool) -> tuple[Array, Array | None]:
-    """What follows q, k and v: the first query's place among the keys, or 0; the bias, or None."""
+def _split_others(others: Sequence[Array], placed: bool) -> tuple[Array, Array | None]:
+    """The inputs after q, k and v: the first query's position among the keys (default 0), and the bias or
+    None."""
     start, bias = (others[0], others[1:]) if placed else (0, others)
     return start, bias[0] if bias else None
 
 
-def _masked(
+def _masked_scores(
     xp: Namespace, q: Array, k: Array, start: Array, bias: Array | None, causal: bool, **attrs: Any
 ) -> tuple[Array, Array]:
-    """The scores of the reference, and their largest in each row."""
-    s = _plain(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
+    """The scores of the reference, and the maximum of each row."""
+    s = _scores(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
     if causal:
         rows, columns = (xp.arange(n) for n in s.shape[1:])
         s = xp.where(columns <= rows[:, None] + start, s, -inf)
@@ -76,7 +78,7 @@ def _masked(
 def _reference(
     xp: Namespace, q: Array, k: Array, v: Array, *others: Array, placed: bool, **attrs: Any
 ) -> Array:
-    s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
+    s, top = _masked_scores(xp, q, k, *_split_others(others, placed), **attrs)
     w = xp.exp(s - top)
     total = w.sum(-1, keepdims=True)
     w = w / xp.where(total > 0, total, 1)
@@ -88,7 +90,7 @@ def _reference(
 def _norms(
     xp: Namespace, y: Array, q: Array, k: Array, v: Array, *others: Array, placed: bool, **attrs: Any
 ) -> Array:
-    s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
+    s, top = _masked_scores(xp, q, k, *_split_others(others, placed), **attrs)
     total = xp.exp(s - top).sum(-1)
     norms = xp.where(total > 0, top[..., 0], -LOWEST), xp.log(xp.where(total > 0, total, 1))
     return xp.stack(norms, axis=-1)
@@ -103,8 +105,8 @@ def _weights(
     causal: bool,
     **attrs: Any,
 ) -> Tensor:
-    """The attention weights in Tensor ops, and the derivative of softcap."""
-    s = _plain(q, k, bias, **attrs, where=where, tanh=tanh)
+    """The attention weights, by tensor ops."""
+    s = _scores(q, k, bias, **attrs, where=where, tanh=tanh)
     ok = s >= LOWEST
     if causal:
         rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1) + start
@@ -118,34 +120,35 @@ def _weights(
 def _grad(
     g: Tensor, y: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Tensor, placed: bool, **attrs: Any
 ) -> list[Tensor | None]:
-    start, bias = _parted(others, placed)
+    start, bias = _split_others(others, placed)
     if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
         grads, of_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
         return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
     units = q.device.kind == "gpu" and launches.slopes_on_units(
         q.device.limits, (q.node, k.node, v.node), attrs["causal"]
     )
-    g, back = _in_range(g) if units else (g, None)
-    norms, delta = _reached(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
+    g, unscale = _scale_slopes(g) if units else (g, None)
+    norms, delta = _lower_norms(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
-    given = (q, k, v, g, rows, *others)
-    by_key = Attention._keys(*given, placed=False, **attrs)
+    inputs = (q, k, v, g, rows, *others)
+    by_key = Attention._keys(*inputs, placed=False, **attrs)
     by_value = output_of(Attention._values, by_key)
-    grads = (Attention._queries(*given, placed=False, **attrs), by_key, by_value)
-    grads = grads if back is None else [(x.float() * back).to(x.dtype) for x in grads]
+    grads = (Attention._queries(*inputs, placed=False, **attrs), by_key, by_value)
+    grads = grads if unscale is None else [(x.float() * unscale).to(x.dtype) for x in grads]
     return [*grads, *[None] * len(others)]
 
 
-def _reached(norms: Tensor) -> Tensor:
-    """Norms whose best scores, where they are large, are less by more than kernels round scores differently:
-    a score that is as large again then weighs as much as the best."""
+def _lower_norms(norms: Tensor) -> Tensor:
+    """Lowers large maxima of scores by more than kernels differ in rounding: a gradient kernel weighs
+    scores by exp(min(score - maximum, 0)), so the largest one keeps weight 1 when it is recomputed."""
     size = norms.abs()
     return (size > 1e6).where((norms - size * 5e-7).maximum(LOWEST), norms)
 
 
-def _in_range(g: Tensor) -> tuple[Tensor, Tensor]:
-    """A float16 slope times the power of two that makes its largest at least 1, and what undoes that. Matrix
-    units take the slopes of scores as float16: those of a mean over much would have few digits left."""
+def _scale_slopes(g: Tensor) -> tuple[Tensor, Tensor]:
+    """Scales float16 gradients by a power of two so that the largest is at least 1; also returns the
+    inverse factor. Matrix units take the gradients of scores as float16: those of a mean over many elements
+    would lose digits."""
     wide = g.float()
     most = wide.abs().amax()
     power = (most > 0).where(most, 1.0).log2().floor().clamp(-40, 0)
@@ -163,7 +166,8 @@ def _grad_by_ops(
     softcap: float | None,
     **attrs: Any,
 ) -> tuple[list[Tensor], Tensor | None]:
-    """The gradients as a formula of Tensor ops, which can be differentiated again; that of the bias apart."""
+    """The gradients by tensor ops, which can be differentiated again: those by q, k and v, and that by the
+    bias."""
     dtype, (slope, q, k, v) = q.dtype, (x.float() for x in (slope, q, k, v))
     w = _weights(q, k, v, start, bias, scale=scale, softcap=softcap, **attrs)
     group = q.shape[0] // max(k.shape[0], 1)
@@ -187,8 +191,8 @@ def _grad_by_ops(
     return grads, of_bias.reshape(-1, attrs["heads"], *of_bias.shape[-2:]) if wanted else None
 
 
-def _part(at: int) -> Reference:
-    """The reference of a gradient kernel: the formula on arrays."""
+def _gradient_reference(at: int) -> Reference:
+    """The reference of a gradient kernel: by the queries (0), the keys (1) or the values (2)."""
 
     def reference(
         xp: Namespace,
@@ -205,19 +209,19 @@ def _part(at: int) -> Reference:
         heads: int,
     ) -> Array:
         group = q.shape[0] // max(k.shape[0], 1)
-        start, bias = _parted(others, placed)
-        s, _ = _masked(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
+        start, bias = _split_others(others, placed)
+        s, _ = _masked_scores(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
         w = xp.exp(xp.minimum(s - rows[..., :1], 0) - rows[..., 1:2]).reshape(-1, group, *s.shape[1:])
         g, q1, k1 = slope.reshape(-1, group, *slope.shape[1:]), q.reshape(-1, group, *q.shape[1:]), k[:, None]
         z = w * (g @ v[:, None].swapaxes(-1, -2) - rows[..., 2:].reshape(-1, group, s.shape[1], 1))
         if softcap is not None:
             z = z * (1 - xp.tanh(q1 @ k1.swapaxes(-1, -2) * (scale / softcap)) ** 2)
-        made = (
+        gradients = (
             lambda: (z @ k1).reshape(q.shape) * scale,
             lambda: (z.swapaxes(-1, -2) @ q1).sum(1) * scale,
             lambda: (w.swapaxes(-1, -2) @ g).sum(1),
         )
-        return made[at]()
+        return gradients[at]()
 
     return reference
 
@@ -243,7 +247,7 @@ def _float32(*_: DType, **__: Any) -> DType:
 
 
 def _values_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
-    return _part(2)(xp, *inputs, **attrs)
+    return _gradient_reference(2)(xp, *inputs, **attrs)
 
 
 class Attention(Family):
@@ -257,14 +261,15 @@ class Attention(Family):
         packs=True,
     )
     def _attention(self: Any, key: Tensor, value: Tensor, *others: Any, **attrs: Any) -> Prepared:
-        """Attention of flattened heads; others: the first query's place where `placed`, a bias.
+        """Attention of flattened heads. others: the first query's position if `placed`, then the bias, if
+        any.
 
-        key: what queries are compared with
-        value: what elements become
+        key: the keys
+        value: the values
         """
         return (self, key, value, *others), attrs
 
-    # each row's best score and the logarithm of the sum of exp(score - best), which gradients need
+    # for each row, the largest score and the logarithm of the sum of exp(score - largest): for gradients
     _norms = Op(
         "output",
         part="norms",
@@ -277,7 +282,7 @@ class Attention(Family):
         "opaque",
         shape=like_first,
         dtype=like_first,
-        xp=_part(0),
+        xp=_gradient_reference(0),
         launch=launches.by_queries,
         packs=True,
     )
@@ -289,7 +294,7 @@ class Attention(Family):
         "opaque",
         shape=_like_key,
         dtype=like_first,
-        xp=_part(1),
+        xp=_gradient_reference(1),
         launch=launches.by_keys,
         packs=True,
     )
@@ -297,7 +302,7 @@ class Attention(Family):
         """The gradient of attention by its keys."""
         return (self, *others), attrs
 
-    # the gradient by the values, which comes with that by the keys
+    # the gradient by the values, a further result of the kernel of the keys' gradient
     _values = Op(
         "output",
         part="values",
@@ -317,19 +322,19 @@ def _check(q: Tensor, k: Tensor, v: Tensor, enable_gqa: bool, is_causal: bool, s
     if enable_gqa and (q.ndim < 3 or k.ndim < 3 or q.shape[-3] % k.shape[-3]):
         raise ValueError("query heads must be a multiple of key heads (dim -3)")
     if start is not None and not is_causal:
-        raise ValueError("start is where a causal mask begins: give is_causal=True too")
+        raise ValueError("start is the position of a causal mask: give is_causal=True too")
 
 
-def _computed_in(*xs: Tensor) -> DType:
-    """The dtype that kernels read: on GPUs 16-bit floats as they are."""
+def _kernel_dtype(*xs: Tensor) -> DType:
+    """The dtype that kernels read: GPUs read 16-bit floats, others float32."""
     packed = xs[0].dtype.is_packed and len({x.dtype for x in xs}) == 1 and xs[0].dtype.is_float
     on_gpu = xs[0].device.kind == "gpu" and not xs[0].device.limits.software
     return xs[0].dtype if packed and on_gpu else dt.float32
 
 
 def _stores_scores(device: Any, heads: int, n: int, m: int, start: Any) -> bool:
-    """Whether the scores are values of the graph: software adapters make two products in tiles of registers
-    in a half to a quarter of the time that they take for row by row, and compile them sooner."""
+    """Whether to store the scores. On software adapters two products in register tiles take a half to a
+    quarter of the time of the row by row kernel, and compile faster."""
     if device.kind != "gpu" or not device.limits.software or start is not None:
         return False
     default = "stored" if heads * n * m <= MOST_SCORES else "streamed"
@@ -337,8 +342,8 @@ def _stores_scores(device: Any, heads: int, n: int, m: int, start: Any) -> bool:
     return choose(device.limits, "scores", bucket, ["stored", "streamed"], default) == "stored"
 
 
-def _four(x: Tensor, rank: int) -> Tensor:
-    """Padded with zeros to a multiple of four features, its leading dims as one."""
+def _pad_features(x: Tensor, rank: int) -> Tensor:
+    """Pads with zeros to a multiple of four features, and flattens the leading dims."""
     rest = -x.shape[-1] % 4
     x = x._pad((0,) * x.ndim, (*(0,) * (x.ndim - 1), rest)) if rest else x
     return x.reshape(prod(x.shape[:rank]), *x.shape[rank:])
@@ -357,18 +362,18 @@ def scaled_dot_product_attention(
     softcap: float | HostScalar | None = None,
     start: int | Tensor | HostScalar | None = None,
 ) -> Tensor:
-    """softmax(q @ k.T * scale + mask) @ v, the scores never in memory (Dao et al., 2022), but for software
-    adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
-    0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
-    `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
+    """softmax(q @ k.T * scale + mask) @ v, without storing the scores (Dao et al., 2022); software adapters
+    store up to 4 Mi of them. A bool mask keeps scores where it is true, a float mask is added. A row
+    without keys gives 0. softcap s limits scores to s * tanh(score / s). Causal query i attends to the keys
+    up to position start + i: `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
     [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]
 
-    key: what queries are compared with
-    value: what is averaged
-    attn_mask: True where a key may be looked at, or floats added to the scores. [..., n, m]
-    dropout_p: the share of weights that are dropped
-    is_causal: each query looks at keys up to its own place
-    enable_gqa: several heads of queries share one of keys and values
+    key: the keys
+    value: the values, which are averaged
+    attn_mask: True where a query attends to a key, or floats added to the scores. [..., n, m]
+    dropout_p: the probability of dropping a weight
+    is_causal: each query attends to the keys up to its own position
+    enable_gqa: several heads of queries share one head of keys and values
     Raises ValueError if shapes do not broadcast.
     """
     only_real(query, key, value)
@@ -377,10 +382,10 @@ def scaled_dot_product_attention(
     heads = query.shape[-3:-2] if enable_gqa else broadcast(query.shape[-3:-2], key.shape[-3:-2])
     rank = len(lead) + len(heads)
     q = query.expand(*lead, *heads, *query.shape[-2:])
-    few = key.shape[-3:-2] if enable_gqa else heads
-    k, v = (x.expand(*lead, *few, *x.shape[-2:]) for x in (key, value))
+    key_heads = key.shape[-3:-2] if enable_gqa else heads
+    k, v = (x.expand(*lead, *key_heads, *x.shape[-2:]) for x in (key, value))
     n, m, d, e = *q.shape[-2:-1], *k.shape[-2:], v.shape[-1]
-    if 0 in (*lead, *heads, n, m, e):  # zeros, which all three have gradients by
+    if 0 in (*lead, *heads, n, m, e):  # zeros with gradients by all three
         of_q, of_k, of_v = (x.narrow(-1, 0, 0).sum() for x in (q, k, v))
         return (of_q + of_k + of_v).expand(*lead, *heads, n, e).to(query.dtype)
     scale = 1 / sqrt(max(d, 1)) if scale is None else float(scale)  # type: ignore[arg-type]
@@ -390,8 +395,8 @@ def scaled_dot_product_attention(
     by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
     wide = dt.promote(query.dtype, key.dtype, value.dtype).as_float
     by_ops = by_ops or wide is dt.float64
-    dtype = wide if by_ops else _computed_in(query, key, value)
-    q, k, v = (_four(x.to(dtype), rank) for x in (q, k, v))
+    dtype = wide if by_ops else _kernel_dtype(query, key, value)
+    q, k, v = (_pad_features(x.to(dtype), rank) for x in (q, k, v))
     if by_ops:
         w = _dropout(_weights(q, k, v, 0 if start is None else start, bias, **attrs), dropout_p)
         y = (w.reshape(k.shape[0], -1, n, m) @ v.unsqueeze(1)).reshape(q.shape[0], n, v.shape[-1])
@@ -405,7 +410,7 @@ def scaled_dot_product_attention(
 
 
 def with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
-    """scaled_dot_product_attention by its formula, and the weights, as they are behind dropout.
+    """scaled_dot_product_attention by tensor ops, and the weights after dropout.
 
     [b, h, n, d], [b, h, m, d], [b, h, m, e] -> [b, h, n, e], [b, h, n, m]
     """

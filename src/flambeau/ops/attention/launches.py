@@ -1,4 +1,5 @@
-"""Attention's sizes and a device's limits into the work of each workgroup, and that into launches."""
+"""Plans the launches of attention kernels: which kernel, and the work of a workgroup, for sizes and a
+device."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """What attention kernels do to scores: structure; bias is the dtype of one, or ""."""
+    """Options of the templates: what kernels do to scores. bias: the dtype of the bias, or "" without one."""
 
     causal: bool
-    placed: bool  # the first query's place among the keys is an input
+    placed: bool  # the first query's position among the keys is an input
     softcap: bool
     bias: str
     bias_in: str
@@ -32,9 +33,9 @@ class Options(NamedTuple):
 class AttentionTile(NamedTuple):
     """tx * ty threads, each with `rows` x `cols` scores and `rows` x `wide` vec4s of the result.
 
-    `step` features or columns are in workgroup memory at a time. `ahead` is 1 where the next ones are on
-    their way to registers meanwhile, 2 where the first of the next product are too. `deep` is `wide` of a
-    second result.
+    `step` features or columns are in workgroup memory at a time. `ahead` is 1 if the next ones are loaded to
+    registers meanwhile, 2 if the first ones of the next product are too. `deep` is `wide` for a second
+    result.
     """
 
     tx: int
@@ -46,9 +47,9 @@ class AttentionTile(NamedTuple):
     wide: int = 1
     deep: int = 0
 
-    def widened(self, *made: int) -> AttentionTile:
-        """With as many vec4s a thread as rows of so many vec4s need, of one result or two."""
-        wide, deep = (*(-(-n // self.tx) for n in made), 0)[:2]
+    def widen(self, *vec4s: int) -> AttentionTile:
+        """The tile with enough vec4s a thread for rows of `vec4s`, of one result or two."""
+        wide, deep = (*(-(-n // self.tx) for n in vec4s), 0)[:2]
         return self._replace(wide=wide, deep=deep)
 
     @property
@@ -80,14 +81,14 @@ class AttentionTile(NamedTuple):
         return 16 * self.step * (self.left_pitch + self.right_pitch)
 
     def accumulators(self, products: int) -> int:
-        """Numbers that a thread holds, with tiles of scores for so many products."""
+        """The number of accumulators of a thread, with tiles of scores for `products` products."""
         return self.rows * (self.cols * products + 4 * (self.wide + self.deep))
 
     def fits(self, limits: Limits) -> bool:
-        """Whether a device can run it, and whether its parts are whole."""
-        whole = self.height % 32 == 0 and self.width % 32 == 0 and self.width % self.step == 0
+        """Whether a device can run it, and whether its parts divide evenly."""
+        is_even = self.height % 32 == 0 and self.width % 32 == 0 and self.width % self.step == 0
         return (
-            whole
+            is_even
             and self.step % self.tx == 0
             and self.rows % 4 == 0
             and self.cols % 4 == 0
@@ -107,19 +108,19 @@ class Few(NamedTuple):
     threads: int = 128
 
 
-MOST_FEW = 16  # rows that attend to the same keys
-LEAST_KEYS = 128  # of a piece
-GROUPS = 1024  # workgroups that keep a large GPU's memory busy
+MOST_FEW = 16  # rows that attend to the same keys, at most, to split the keys
+LEAST_KEYS = 128  # keys of a piece
+GROUPS = 1024  # workgroups that saturate a large GPU's memory
 
 
 SHARED = 1024  # vec4s of workgroup memory that "rows" stages
-THREADS = 64  # of its workgroups
-REGISTERS = 288  # that a thread's accumulators may take
-FULL = 264  # workgroups that keep a large GPU busy
-# Causal rows of up to 64 features this short take tiles of 64 rows: what taller ones compute beyond the
-# diagonal is more than they save (an H100, 2026-11-25: docs/internals/performance.md).
+THREADS = 64  # of a workgroup of "rows"
+REGISTERS = 288  # accumulators of a thread, at most
+FULL = 264  # workgroups that fill a large GPU
+# Causal rows of up to 64 features take tiles of 64 rows up to these lengths: taller tiles compute more
+# beyond the diagonal than they save (an H100, 2026-11-25: docs/internals/performance.md).
 SHORT = {"forward": 512, "queries": 256, "keys": 256}
-# Measured on an H200, best first; of those whose threads have two vec4s of a row or less the first is taken.
+# Measured on an H200, best first. The first one whose threads have at most two vec4s of a row is used.
 QUERIED = (
     AttentionTile(8, 16, 8, 8, 16, 1),
     AttentionTile(8, 8, 8, 8, 16, 1),
@@ -140,9 +141,9 @@ KEYS = (
 
 
 def _sizes(
-    nodes: Nodes, given: Nodes, scale: float, causal: bool, softcap: float | None, heads: int, placed: bool
+    nodes: Nodes, biases: Nodes, scale: float, causal: bool, softcap: float | None, heads: int, placed: bool
 ) -> dict[str, int | float]:
-    """The quantities of all attention kernels; a bias has strides, 0 along its dims of size 1."""
+    """The quantities of all attention kernels. A bias has strides, 0 along its dims of size 1."""
     q, k = nodes[:2]
     log2e = 1.4426950408889634
     sizes = {
@@ -155,23 +156,23 @@ def _sizes(
         "uncap": 1 / (softcap or 1),
         "score": scale * log2e if softcap is None else scale / softcap,
     }
-    if given:
-        _, h, i, j = given[0].shape
+    if biases:
+        _, h, i, j = biases[0].shape
         steps = (h * i * j, i * j, j, 1)
-        named = zip(("batch", "head", "query", "key"), given[0].shape, steps, strict=True)
+        named = zip(("batch", "head", "query", "key"), biases[0].shape, steps, strict=True)
         sizes |= {f"bias_{name}": step if n > 1 else 0 for name, n, step in named}
     return sizes
 
 
 def _options(
-    nodes: Nodes, given: Nodes, causal: bool, softcap: float | None, placed: bool, **_: Any
+    nodes: Nodes, biases: Nodes, causal: bool, softcap: float | None, placed: bool, **_: Any
 ) -> Options:
-    bias = given[0].dtype.short if given else ""
+    bias = biases[0].dtype.short if biases else ""
     return Options(causal, placed, softcap is not None, bias, f"in{len(nodes) - 1}")
 
 
 def _is_short(kind: str, nodes: Nodes, causal: bool) -> bool:
-    """Whether much of what tall tiles compute would lie beyond the diagonal."""
+    """Whether tall tiles would compute much beyond the diagonal."""
     q, k, v = nodes[:3]
     return causal and max(q.shape[1], k.shape[1]) <= SHORT[kind] and max(q.shape[2], v.shape[2]) <= 64
 
@@ -181,12 +182,12 @@ def _tiles(
     tiles: Sequence[AttentionTile],
     products: int,
     length: int,
-    made: tuple[int, ...],
+    vec4s: tuple[int, ...],
     short: bool,
 ) -> list[AttentionTile]:
-    """The tiles that a device can run, best first; made: the vec4s of the results' rows."""
-    wide = [t.widened(*made) for t in tiles]
-    fitting = [t for t in wide if t.fits(limits) and t.accumulators(products) <= REGISTERS]
+    """The tiles that a device can run, best first; vec4s: those of a row of each result."""
+    widened = [t.widen(*vec4s) for t in tiles]
+    fitting = [t for t in widened if t.fits(limits) and t.accumulators(products) <= REGISTERS]
 
     def rank(t: AttentionTile):
         waits = max(t.height - 64, 0) if short or length < FULL * t.height else 0
@@ -198,67 +199,67 @@ def _tiles(
 def _choice(
     limits: Limits, kind: str, tiles: list[AttentionTile], nodes: Nodes, causal: bool, units: Units | None
 ) -> AttentionTile | Units | str:
-    """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
-    of keys for few rows."""
+    """The variant of a launch: tiles, or matrix units; "rows": a thread for each row; "few": pieces of keys
+    for few rows."""
     q, k, v = nodes[:3]
     by_name = {t.name: t for t in tiles} | ({"units": units} if units else {})
     rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
     if kind == "forward" and rows <= MOST_FEW:
         names.insert(0, "few")
-    taken = units and max(units.d, units.e) <= subgroup_matrix.MOST[kind] and names[0] != "few"
-    default = "units" if taken else names[0]
+    use_units = units and max(units.d, units.e) <= subgroup_matrix.MOST[kind] and names[0] != "few"
+    default = "units" if use_units else names[0]
     default = "rows" if limits.software and "rows" in names else default
     bucket = (kind, q.dtype.short, q.shape[2], v.shape[2], min(q.shape[1], 1024).bit_length(), causal)
     name = choose(limits, "attention", bucket, names, default)
     return by_name.get(name, name)
 
 
-def _wide(nodes: Nodes, given: Nodes) -> tuple[int, ...]:
-    """Which inputs are read as vec4s: the slopes of gradient kernels too."""
-    return (0, 1, 2, 3) if len(nodes) - len(given) == 5 else (0, 1, 2)
+def _vec4_inputs(nodes: Nodes, biases: Nodes) -> tuple[int, ...]:
+    """The inputs that are read as vec4s: q, k and v, in gradient kernels also the gradient."""
+    return (0, 1, 2, 3) if len(nodes) - len(biases) == 5 else (0, 1, 2)
 
 
 def _flops(nodes: Nodes, by_d: int, by_e: int, causal: bool) -> int:
-    """Of so many products over all scores, d or e wide."""
+    """Operations of by_d products of width d and by_e of width e over all scores."""
     q, k, v = nodes[:3]
     return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
 
 
-def _tiled(
+def _tile_launch(
     template: str,
     tile: AttentionTile,
     nodes: Nodes,
-    given: Nodes,
+    biases: Nodes,
     of: int,
     attrs: dict[str, Any],
     products: tuple[int, int],
     also: tuple[Written, ...] = (),
 ) -> Launch:
-    """The launch of a tiled kernel, a workgroup for each tile of q's (0) or k's (1) rows."""
+    """The launch of a tiled kernel: a workgroup for each tile of rows of q (of=0) or k (of=1)."""
     lines, length = nodes[of].shape[:2]
     blocks = -(-length // tile.height)
-    sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
+    sizes = _sizes(nodes, biases, **attrs) | {"blocks": blocks, "lines": lines}
     d, e = nodes[0].shape[2] // 4, nodes[2].shape[2] // 4
     return Launch(
         template,
         tuple(range(len(nodes))),
         lines * blocks,
         sizes,
-        {"d": d, "e": e, "t": tile, "o": _options(nodes, given, **attrs)},
+        {"d": d, "e": e, "t": tile, "o": _options(nodes, biases, **attrs)},
         workgroup=(tile.threads, 1, 1),
-        wide=_wide(nodes, given),
+        wide=_vec4_inputs(nodes, biases),
         width=4,
         also=also,
         flops=_flops(nodes, products[0], products[1], attrs["causal"]),
     )
 
 
-def _by_rows(
+def _row_launch(
     template: str,
     limits: Limits,
     nodes: Nodes,
-    given: Nodes,
+    biases: Nodes,
     of: int,
     attrs: dict[str, Any],
     unroll: int,
@@ -266,12 +267,12 @@ def _by_rows(
     also: tuple[Written, ...] = (),
     **writes: Any,
 ) -> Launch:
-    """The launch of a kernel with a thread for each of q's (0) or k's (1) rows."""
+    """The launch of a kernel with a thread for each row of q (of=0) or k (of=1)."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
     steps = q.shape[0] // max(k.shape[0], 1) * q.shape[1] if of else k.shape[1]
     if limits.software and 2 * steps <= limits.turns:
-        unroll = 1  # compiles in a tenth of the time there, and runs 1.6 times as fast
+        unroll = 1  # there it compiles in a tenth of the time and runs 1.6 times as fast
     tile = max(SHARED // (d + e) // unroll * unroll, unroll)
     staged = not limits.software and tile * (d + e) <= SHARED
     tile = tile if staged else unroll
@@ -282,7 +283,7 @@ def _by_rows(
         template,
         tuple(range(len(nodes))),
         lines * blocks,
-        _sizes(nodes, given, **attrs) | {"blocks": blocks},
+        _sizes(nodes, biases, **attrs) | {"blocks": blocks},
         {
             "d": d,
             "e": e,
@@ -290,37 +291,44 @@ def _by_rows(
             "unroll": unroll,
             "staged": staged,
             "of": side,
-            "o": _options(nodes, given, **attrs),
+            "o": _options(nodes, biases, **attrs),
         },
         workgroup=(THREADS, 1, 1),
         turns=turns,
         also=also,
         width=4,
-        wide=_wide(nodes, given),
+        wide=_vec4_inputs(nodes, biases),
         **writes,
     )
 
 
-def _power(n: int) -> int:
-    """The power of two at or above n."""
+def _power_of_two(n: int) -> int:
+    """The smallest power of two that is at least n."""
     return 1 << (n - 1).bit_length()
 
 
-def _few(nodes: Nodes, given: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]) -> list[Launch]:
-    """The launches for few rows to many keys: pieces of the keys, and their join."""
+def _split_keys(
+    nodes: Nodes, biases: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]
+) -> list[Launch]:
+    """The launches for few rows and many keys: one for pieces of the keys, one that joins them."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
     lines, keys = k.shape[:2]
     rows = q.shape[0] // lines * q.shape[1]
-    lanes = min(_power(d), 8 if d <= 32 else 16)
+    lanes = min(_power_of_two(d), 8 if d <= 32 else 16)
     at_once = 128 // lanes
-    f = Few(_power(rows), max(2048 // (_power(rows) * lanes), at_once), lanes, _power(e))
+    f = Few(_power_of_two(rows), max(2048 // (_power_of_two(rows) * lanes), at_once), lanes, _power_of_two(e))
     pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), GROUPS // lines), 1)
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
-    sizes = _sizes(nodes, given, **attrs) | {"rows": rows, "pieces": pieces, "length": length, "lines": lines}
+    sizes = _sizes(nodes, biases, **attrs) | {
+        "rows": rows,
+        "pieces": pieces,
+        "length": length,
+        "lines": lines,
+    }
     count = q.shape[0] * q.shape[1]
-    options = {"d": d, "e": e, "f": f, "o": _options(nodes, given, **attrs)}
+    options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs)}
     tops = Written("tops", count * pieces * 2, dt.float32)
     first = Launch(
         "attention/split_keys.wgsl",
@@ -350,14 +358,14 @@ def _few(nodes: Nodes, given: Nodes, attrs: dict[str, Any], also: tuple[Written,
     return [first, join]
 
 
-def _on_units(
-    u: Units, nodes: Nodes, given: Nodes, attrs: dict[str, Any], of: str = "", **writes: Any
+def _unit_launch(
+    u: Units, nodes: Nodes, biases: Nodes, attrs: dict[str, Any], of: str = "", **writes: Any
 ) -> Launch:
-    """The launch of a kernel on matrix units, a workgroup for each block of queries or keys."""
+    """The launch of a kernel on matrix units: a workgroup for each block of queries or keys."""
     lines, length = nodes[of in ("key", "value")].shape[:2]
     blocks = -(-length // u.height)
-    sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
-    options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, given, **attrs)}
+    sizes = _sizes(nodes, biases, **attrs) | {"blocks": blocks, "lines": lines}
+    options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, biases, **attrs)}
     template = "attention/grad_subgroup_matrix.wgsl" if of else "attention/subgroup_matrix.wgsl"
     return Launch(
         template,
@@ -366,70 +374,74 @@ def _on_units(
         sizes,
         options,
         workgroup=(u.threads, 1, 1),
-        wide=_wide(nodes, given),
+        wide=_vec4_inputs(nodes, biases),
         width=4,
         flops=_flops(nodes, 2 if of in ("query", "key") else 1, 1, attrs["causal"]),
         **writes,
     )
 
 
-def _quads(*nodes: Node) -> tuple[int, ...]:
+def _vec4s(*nodes: Node) -> tuple[int, ...]:
     return tuple(n.shape[2] // 4 for n in nodes)
 
 
 def forward(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """Attention itself, with the norms of its rows."""
-    q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
+    """The launches of attention, which also write the norms of its rows."""
+    q, v, biases = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", 2 * prod(q.shape[:2]), dt.float32),)
     short = _is_short("forward", nodes, attrs["causal"])
-    tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v), short)
+    tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _vec4s(v), short)
     units = subgroup_matrix.fitting(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
-        return _few(nodes, given, attrs, also)
+        return _split_keys(nodes, biases, attrs, also)
     if isinstance(tile, Units):
-        return [_on_units(tile, nodes, given, attrs, also=also)]
+        return [_unit_launch(tile, nodes, biases, attrs, also=also)]
     if isinstance(tile, str):
-        return [_by_rows("attention/rows.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
-    return [_tiled("attention/tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
+        return [_row_launch("attention/rows.wgsl", limits, nodes, biases, 0, attrs, 8, also=also)]
+    return [_tile_launch("attention/tiles.wgsl", tile, nodes, biases, 0, attrs, (1, 1), also)]
 
 
-def _way(limits: Limits, kind: str, nodes: Nodes, causal: bool) -> AttentionTile | Units | str:
-    """How gradients are made: of kind "queries" or "keys"."""
+def _gradient_variant(limits: Limits, kind: str, nodes: Nodes, causal: bool) -> AttentionTile | Units | str:
+    """The variant of the gradient kernel for "queries" or "keys"."""
     q, k, v = nodes[:3]
-    tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
+    tiles, side, results = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
     short = _is_short(kind, nodes, causal)
-    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _quads(*made), short)
+    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _vec4s(*results), short)
     units = subgroup_matrix.fitting(limits, q, v, **subgroup_matrix.SLOPES)
     return _choice(limits, kind, fitting, nodes, causal, units)
 
 
 def slopes_on_units(limits: Limits, nodes: Nodes, causal: bool) -> bool:
-    """Whether a gradient of attention is made on matrix units."""
+    """Whether a gradient of attention is computed on matrix units."""
     if not limits.matrix or nodes[0].dtype != dt.float16:
         return False
-    return any(isinstance(_way(limits, kind, nodes, causal), Units) for kind in ("queries", "keys"))
+    return any(
+        isinstance(_gradient_variant(limits, kind, nodes, causal), Units) for kind in ("queries", "keys")
+    )
 
 
 def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The gradient by the queries."""
-    given, way = nodes[5:], _way(limits, "queries", nodes, attrs["causal"])
+    """The launches of the gradient by the queries."""
+    biases, way = nodes[5:], _gradient_variant(limits, "queries", nodes, attrs["causal"])
     if isinstance(way, Units):
-        return [_on_units(way, nodes, given, attrs, "query")]
+        return [_unit_launch(way, nodes, biases, attrs, "query")]
     if isinstance(way, str):
-        return [_by_rows("attention/grad_q_rows.wgsl", limits, nodes, given, 0, attrs, 4)]
-    return [_tiled("attention/grad_q_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
+        return [_row_launch("attention/grad_q_rows.wgsl", limits, nodes, biases, 0, attrs, 4)]
+    return [_tile_launch("attention/grad_q_tiles.wgsl", way, nodes, biases, 0, attrs, (2, 1))]
 
 
 def by_keys(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The gradients by the keys and, as a part, by the values."""
-    v, given, way = nodes[2], nodes[5:], _way(limits, "keys", nodes, attrs["causal"])
+    """The launches of the gradients by the keys and, as a further result, by the values."""
+    v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
     if isinstance(way, Units):
-        values = _on_units(way._replace(pitch=subgroup_matrix.PITCH), nodes, given, attrs, "value", **first)
-        return [values, _on_units(way, nodes, given, attrs, "key")]
+        values = _unit_launch(
+            way._replace(pitch=subgroup_matrix.PITCH), nodes, biases, attrs, "value", **first
+        )
+        return [values, _unit_launch(way, nodes, biases, attrs, "key")]
     if isinstance(way, str):
-        call = ("attention/grad_kv_rows.wgsl", limits, nodes, given, 1, attrs, 4)
-        return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
-    return [_tiled("attention/grad_kv_tiles.wgsl", way, nodes, given, 1, attrs, (2, 2), also)]
+        call = ("attention/grad_kv_rows.wgsl", limits, nodes, biases, 1, attrs, 4)
+        return [_row_launch(*call, "value", **first), _row_launch(*call, "key")]
+    return [_tile_launch("attention/grad_kv_tiles.wgsl", way, nodes, biases, 1, attrs, (2, 2), also)]

@@ -1,4 +1,4 @@
-"""A device's matrix units and the sizes of float16 attention into the work of a workgroup on them."""
+"""Plans the work of a workgroup for float16 attention on a device's matrix units."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from ...core.limits import Limits, Unit
     from ...core.node import Node
 
-PITCH = 20  # places of a row of scores: reads of pairs, in turned order, meet no bank twice
-BESIDE = 192  # bytes of workgroup memory for what else a kernel shares
+PITCH = 20  # elements per row of scores: reads of pairs in transposed order have no bank conflicts
+BESIDE = 192  # bytes of workgroup memory for other shared variables
 
 
 class Units(NamedTuple):
-    """A workgroup of `subgroups` on matrix units: `rows` queries each, a lane a row, `keys` at a time."""
+    """A workgroup of `subgroups`, each with `rows` queries, one per lane, and `keys` keys at a time."""
 
     unit: Any  # a limits.Unit
     subgroups: int
@@ -23,10 +23,10 @@ class Units(NamedTuple):
     e: int
     rows: int = 32
     keys: int = 16
-    pad: int = 8  # elements behind each row of 2-byte elements, so that rows start in other banks
+    pad: int = 8  # elements after each row of 2-byte elements, so that rows start in different banks
     pitch: int = PITCH
-    growth: str = "10.0"  # powers of two by which weights may pass 1: float16 holds 15 of them
-    sides: int = 1  # how many a subgroup has as fragments: gradients need two
+    growth: str = "10.0"  # log2 of the largest weight: that of float16's largest number is below 16
+    sides: int = 1  # operands that a subgroup holds as fragments: gradients need two
 
     @property
     def threads(self) -> int:
@@ -50,28 +50,29 @@ class Units(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Of 2 bytes, in workgroup memory; plain units keep own rows there too."""
+        """Elements of 2 bytes in workgroup memory; units of kind "plain" keep their rows there too."""
         kept = self.height * (64 + self.pad) * self.sides
         return self.apart + (kept if self.unit.kind == "plain" else 0)
 
     def fits(self, limits: Limits) -> bool:
-        """Whether a device can run it: threads stage whole rows, 16 bytes tell whether one has grown."""
+        """Whether a device can run it, and whether the threads divide the rows evenly."""
         fours = (self.d // 4, self.e // 4)
-        whole = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
+        is_even = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
         return (
-            whole
+            is_even
             and self.threads <= limits.invocations
             and 2 * self.elements + BESIDE <= limits.workgroup_memory
         )
 
 
-SLOPES = {"pitch": PITCH + 16, "sides": 2}  # of gradients: scores and their slopes lie side by side
-# Rows of up to so many features take matrix units, by readings of an H200, where nothing was tuned or forced.
+SLOPES = {"pitch": PITCH + 16, "sides": 2}  # gradient kernels have scores and their gradients side by side
+# Rows of up to so many features use matrix units unless another variant was tuned or forced (measured on an
+# H200).
 MOST = {"forward": 128, "queries": 64, "keys": 64}
 
 
 def _unit(limits: Limits, q: Node, v: Node) -> Unit | None:
-    """The matrix units of a device, where they fit float16 rows of q's and v's features."""
+    """The matrix units of a device for float16 rows of q's and v's features, or None."""
     d, e = q.shape[2], v.shape[2]
     if q.dtype != dt.float16 or d % 32 or e % 32 or max(d, e) > 128:
         return None
@@ -82,7 +83,7 @@ def _unit(limits: Limits, q: Node, v: Node) -> Unit | None:
 
 
 def fitting(limits: Limits, q: Node, v: Node, **form: Any) -> Units | None:
-    """The work of a device with matrix units on rows of q's and v's, where there is one."""
+    """The largest workgroup that a device can run on rows of q's and v's features, or None."""
     unit = _unit(limits, q, v)
-    made = (Units(unit, n, q.shape[2], v.shape[2], **form) for n in (4, 2) if unit)
-    return next((u for u in made if u.fits(limits)), None)
+    candidates = (Units(unit, n, q.shape[2], v.shape[2], **form) for n in (4, 2) if unit)
+    return next((u for u in candidates if u.fits(limits)), None)

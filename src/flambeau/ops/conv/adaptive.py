@@ -1,4 +1,4 @@
-"""Pools to a given size: windows from floor(i * n / o) to ceil((i + 1) * n / o), gathered where they lie."""
+"""Pools to a given output size: windows from floor(i * n / o) to ceil((i + 1) * n / o), gathered by index."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _ratio(n: int, o: int) -> tuple[int, int]:
-    """n / o in lowest terms; ValueError if windows would not fit the kernels' 32-bit integers."""
+    """n / o in lowest terms; ValueError if indices would overflow 32-bit integers."""
     shared = gcd(n, o) or 1
     a, b = n // shared, o // shared
     if o * (a % b) >= 2**31:
@@ -31,20 +31,20 @@ def _ratio(n: int, o: int) -> tuple[int, int]:
 
 
 def _starts(x: Tensor, n: int, o: int, shift: int = 0) -> Tensor:
-    """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for i below o. -> [o] int32"""
+    """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for 0 <= i < o. -> [o] int32"""
     a, b = _ratio(n, o)
     i = type(x).arange(o, dtype=dt.int32, device=x.device) + shift
     return i * (a // b) + (i * (a % b) + (b - 1) * shift) // b
 
 
 def _longest(n: int, o: int) -> int:
-    """The most elements that a window has."""
+    """The size of the largest window."""
     a, b = _ratio(n, o)
     return a // b if b == 1 else (a + b - 2) // b + 1
 
 
 def _places(x: Tensor, size: Shape, out_size: Shape) -> tuple[Tensor, Tensor]:
-    """Where each window's elements stand in the flattened `size`, and which are its own.
+    """The index of each window's elements in the flattened `size`, and which are inside the window.
 
     -> index, inside: [*out_size, *longest]
     """
@@ -62,8 +62,8 @@ def _places(x: Tensor, size: Shape, out_size: Shape) -> tuple[Tensor, Tensor]:
     return index, inside
 
 
-def _gathered(x: Tensor, nd: int, out_size: Shape) -> tuple[Tensor, Tensor]:
-    """The windows of the last nd dims, and which elements are their own. [..., *size] -> [..., *o, *k]"""
+def _gather_windows(x: Tensor, nd: int, out_size: Shape) -> tuple[Tensor, Tensor]:
+    """The windows of the last nd dims, and which elements are inside them. [..., *size] -> [..., *o, *k]"""
     size, lead = x.shape[x.ndim - nd :], x.shape[: x.ndim - nd]
     index, inside = _places(x, size, out_size)
     flat = index.reshape(*(1,) * len(lead), prod(index.shape)).expand(*lead, prod(index.shape))
@@ -71,7 +71,8 @@ def _gathered(x: Tensor, nd: int, out_size: Shape) -> tuple[Tensor, Tensor]:
 
 
 def _sum_grad(g: Tensor, y: Tensor, x: Tensor, out_size: Shape) -> list[Tensor | None]:
-    # element j is in window i just where window j of the way back has i, so the adjoint is the same op
+    # window i has element j exactly if window j of the opposite resize has element i: the op is its own
+    # adjoint
     return [adaptive_sum(g, out_size=x.shape[x.ndim - len(out_size) :])]
 
 
@@ -79,7 +80,7 @@ def _sum_grad(g: Tensor, y: Tensor, x: Tensor, out_size: Shape) -> list[Tensor |
 def adaptive_sum(x: Tensor, *, out_size: Shape) -> Tensor:
     """The sum of each window over the last dims. [..., *size] -> [..., *o]"""
     nd = len(out_size)
-    xw, inside = _gathered(x, nd, out_size)
+    xw, inside = _gather_windows(x, nd, out_size)
     return inside.where(xw, 0).sum(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
@@ -92,22 +93,23 @@ def _taken_grad(g: Tensor, y: Tensor, x: Tensor, index: Tensor, out_size: Shape)
 
 @composite(grad=_taken_grad)
 def _adaptive_taken(x: Tensor, index: Tensor, *, out_size: Shape) -> Tensor:
-    """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *o]
+    """The sum of x at the indices that it was taken from: the adjoint of adaptive_max. [..., *o] * 2 ->
+    [..., *o]
 
-    index: which elements, integers
+    index: of each element of x, its index in the flattened result
     """
     nd = len(out_size)
     lead = x.ndim - nd
-    xw, inside = _gathered(x, nd, out_size)
-    own, _ = _gathered(index, nd, out_size)
-    here = type(x).arange(prod(out_size), dtype=dt.int32, device=x.device).reshape(*out_size, *(1,) * nd)
-    return (inside & (own == here)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
+    xw, inside = _gather_windows(x, nd, out_size)
+    own, _ = _gather_windows(index, nd, out_size)
+    positions = type(x).arange(prod(out_size), dtype=dt.int32, device=x.device).reshape(*out_size, *(1,) * nd)
+    return (inside & (own == positions)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
 
 
 def _max_places(x: Tensor, y: Tensor, nd: int) -> Tensor:
-    """Where in the flattened last dims each window's first maximum stands. -> the shape of y, int32"""
+    """The index of each window's first maximum in the flattened last dims. -> the shape of y, int32"""
     size, out_size = x.shape[x.ndim - nd :], y.shape[y.ndim - nd :]
-    xw, inside = _gathered(x, nd, out_size)
+    xw, inside = _gather_windows(x, nd, out_size)
     hit = xw == y.reshape(*y.shape, *(1,) * nd)
     hit = (hit | xw.isnan() if x.dtype.is_float else hit) & inside
     index, _ = _places(x, size, out_size)
@@ -123,7 +125,7 @@ def _max_grad(g: Tensor, y: Tensor, x: Tensor, out_size: Shape) -> list[Tensor |
 def adaptive_max(x: Tensor, *, out_size: Shape) -> Tensor:
     """The largest element of each window over the last dims. [..., *size] -> [..., *o]"""
     nd = len(out_size)
-    xw, inside = _gathered(x, nd, out_size)
+    xw, inside = _gather_windows(x, nd, out_size)
     return inside.where(xw, lowest(x.dtype)).amax(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
@@ -131,24 +133,24 @@ def _sizes(x: Tensor, nd: int, output_size: int | Sequence[int | None] | None) -
     """The output's sizes; None keeps the input's."""
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"input needs {nd + 1} or {nd + 2} dims")
-    given = (output_size,) * nd if output_size is None or isinstance(output_size, int) else tuple(output_size)
-    given = given * nd if len(given) == 1 else given
-    if len(given) != nd or any(o is not None and o < 0 for o in given):
+    sizes = (output_size,) * nd if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    sizes = sizes * nd if len(sizes) == 1 else sizes
+    if len(sizes) != nd or any(o is not None and o < 0 for o in sizes):
         raise ValueError(f"output_size {output_size} needs {nd} sizes of 0 or more")
     if 0 in x.shape[-nd:]:
-        raise ValueError(f"windows of no elements are not defined: check shape {list(x.shape)}")
-    return tuple(n if o is None else o for n, o in zip(x.shape[-nd:], given, strict=True))
+        raise ValueError(f"a pool of no elements is undefined: check shape {list(x.shape)}")
+    return tuple(n if o is None else o for n, o in zip(x.shape[-nd:], sizes, strict=True))
 
 
 def adaptive_mean(x: Tensor, out_size: Shape) -> Tensor:
-    """The mean of each window over the last dims, by views where windows tile. [..., *size] -> [..., *o]"""
+    """The mean of each window over the last dims, of views if the windows tile. [..., *size] -> [..., *o]"""
     nd = len(out_size)
     size, lead = x.shape[x.ndim - nd :], x.ndim - nd
     x, dtype = in_float32(x)
     if all(o and n % o == 0 for n, o in zip(size, out_size, strict=True)):
         tiles = [m for n, o in zip(size, out_size, strict=True) for m in (o, n // o)]
         return x.reshape(*x.shape[:lead], *tiles).mean(tuple(lead + 1 + 2 * i for i in range(nd))).to(dtype)
-    count = 1
+    count: Any = 1
     for i, (n, o) in enumerate(zip(size, out_size, strict=True)):
         own = _starts(x, n, o, 1) - _starts(x, n, o)
         count = own.reshape(-1, *(1,) * (nd - 1 - i)) * count
@@ -170,8 +172,8 @@ def _adaptive_avg_pool(nd: int):
 
 def _adaptive_max_pool(nd: int):
     def pool(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
-        """Largest of output_size windows that cover the input; None keeps a size. With return_indices also
-        where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]
+        """Largest of output_size windows that cover the input; None keeps a size. return_indices also returns
+        its index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *output_size]
 
         Raises ValueError if dims are missing, or output_size does not fit.
         """

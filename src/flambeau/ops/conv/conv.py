@@ -1,4 +1,4 @@
-"""Convolutions over one to three dims, transposed ones, and windows as columns: contractions of views."""
+"""Convolutions over one to three dims, transposed convolutions, im2col and col2im: contractions of views."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 
 def pair(value: int | Sequence[int], n: int = 2) -> tuple[int, ...]:
-    """Turn 3 into (3, 3), and leave (3, 5) as it is; ValueError if n numbers are due and not given."""
+    """n numbers from one or n: 3 becomes (3, 3), (3, 5) stays. ValueError for other counts."""
     value = integers(value, "a size")
-    found = (value,) * n if isinstance(value, int) else tuple(value)
-    found = found * n if len(found) == 1 else found
-    if len(found) != n:
-        raise ValueError(f"{found} is for {len(found)} dims, not {n}: give one number or {n}")
-    return found
+    sizes = (value,) * n if isinstance(value, int) else tuple(value)
+    sizes = sizes * n if len(sizes) == 1 else sizes
+    if len(sizes) != n:
+        raise ValueError(f"{sizes} is for {len(sizes)} dims, not {n}: give one number or {n}")
+    return sizes
 
 
 def spec_of(
     kernel_size: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...]
 ) -> tuple[Window, ...]:
-    """One Window a dim, with as much padding before as after."""
+    """One Window per dim, with the same padding before and after."""
     return tuple(Window(*w) for w in zip(kernel_size, stride, dilation, padding, padding, strict=True))
 
 
 def batched(x: Tensor, nd: int, what: str = "input") -> tuple[Tensor, bool]:
-    """(x with a batch dim, whether it had none); ValueError unless it has nd + 1 or nd + 2 dims."""
+    """(x with a batch dim, whether it was added); ValueError unless x has nd + 1 or nd + 2 dims."""
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{what} needs {nd + 1} or {nd + 2} dims")
     return (x.unsqueeze(0), True) if x.ndim == nd + 1 else (x, False)
 
 
-def _grouped(w: Tensor, groups: int) -> Tensor:
+def _by_group(w: Tensor, groups: int) -> Tensor:
     return w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
 
 
@@ -60,7 +60,7 @@ def _conv_views(
     """x as windows [n, g, c, oh, ow, kh, kw] and w as [g, o, c, kh, kw]."""
     n, c, *size = x.shape
     xw = x.reshape(n, groups, c // groups, *size)._windows(spec_of(w.shape[2:], stride, padding, dilation))
-    return xw, _grouped(w, groups)
+    return xw, _by_group(w, groups)
 
 
 def _conv_grad(
@@ -107,25 +107,25 @@ def spread_back(
 ) -> Tensor:
     """The adjoint of conv by its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]"""
     nd = g.ndim - 2
-    wg = _grouped(w, groups)
+    wg = _by_group(w, groups)
     o, c = wg.shape[1:3]
     if all(s == 1 for s in stride):
-        # zeros at both ends, below 0 a cut; as many as both have are left to the convolution
+        # zeros at both ends, or cuts if negative; what both ends have in common is the convolution's padding
         reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
         before = [r - p for r, p in zip(reach, padding, strict=True)]
         after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
-        whole = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
-        rest = [(0, 0, *(e - b for e, b in zip(end, whole, strict=True))) for end in (before, after)]
+        shared = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
+        rest = [(0, 0, *(e - b for e, b in zip(end, shared, strict=True))) for end in (before, after)]
         g = g._pad(*rest) if any(map(any, rest)) else g
         flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
-        return conv(g, flipped, stride=stride, padding=whole, dilation=dilation, groups=groups)
+        return conv(g, flipped, stride=stride, padding=shared, dilation=dilation, groups=groups)
     if all(d == 1 for d in dilation):
         return _by_phases(g, w, size, stride, padding, groups)
     gg = g.reshape(g.shape[0], groups, o, *g.shape[2:])
     gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
-    taken = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
-    cols = contract(gy, taken, 1, "conv_input")
-    # all that the windows reach, and of that what lies in the result, which may go on behind the last of them
+    weights = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
+    cols = contract(gy, weights, 1, "conv_input")
+    # fold gives the range that the windows cover; the result is cut from it, or padded beyond the last window
     out = [
         (m - 1) * s + d * (k - 1) + 1
         for m, k, s, d in zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)
@@ -139,8 +139,8 @@ def spread_back(
 def _by_phases(
     g: Tensor, w: Tensor, size: Shape, stride: tuple[int, ...], padding: tuple[int, ...], groups: int
 ) -> Tensor:
-    """spread_back of a stride: elements that are `stride` apart take the same taps, and lie one beside the
-    other in a convolution of those alone."""
+    """spread_back for a stride, one dim at a time: outputs that are `stride` apart use the same taps, so
+    each phase is a convolution with every stride-th tap, and the phases are interleaved."""
     at = next(i for i, s in enumerate(stride) if s != 1)
     step, dim, ones = stride[at], 2 + at, (1,) * len(size)
     each, steps = ((*xs[:at], x, *xs[at + 1 :]) for xs, x in ((size, -(-size[at] // step)), (stride, 1)))
@@ -187,7 +187,7 @@ def conv(
 def same_padding(
     kernel_size: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Zeros before and after each dim that keep its size; an odd one stands after, as in PyTorch."""
+    """Zeros before and after each dim that keep its size; an odd one is after, as in PyTorch."""
     if any(s != 1 for s in stride):
         raise ValueError("padding='same' needs stride 1: give numbers")
     reach = [d * (k - 1) for d, k in zip(dilation, kernel_size, strict=True)]
@@ -201,7 +201,7 @@ def _pad_for(
     stride: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> tuple[Tensor, tuple[int, ...]]:
-    """x and the symmetric padding that is left to do."""
+    """x, padded where padding is not symmetric, and the symmetric padding that remains."""
     nd = len(kernel_size)
     if not isinstance(padding, str):
         return x, pair(padding, nd)
@@ -216,9 +216,9 @@ def _pad_for(
 
 
 def _check_weight(x: Tensor, w: Tensor, nd: int, groups: int, inputs: int, outputs: int) -> None:
-    """ValueError unless the weight fits; `inputs` and `outputs` are the dims of each, (channels, whose)."""
+    """ValueError unless the weight fits the numbers of input and output channels."""
     if w.ndim != nd + 2:
-        raise ValueError(f"weight needs {nd + 2} dims, and has {w.ndim}")
+        raise ValueError(f"weight needs {nd + 2} dims, not {w.ndim}")
     if groups < 1 or x.shape[1] != inputs or outputs % groups or x.shape[1] % groups:
         raise ValueError(
             f"weight {list(w.shape)} with groups={groups} needs {inputs} input channels"
@@ -270,16 +270,17 @@ def transposed_size(
     output_padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> tuple[int, ...]:
-    """The result's sizes of a transposed convolution; ValueError if none is left or the pads misfit."""
+    """The sizes of a transposed convolution's result; ValueError if one is below 1 or output_padding too
+    large."""
     each = zip(size, kernel_size, stride, padding, output_padding, dilation, strict=True)
-    found = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
+    sizes = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
     for window in spec_of(kernel_size, stride, padding, dilation):
         window.check()
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding {list(output_padding)} is not below stride or dilation")
-    if min(found) < 1:
-        raise ValueError(f"the result's sizes would be {list(found)}: use less padding")
-    return found
+    if min(sizes) < 1:
+        raise ValueError(f"the result's sizes would be {list(sizes)}: use less padding")
+    return sizes
 
 
 def _conv_transpose(nd: int):
@@ -309,7 +310,7 @@ def _conv_transpose(nd: int):
 
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_padding: rows added at one side of the result, where several sizes fit
+    output_padding: elements added at the end of each dim of the result, since several sizes are possible
     groups: parts that channels are divided into; each result sees the inputs of its own part
     dilation: the distance between elements of a window, one number or one for each dim
     Raises ValueError if the input has too few or too many dims; if the weight does not fit the
@@ -359,7 +360,7 @@ def col2im(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Columns added back where im2col took them: nn.functional.fold.
+    """The sum of columns at the elements that im2col took them from: nn.functional.fold.
 
     [n, c * kh * kw, positions] -> [n, c, *output_size]
 

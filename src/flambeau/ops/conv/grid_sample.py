@@ -1,4 +1,4 @@
-"""Sampling at computed places: grid_sample, the grids of affine maps, and deformable convolution."""
+"""Sampling at computed positions: grid_sample, affine_grid and deformable convolution."""
 
 from __future__ import annotations
 
@@ -25,56 +25,57 @@ MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
 
 
 class Taps(NamedTuple):
-    """Of one dim, what a place takes: indices inside the dim and their weights, each [..., taps]."""
+    """The elements of one dim that a position interpolates: indices and weights, each [..., taps]."""
 
     index: Any
     weight: Any
 
 
-def _reflected(x: Tensor, low: float, high: float) -> Tensor:
-    """Positions thrown back at both ends as often as needed."""
+def _reflect(x: Tensor, low: float, high: float) -> Tensor:
+    """Reflects positions at both ends until they are inside."""
     span = high - low
     if span <= 0:
         return x * 0
-    away = (x < low).where(low - x, x - low)  # unlike abs, with a slope at its end
+    away = (x < low).where(low - x, x - low)  # unlike abs, it has a gradient at `low`
     turns = (away / span).detach().floor()
     rest = away - turns * span
     return (turns.remainder(2) == 0).where(rest, span - rest) + low
 
 
-def _clipped(x: Tensor, n: int) -> Tensor:
-    """Inside 0 to n - 1; unlike clamp's, the slope at both ends is 0, as in PyTorch."""
+def _clip(x: Tensor, n: int) -> Tensor:
+    """Clips to 0 to n - 1. Unlike clamp's, the gradient is 0 at both ends, as in PyTorch."""
     x = (x <= 0).where(0.0, x)
     return (x >= n - 1).where(float(n - 1), x)
 
 
-def _settled(x: Tensor, n: int, padding: str, align: bool) -> Tensor:
-    """A position as the padding has it."""
+def _apply_padding(x: Tensor, n: int, padding: str, align: bool) -> Tensor:
+    """Reflects or clips positions, depending on the padding mode."""
     if padding == "reflection":
-        x = _reflected(x, 0.0, n - 1.0) if align else _reflected(x, -0.5, n - 0.5)
-    return x if padding == "zeros" else _clipped(x, n)
+        x = _reflect(x, 0.0, n - 1.0) if align else _reflect(x, -0.5, n - 0.5)
+    return x if padding == "zeros" else _clip(x, n)
 
 
 def taps_at(x: Tensor, n: int, kind: str = "linear", padding: str = "zeros", align: bool = False) -> Taps:
-    """The inputs that positions x (0 is the first element's centre) take of a dim of n."""
+    """The taps of positions x in a dim of n; 0 is the centre of the first element."""
     rule = KINDS[kind]
-    x = _settled(x, n, padding, align) if kind != "cubic" else x
+    x = _apply_padding(x, n, padding, align) if kind != "cubic" else x
     floor = (x.round() if kind == "nearest" else x.floor()).detach()
     tap = type(x).arange(rule.taps, dtype=dt.int32, device=x.device).float() - rule.before
     places = floor.unsqueeze(-1) + tap
-    # taps up to the floor lie before x, the others behind it: abs has no slope where x is on one
+    # taps up to the floor are before x, the others after it: unlike abs, this has a gradient where x is on
+    # a tap
     away = x.unsqueeze(-1) - places
     weight = 1.0 if rule.weight is None else rule.weight((tap > 0).where(-away, away))
     if kind == "cubic":
-        places = _settled(places, n, padding, align)
+        places = _apply_padding(places, n, padding, align)
     inside = (places >= 0) & (places <= n - 1)
     return Taps(places.clamp(0, n - 1).int(), inside.where(weight, 0.0))
 
 
-def taken(x: Tensor, taps: list[Taps], size: Shape) -> Tensor:
-    """The weighted sum of what places take of the last dims of x, flattened.
+def sample_taps(x: Tensor, taps: list[Taps], size: Shape) -> Tensor:
+    """The weighted sum of the taps of each position. x has its last dims flattened.
 
-    x [n, c, prod(size)], a Taps for each dim of size, of places [n, p] -> [n, c, p]
+    x [n, c, prod(size)], a Taps for each dim of size, for positions [n, p] -> [n, c, p]
     """
     index: Any = 0
     weight: Any = 1.0
@@ -84,8 +85,8 @@ def taken(x: Tensor, taps: list[Taps], size: Shape) -> Tensor:
         weight = t.weight.reshape(*shape) * weight
     n, p, *k = index.shape
     flat = index.reshape(n, 1, p * prod(k)).expand(n, x.shape[1], p * prod(k))
-    found = picked(x, -1, flat).reshape(n, x.shape[1], p, prod(k))
-    return (found * weight.reshape(n, 1, p, prod(k))).sum(-1)
+    values = picked(x, -1, flat).reshape(n, x.shape[1], p, prod(k))
+    return (values * weight.reshape(n, 1, p, prod(k))).sum(-1)
 
 
 @composed
@@ -96,7 +97,8 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The input read at the grid's places, x first, -1 to 1 from edge to edge (align_corners: of centres).
+    """The input interpolated at the grid's positions, (x, y) or (x, y, z), -1 to 1 from edge to edge
+    (align_corners: between the centres of the outermost elements).
 
     mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
     [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]
@@ -113,7 +115,7 @@ def grid_sample(
         raise ValueError(f"padding_mode={padding_mode!r} is unknown: use one of {', '.join(PADDINGS)}")
     size, out, align = input.shape[2:], grid.shape[1:-1], bool(align_corners)
     if 0 in size:
-        raise ValueError(f"sizes {list(size)}: none may be 0")
+        raise ValueError(f"sizes {list(size)} must not be 0")
     flat = grid.float().reshape(grid.shape[0], prod(out), nd)
     taps: list[Taps] = []
     for i, n in enumerate(size):
@@ -121,18 +123,18 @@ def grid_sample(
         x = (at + 1) * ((n - 1) / 2) if align else ((at + 1) * n - 1) * 0.5
         taps.append(taps_at(x, n, MODES[mode], padding_mode, align))
     x, dtype = in_float32(input)
-    y = taken(x.reshape(*x.shape[:2], prod(size)), taps, size)
+    y = sample_taps(x.reshape(*x.shape[:2], prod(size)), taps, size)
     return y.reshape(*x.shape[:2], *out).to(dtype)
 
 
 @composed
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places that affine maps take to an output of `size`, for grid_sample.
+    """The grid for grid_sample that applies affine maps, for an output of `size`.
 
     [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]
 
     theta: affine maps. [n, 2, 3]
-    align_corners: the outermost places are centres of elements, not their edges
+    align_corners: -1 and 1 are the centres of the outermost elements, not their edges
     Raises ValueError if theta does not fit the size.
     """
     size = tuple(size)
@@ -163,7 +165,8 @@ def _kernel_places(
     dilation: tuple[int, ...],
     groups: int,
 ) -> Tensor:
-    """Where along a spatial dim (0 is y) each tap of each output reads. -> [n, groups, kh * kw, oh, ow]"""
+    """The position along a spatial dim (0 is y) of each tap of each output. -> [n, groups, kh * kw, oh,
+    ow]"""
     arange = type(x).arange
     start = arange(out[dim], dtype=dt.int32, device=x.device) * stride[dim] - padding[dim]
     tap = arange(kernel[dim], dtype=dt.int32, device=x.device) * dilation[dim]
@@ -175,7 +178,7 @@ def _kernel_places(
 def _deform_check(x: Tensor, w: Tensor, offset: Tensor, mask: Tensor | None, out: Shape, groups: int) -> None:
     taps = prod(w.shape[2:])
     if groups < 1 or x.shape[1] % groups:
-        raise ValueError(f"offset {list(offset.shape)} does not name pairs for groups of the channels")
+        raise ValueError(f"offset {list(offset.shape)} does not have pairs for groups of the channels")
     if offset.shape != (x.shape[0], 2 * groups * taps, *out):
         raise ValueError(f"offset needs shape {[x.shape[0], 2 * groups * taps, *out]}")
     if mask is not None and mask.shape != (x.shape[0], groups * taps, *out):
@@ -193,7 +196,7 @@ def deform_conv2d(
     dilation: int | Sequence[int] = 1,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Convolution whose taps read where offset moves them, times mask (Dai et al., 2017; Zhu et al., 2018).
+    """Convolution whose taps are moved by offset and multiplied by mask (Dai et al., 2017; Zhu et al., 2018).
 
     The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.
     [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]
@@ -220,7 +223,7 @@ def deform_conv2d(
     settings = (out, kernel, stride, padding, dilation, groups)
     places = [_kernel_places(x, offset, d, *settings).reshape(n * groups, taps * prod(out)) for d in range(2)]
     taps_of_dims = [taps_at(at, m) for at, m in zip(places, size, strict=True)]
-    cols = taken(x.reshape(n * groups, c // groups, prod(size)), taps_of_dims, tuple(size))
+    cols = sample_taps(x.reshape(n * groups, c // groups, prod(size)), taps_of_dims, tuple(size))
     cols = cols.reshape(n, groups, c // groups, taps, prod(out))
     if mask is not None:
         cols = cols * mask.reshape(n, groups, 1, taps, prod(out))

@@ -1,27 +1,29 @@
-"""The inputs that nearest interpolation takes, by PyTorch's arithmetic: its roundings decide between two."""
+"""The inputs of nearest interpolation by PyTorch's arithmetic, whose rounding decides between neighbours."""
+
+from __future__ import annotations
 
 from array import array
 from math import floor
 
-KEPT = 256  # lines that are kept: their places are counted one by one
+KEPT = 256  # results in the cache: the indices of a dim are computed one by one
 
 
-def _single(values: list[float]) -> array:
+def _single(values: list[float]) -> array[float]:
     """Numbers rounded to float32."""
     return array("f", values)
 
 
-def _double(values: list[float]) -> array:
+def _double(values: list[float]) -> array[float]:
     return array("d", values)
 
 
 def nearest_places(
     n: int, o: int, factor: float | None, exact: bool, image: bool, wide: bool
 ) -> tuple[int, ...]:
-    """The place of each of o outputs among n inputs.
+    """The index of the input of each of o outputs, among n.
 
-    factor: outputs an input, where it was given; exact: "nearest-exact", by centres; image: of 4 dims, whose
-    sizes that are equal or twice as large are no matter of the factor; wide: of float64.
+    factor: outputs per input, if given; exact: "nearest-exact", by centres; image: the input has 4 dims,
+    where PyTorch ignores the factor if the size is the same or twice as large; wide: the input is float64.
     """
     if image and not exact and o in (n, 2 * n):
         return tuple(i * n // o for i in range(o))

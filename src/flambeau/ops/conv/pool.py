@@ -57,12 +57,13 @@ class Pooling(Family):
         grad=lambda g, y, x, spec, size: [g._windows(spec)],
     )
     def _fold(self: Any, spec: tuple[Window, ...], size: Shape):
-        """Windows added back where they came from. [..., *positions, *kernel] -> [..., *size]"""
+        """The sum of windows at the elements that they came from.
+        [..., *positions, *kernel] -> [..., *size]"""
         return (self,), {"spec": spec, "size": tuple(size)}
 
 
 def lowest(dtype: DType) -> float | int:
-    """What no element is below: the padding of a maximum."""
+    """The lowest value of a dtype: the padding of a maximum."""
     return {"f": float("-inf"), "i": -(2 ** (8 * dtype.itemsize - 1))}.get(dtype.kind, 0)
 
 
@@ -89,7 +90,7 @@ def _taps(x: Tensor, spec: tuple[Window, ...]) -> Tensor:
 
 
 def _first_tap(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
-    """Which tap of each window holds its maximum, the first among equals. -> [..., *positions, 1, 1] int32"""
+    """The tap with the maximum of each window, the first of equals. -> [..., *positions, 1, 1] int32"""
     n = len(spec)
     xw = _max_windows(x, spec)
     hit = xw == y.reshape(*y.shape, *(1,) * n)
@@ -101,8 +102,8 @@ def _first_tap(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
 
 def _max_pool_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) -> list[Tensor | None]:
     n = len(spec)
-    taken = _first_tap(x.detach(), y.detach(), spec) == _taps(x, spec)
-    return [fold(taken.where(g.reshape(*g.shape, *(1,) * n), 0.0), spec, x.shape[x.ndim - n :])]
+    is_maximum = _first_tap(x.detach(), y.detach(), spec) == _taps(x, spec)
+    return [fold(is_maximum.where(g.reshape(*g.shape, *(1,) * n), 0.0), spec, x.shape[x.ndim - n :])]
 
 
 @composite(grad=_max_pool_grad)
@@ -113,7 +114,7 @@ def max_pool(x: Tensor, *, spec: tuple[Window, ...]) -> Tensor:
 
 
 def flat_places(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
-    """Where in the flattened last dims of x each window's maximum stands. -> the shape of y, int32"""
+    """The index of each window's maximum in the flattened last dims of x. -> the shape of y, int32"""
     n = len(spec)
     size, positions = x.shape[x.ndim - n :], y.shape[y.ndim - n :]
     tap = _first_tap(x.detach(), y.detach(), spec).reshape(*y.shape)
@@ -126,7 +127,7 @@ def flat_places(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
 
 
 def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """Padding behind a dim: with ceil_mode as much more as the last window that starts inside needs."""
+    """Padding after a dim: with ceil_mode enough for the last window that starts inside."""
     span = dilation * (kernel - 1) + 1
     if not ceil_mode:
         return padding
@@ -169,13 +170,13 @@ def _max_pool(nd: int) -> Callable[..., Any]:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        """Largest element of each window; stride defaults to the kernel size. With return_indices also where
-        in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+        """Largest element of each window; stride defaults to the kernel size. return_indices also returns its
+        index in the flattened spatial dims (int64). [n, c, *size] -> [n, c, *out]
 
         kernel_size: the window's size, one number or one for each dim
         padding: elements added at both ends, one number or one for each dim
         dilation: the distance between elements of a window, one number or one for each dim
-        ceil_mode: count windows that begin inside and end outside too
+        ceil_mode: include windows that begin inside and end outside
         Raises ValueError if dims are missing, or padding is more than half of the kernel.
         """
         spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
@@ -204,12 +205,12 @@ def _window_sum_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) 
 
 @composite(grad=_window_sum_grad)
 def window_sum(x: Tensor, *, spec: tuple[Window, ...]) -> Tensor:
-    """The sum of each window over the last dims, zeros around. [..., *size] -> [..., *positions]"""
+    """The sum of each window over the last dims, padded with zeros. [..., *size] -> [..., *positions]"""
     return x._windows(spec).sum(tuple(range(x.ndim, x.ndim + len(spec))))
 
 
 def _count(x: Tensor, n: int, positions: int, w: Window, padding: int, include: bool) -> Tensor:
-    """How many elements each window of one dim is divided by. -> [positions] int32"""
+    """The number of elements of each window along one dim. -> [positions] int32"""
     start = type(x).arange(positions, dtype=dt.int32, device=x.device) * w.stride - padding
     end = (start + w.kernel).clamp(max=n + padding)
     return end - start if include else end.clamp(max=n) - start.clamp(min=0)
@@ -218,16 +219,17 @@ def _count(x: Tensor, n: int, positions: int, w: Window, padding: int, include: 
 def _divisor(
     x: Tensor, spec: tuple[Window, ...], padding: tuple[int, ...], positions: Shape, include: bool
 ) -> Tensor | int:
-    """What avg_pool divides by: a number where all windows agree, else a tensor of the positions' shape."""
+    """The divisors of avg_pool: a number if all windows have the same size, else a tensor of the positions'
+    shape."""
     nd = len(spec)
-    even = not _is_padded(spec) or (include and all(w.after == p for w, p in zip(spec, padding, strict=True)))
-    if even:
+    includes_all = include and all(w.after == p for w, p in zip(spec, padding, strict=True))
+    if includes_all or not _is_padded(spec):
         return prod(w.kernel for w in spec)
-    found = 1
+    divisor: Any = 1
     for i, (w, p) in enumerate(zip(spec, padding, strict=True)):
         count = _count(x, x.shape[x.ndim - nd + i], positions[i], w, p, include)
-        found = count.reshape(-1, *(1,) * (nd - 1 - i)) * found
-    return found
+        divisor = count.reshape(-1, *(1,) * (nd - 1 - i)) * divisor
+    return divisor
 
 
 def _avg_pool(
@@ -243,11 +245,11 @@ def _avg_pool(
     if divisor_override == 0:
         raise ValueError("divisor_override is 0: give another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
-    whole = not x.dtype.has_gradients
-    x, dtype = (counted(x), x.dtype) if whole else in_float32(x)
+    is_integer = not x.dtype.has_gradients
+    x, dtype = (counted(x), x.dtype) if is_integer else in_float32(x)
     total = window_sum(x, spec=spec)
     divisor = divisor_override or _divisor(x, spec, pair(padding, nd), total.shape[-nd:], count_include_pad)
-    if whole:  # integers have whole means, towards 0
+    if is_integer:  # means of integers are truncated
         return total.div(divisor, rounding_mode="trunc").to(dtype)
     return (total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor).to(dtype)
 
@@ -262,7 +264,7 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
-    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+    count_include_pad is False; those added by ceil_mode never count. [n, c, l] -> [n, c, ol]
 
     kernel_size: the window's size, one number or one for each dim
     Raises ValueError if dims are missing, or windows do not fit.
@@ -281,10 +283,10 @@ def _avg_pool_nd(nd: int):
         divisor_override: int | None = None,
     ) -> Tensor:
         """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
-        count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+        count_include_pad is False; those added by ceil_mode never count. [n, c, *size] -> [n, c, *out]
 
         kernel_size: the window's size, one number or one for each dim
-        divisor_override: what sums are divided by, in place of how many elements a window has
+        divisor_override: the divisor of sums, instead of the number of elements of a window
         Raises ValueError if dims are missing, windows do not fit, or divisor_override is 0.
         """
         settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -305,12 +307,12 @@ def _lp_pool(nd: int):
         stride: int | Sequence[int] | None = None,
         ceil_mode: bool = False,
     ) -> Tensor:
-        """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the
-        kernel size. [n, c, *size] -> [n, c, *out]
+        """The p-th root of the sum of p-th powers of each window, for even p the p-norm; stride defaults to
+        the kernel size. [n, c, *size] -> [n, c, *out]
 
         norm_type: the power p of the norm
         kernel_size: the window's size, one number or one for each dim
-        ceil_mode: count windows that begin inside and end outside too
+        ceil_mode: include windows that begin inside and end outside
         Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or
             windows do not fit.
         """
@@ -318,7 +320,7 @@ def _lp_pool(nd: int):
         x, dtype = in_float32(input)
         powers = x if norm_type == 1 else x.square() if norm_type == 2 else x.pow(norm_type)
         total = _avg_pool(powers, nd, kernel, stride, 0, ceil_mode, True) * prod(kernel)
-        some = total != 0  # a root of 0 has no slope: it is given 0
+        some = total != 0  # the root of 0 gets gradient 0
         safe = some.where(total, 1.0)
         root = safe if norm_type == 1 else safe.sqrt() if norm_type == 2 else safe.pow(1 / norm_type)
         return some.where(root, 0.0).to(dtype)
@@ -333,7 +335,7 @@ lp_pool1d, lp_pool2d, lp_pool3d = _lp_pool(1), _lp_pool(2), _lp_pool(3)
 def _unpooled_size(
     x: Tensor, nd: int, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, output_size: Sizes | None
 ) -> tuple[int, ...]:
-    """The size max_pool had its input of, when nobody says: that of windows that just fit."""
+    """The size of max_pool's input: output_size, or that which its windows cover exactly."""
     kernel = pair(kernel_size, nd)
     stride = kernel if stride is None else pair(stride, nd)
     each = zip(x.shape[-nd:], kernel, stride, pair(padding, nd), strict=True)
@@ -348,10 +350,10 @@ def _unpooled_size(
 
 @composite(grad=lambda g, y, x, index, size: [picked(g, -1, index), None])
 def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
-    """Elements at places of rows of zeros; each takes its place's gradient, also where the last won, as in
-    PyTorch. [..., n], [..., n] -> [..., size]
+    """Zeros with x at the indices. Each element of x gets the gradient at its index, even if a later one
+    overwrote it, as in PyTorch. [..., n], [..., n] -> [..., size]
 
-    index: which elements, integers
+    index: indices into the last dim of the result
     """
     empty = type(x).zeros(*x.shape[:-1], size, dtype=x.dtype, device=x.device)
     return scattered(empty, -1, index, x, "assign", "max_unpool")
@@ -372,15 +374,15 @@ def _max_unpool(nd: int):
         return _unpooled(input.flatten(-nd), indices.flatten(-nd), size=prod(size)).unflatten(-1, size)
 
     unpool.__name__ = f"max_unpool{nd}d"
-    unpool.__doc__ = f"""Zeros, with each value where max_pool (return_indices=True) found it; of several for
-    one place the last. [n, c, *size], the same int -> [n, c, *out]
+    unpool.__doc__ = f"""Zeros, with each value at the index from max_pool (return_indices=True); the last
+    one of several for an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the places that max_pool{nd}d gave
+    indices: the indices that max_pool{nd}d returned
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, where several fit
-    Raises ValueError if the input has not {nd + 1} or {nd + 2} dims, or indices another shape.
+    output_size: the size of the result, since several are possible
+    Raises ValueError if the input does not have {nd + 1} or {nd + 2} dims, or indices have another shape.
     """
     return composed(unpool)
 

@@ -1,8 +1,8 @@
-"""Interpolation: each output takes a few inputs of each dim, weighted by how far they are from it.
+"""Interpolation: an output is a sum of a few inputs along each dim, weighted by their distance.
 
-Positions are exact fractions (i * a + b) / d in integers, so that every device, and the gradient, agrees on
-which inputs an output takes. Of nearest ones that is checked against PyTorch's roundings (nearest.py), which
-now and then take the input before or behind; then the places come from the host.
+Positions are exact fractions (i * a + b) / d of integers, so that all devices and the gradient use the same
+inputs. Nearest interpolation follows PyTorch's rounding (nearest.py), which sometimes takes the input
+before or after; then the indices come from the host.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from ...core.shape import Shape
     from ...tensor import Tensor
 
-FEW = 12  # outputs of an input whose gradients are added in one expression
+FEW = 12  # outputs per input, up to which their gradients are summed in one expression
 SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
 class ResizedDim(NamedTuple):
-    """How one dim is resized, from n to o elements: output i lies at (i * a + b) / d; the kind of weights."""
+    """How one dim is resized from n to o elements: output i is at input (i * a + b) / d; the kind of
+    weights."""
 
     n: int
     o: int
@@ -42,7 +43,8 @@ class ResizedDim(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How many inputs an output takes, from how many places before its own, and their weight by distance."""
+    """The number of inputs of an output, how many of them are before its position, and their weight by
+    distance."""
 
     taps: int
     before: int
@@ -50,7 +52,7 @@ class Kind(NamedTuple):
 
 
 def _cubic(x: Tensor) -> Tensor:
-    """Keys' cubic convolution with a = -0.75, for distances of 0 to 2."""
+    """Keys' cubic convolution kernel with a = -0.75, for distances 0 to 2."""
     near = ((x * 1.25) - 2.25) * x * x + 1
     far = ((x * -0.75 + 3.75) * x - 6) * x + 3
     return (x <= 1).where(near, far)
@@ -79,10 +81,10 @@ KINDS = {
 
 
 def _position(i: Tensor, line: ResizedDim) -> tuple[Tensor, Tensor]:
-    """(floor, fraction) of where outputs i lie among the inputs."""
+    """(floor, fraction) of the positions of outputs i among the inputs."""
     at = i * line.a + line.b
-    whole = at // line.d
-    return whole, (at - whole * line.d).float() * (1 / line.d)
+    floor = at // line.d
+    return floor, (at - floor * line.d).float() * (1 / line.d)
 
 
 def _weight(frac: Tensor, tap: Any, kind: Kind, total: Tensor | None = None) -> Tensor:
@@ -93,27 +95,27 @@ def _weight(frac: Tensor, tap: Any, kind: Kind, total: Tensor | None = None) -> 
 
 
 def _total(frac: Tensor, kind: Kind) -> Tensor | None:
-    """What the weights must be divided by to add up to 1; None where they do."""
+    """The sum of the weights, to divide by; None if it is 1."""
     if kind.taps < 6:
         return None
     return sum((_weight(frac, t, kind) for t in range(1, kind.taps)), _weight(frac, 0, kind))
 
 
-def _picked(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """x at an index of two dims along one of its own. [..., n, ...], [m, k] -> [..., m, k, ...]"""
+def _gather_rows(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Gathers along a dim by an index of two dims. [..., n, ...], [m, k] -> [..., m, k, ...]"""
     return slices(x, index.reshape(-1), dim=dim).reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
 
 
-def _weighed(x: Tensor, dim: int, index: Tensor, weight: Tensor) -> Tensor:
-    """The sum of what each row of an index takes along a dim, by its weights. [..., n, ...], [k, m] twice ->
-    [..., m, ...]"""
+def _weighted_sum(x: Tensor, dim: int, index: Tensor, weight: Tensor) -> Tensor:
+    """The weighted sum of the elements along a dim that each row of `index` selects.
+    [..., n, ...], [k, m], [k, m] -> [..., m, ...]"""
     y: Any = 0
     for k in range(index.shape[0]):
-        y = slices(x, index[k], dim=dim) * _along(weight[k], dim, x.ndim) + y
+        y = slices(x, index[k], dim=dim) * _broadcast_along(weight[k], dim, x.ndim) + y
     return y
 
 
-def _along(t: Tensor, dim: int, rank: int) -> Tensor:
+def _broadcast_along(t: Tensor, dim: int, rank: int) -> Tensor:
     return t.reshape(*t.shape, *(1,) * (rank - 1 - dim))
 
 
@@ -125,27 +127,28 @@ def _resize_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) ->
 def resize(x: Tensor, *, dim: int, line: Any) -> Tensor:
     """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
-    whole, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line)
+    floor, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line)
     if kind.weight is None:
-        return slices(x, whole.clamp(0, line.n - 1), dim=dim)
+        return slices(x, floor.clamp(0, line.n - 1), dim=dim)
     taps = arange(kind.taps, dtype=dt.int32, device=x.device).unsqueeze(1)
     total = _total(frac, kind)
-    index = (whole + (taps - kind.before)).clamp(0, line.n - 1)
-    return _weighed(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
+    index = (floor + (taps - kind.before)).clamp(0, line.n - 1)
+    return _weighted_sum(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
 
 
 def _first_output(line: ResizedDim, kind: Kind, x: Tensor) -> Tensor:
-    """The first output that takes each input. -> [n] int32"""
+    """The first output that uses each input. -> [n] int32"""
     j = type(x).arange(line.n, dtype=dt.int32, device=x.device)
     if not line.a:
         return j * 0
-    least = j + (kind.before - kind.taps + 1)  # the floor it must have reached
+    least = j + (kind.before - kind.taps + 1)  # the smallest floor of its position
     first = -((line.b - least * line.d) // line.a)
     return (j == 0).where(0, first.clamp(min=0))
 
 
 def _most_outputs(line: ResizedDim, kind: Kind) -> int:
-    """The most outputs that take one input; the two at the ends are also taken for what lies beyond them."""
+    """The largest number of outputs of one input; the outermost inputs also stand for those beyond the
+    ends."""
     if not line.a:
         return line.o
 
@@ -164,36 +167,38 @@ def _back_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) -> l
 
 @composite(grad=_back_grad)
 def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
-    """The adjoint of resize: each input gathers from what took it. [..., o, ...] -> [..., n, ...]"""
+    """The adjoint of resize: each input gathers from the outputs that use it.
+    [..., o, ...] -> [..., n, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
     most = _most_outputs(line, kind)
     i = _first_output(line, kind, x) + arange(most, dtype=dt.int32, device=x.device).unsqueeze(1)  # [most, n]
-    whole, frac = _position(i, line)
+    floor, frac = _position(i, line)
     total, weight = _total(frac, kind), 0
     j = arange(line.n, dtype=dt.int32, device=x.device)
     for tap in range(kind.taps):
-        hit = (whole + (tap - kind.before)).clamp(0, line.n - 1) == j
+        hit = (floor + (tap - kind.before)).clamp(0, line.n - 1) == j
         weight = hit.where(_weight(frac, tap, kind, total), 0.0) + weight
     weight, i = (i < line.o).where(weight, 0.0), i.clamp(max=line.o - 1)
     if most <= FEW:
-        return _weighed(x, dim, i, weight).to(x.dtype)
-    taken = _picked(x, dim, i.mT)
-    return (taken * _along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
+        return _weighted_sum(x, dim, i, weight).to(x.dtype)
+    outputs = _gather_rows(x, dim, i.mT)
+    return (outputs * _broadcast_along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
 
 
-def _smoothed(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
-    """One dim interpolated by weights that are as wide as an output, and add up to 1: a product of matrices.
+def _smooth(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
+    """One dim interpolated with antialiasing: weights as wide as an output that sum to 1, by a matrix
+    product.
     [..., n, ...] -> [..., o, ...]"""
     ratio = Fraction(line.a, line.d)
     i, j = (type(x).arange(k, dtype=dt.int32, device=x.device) for k in (line.o, line.n))
     a, d = ratio.numerator, ratio.denominator
-    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).float()  # in 2d-th parts of an input
+    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).float()  # in units of 1 / (2 d) of an input
     w = SMOOTH[line.kind]((far * float(1 / (2 * d * max(ratio, Fraction(1))))).abs())
     return (x.movedim(dim, -1) @ (w / w.sum(1, keepdim=True)).mT).movedim(-1, dim)
 
 
 def _smooth_cubic(x: Tensor) -> Tensor:
-    """Keys' cubic convolution with a = -0.5."""
+    """Keys' cubic convolution kernel with a = -0.5."""
     near = (x * 1.5 - 2.5) * x * x + 1
     far = ((x * -0.5 + 2.5) * x - 4) * x + 2
     return (x < 1).where(near, (x < 2).where(far, 0.0))
@@ -207,7 +212,8 @@ SMOOTH = {"linear": _smooth_linear, "cubic": _smooth_cubic}
 
 
 def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim:
-    """`ratio` inputs an output; positions of corners or of centres, as PyTorch has them."""
+    """How to resize n to o at `ratio` inputs per output; with `align` the outermost centres map to each
+    other."""
     if align:
         ratio = Fraction(n - 1, o - 1) if o > 1 else Fraction(0)
     a, d = ratio.numerator, ratio.denominator
@@ -218,12 +224,12 @@ def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim
 
 
 def _fits(line: ResizedDim) -> bool:
-    """Whether positions are computed in 32 bits."""
+    """Whether positions fit 32-bit integers."""
     return (line.o + 1) * line.a + abs(line.b) < 2**31 and (line.n + 6) * line.d < 2**31
 
 
 def _nearest(x: Tensor, dim: int, o: int, factor: float | None, exact: bool) -> Tensor:
-    """One dim of which each output takes one input. [..., n, ...] -> [..., o, ...]"""
+    """One dim by nearest interpolation. [..., n, ...] -> [..., o, ...]"""
     n = x.shape[dim]
     line, places = nearest_line(n, o, factor, exact, x.ndim == 4, x.dtype is dt.float64)
     if line is None:
@@ -235,8 +241,8 @@ def _nearest(x: Tensor, dim: int, o: int, factor: float | None, exact: bool) -> 
 def nearest_line(
     n: int, o: int, factor: float | None, exact: bool, image: bool, wide: bool
 ) -> tuple[ResizedDim | None, tuple[int, ...]]:
-    """The line of which all outputs take the inputs that they take in PyTorch; where roundings there leave
-    it, the places. The arguments are those of nearest_places."""
+    """The ResizedDim with the same inputs as in PyTorch; if PyTorch's rounding differs from it, None and
+    the indices. The arguments are those of nearest_places."""
     places = nearest_places(n, o, factor, exact, image, wide)
     a, d = _ratio(n, o, factor).as_integer_ratio()
     line = ResizedDim(n, o, 2 * a, a, 2 * d, "nearest") if exact else ResizedDim(n, o, a, 0, d, "nearest")
@@ -247,7 +253,7 @@ def nearest_line(
 
 
 def _ratio(n: int, o: int, factor: float | None) -> Fraction:
-    """Inputs an output, of small numbers: of a factor of 1.7 it is 10 / 17."""
+    """Inputs per output as a fraction of small numbers: 10 / 17 for a factor of 1.7."""
     if factor is None:
         return Fraction(n, o)
     return 1 / _small(factor) if factor >= 1 else _small(1 / factor)
@@ -259,20 +265,20 @@ def _small(number: float) -> Fraction:
 
 def _target(
     size: Shape,
-    given: int | Sequence[int] | None,
+    new_size: int | Sequence[int] | None,
     scale_factor: float | Sequence[float] | None,
     recompute: bool | None,
 ) -> tuple[tuple[int, ...], list[float | None]]:
-    """(output sizes, factors) from a size or from a factor, of which one is given; a factor is None where
-    that of the sizes counts."""
-    if (given is None) == (scale_factor is None):
+    """(output sizes, factors) from either a size or a factor. A factor is None if the ratio of the sizes
+    counts."""
+    if (new_size is None) == (scale_factor is None):
         raise ValueError("give either size or scale_factor")
     nd = len(size)
     scales: list[float | None] = [None] * nd
     if scale_factor is None:
         if recompute:
             raise ValueError("recompute_scale_factor is for scale_factor, not for size")
-        out = pair(given or 0, nd)
+        out = pair(new_size or 0, nd)
     else:
         each = [scale_factor] * nd if isinstance(scale_factor, int | float) else scale_factor
         factors = [float(s) for s in each]
@@ -281,7 +287,7 @@ def _target(
         out = tuple(int(n * s) for n, s in zip(size, factors, strict=True))
         scales = scales if recompute else [*factors]
     if min(*size, *out) < 1:
-        raise ValueError(f"sizes {list(size)} to {list(out)}: none may be 0")
+        raise ValueError(f"sizes {list(size)} to {list(out)} must not be 0")
     return out, scales
 
 
@@ -315,12 +321,11 @@ def interpolate(
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and bicubic
-    (a = -0.5), an output is made of as many more inputs as it stands for.
-    align_corners: the outermost places are centres of elements, not their edges
-    recompute_scale_factor: take the factor from the rounded sizes
-    Raises ValueError if the input has not 3 to 5 dims, or antialias is asked for of a mode that has
-        none.
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear and bicubic
+    (a = -0.5), widens the weights of an output to the inputs that it covers.
+    align_corners: align the centres of the outermost elements, not their edges
+    recompute_scale_factor: compute the factor from the rounded sizes
+    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
     """
     nd = input.ndim - 2
     if nd not in SPATIAL:
@@ -334,20 +339,24 @@ def interpolate(
     if kind == "area":
         return adaptive_mean(input, out)
     size = input.shape[2:]
-    order = sorted(range(nd), key=lambda d: out[d] / size[d])  # what shrinks leaves less to do to the others
+    order = sorted(
+        range(nd), key=lambda d: out[d] / size[d]
+    )  # shrinking first leaves less work for the other dims
     if kind == "nearest":
         for d in order:
             input = _nearest(input, d + 2, out[d], factors[d], mode == "nearest-exact")
         return input
     x, dtype = in_float32(input)
     dtype = dt.uint8 if input.dtype is dt.uint8 else dtype
-    copies = antialias or kind == "linear"  # dims of one size, whatever the factor, as PyTorch does
+    copies = (
+        antialias or kind == "linear"
+    )  # dims of the same size are copied, whatever the factor, as in PyTorch
     for d in order:
         line = _line(size[d], out[d], _ratio(size[d], out[d], factors[d]), kind, bool(align_corners))
         if line.n == line.o and (copies or (line.a == line.d and not line.b)):
             continue
-        x = _smoothed(x, d + 2, line) if antialias else resize(x, dim=d + 2, line=line)
-    # what is put between bytes is rounded, and held: bicubic's weights reach beyond what they lie between
+        x = _smooth(x, d + 2, line) if antialias else resize(x, dim=d + 2, line=line)
+    # interpolated bytes are rounded and clamped: bicubic overshoots
     return (x.round().clamp(0, 255) if dtype is dt.uint8 and x.dtype.is_float else x).to(dtype)
 
 
@@ -359,11 +368,11 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]
+    """interpolate under its older name. [n, c, *size] -> [n, c, *out]
 
-    scale_factor: how many times larger
+    scale_factor: outputs per input
     mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
     align_corners: the outermost places are centres of elements, not their edges
-    Raises ValueError if the input has not 3 to 5 dims, or size and scale_factor do not fit.
+    Raises ValueError if the input does not have 3 to 5 dims, or size and scale_factor do not fit.
     """
     return interpolate(input, size, scale_factor, mode, align_corners)

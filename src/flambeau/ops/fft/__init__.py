@@ -1,1 +1,1 @@
-"""Fourier transforms, and what is made of them."""
+"""Fourier transforms, and functions composed of them."""

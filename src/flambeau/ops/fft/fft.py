@@ -1,5 +1,5 @@
-"""Fourier transforms by torch.fft's names. Inside, complex numbers are pairs: a last dim of 2, as
-view_as_real gives it. Dims count without that one: dim=-1 is the last dim of the complex tensor.
+"""Fourier transforms with torch.fft's names. Internally complex numbers are pairs in a last dim of 2, as in
+view_as_real. Dims are counted without it: dim=-1 is the last dim of the complex tensor.
 """
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
@@ -29,14 +29,14 @@ NORMS = {
     "backward": (0, 1),
     "ortho": (0.5, 0.5),
     "forward": (1, 0),
-}  # of 1/n: there, back
+}  # powers of 1/n: of the transform, of the inverse
 
 
 # --- complex numbers ---
 
 
 def _pairs(x: Tensor) -> Tensor:
-    """Both parts of complex numbers in a last dim of 2; what is real has imaginary parts of 0."""
+    """Both parts of complex numbers in a last dim of 2; real tensors get imaginary parts of 0."""
     z = x if x.dtype.is_complex else x.to(x.dtype.as_float.complex)
     return z.view_as_real()
 
@@ -45,35 +45,35 @@ def _pairs(x: Tensor) -> Tensor:
 
 
 def _dim_of(dim: int, rank: int) -> int:
-    """normal_dim of a tensor that has dims."""
+    """normal_dim, which raises an IndexError for a 0-d tensor."""
     if not rank:
-        raise IndexError(f"dim {dim}: a tensor of no dims has none to transform: reshape it to [1]")
+        raise IndexError(f"dim {dim}: a 0-d tensor has no dim to transform: reshape it to [1]")
     return normal_dim(dim, rank)
 
 
-def _scaled(y: Tensor, n: int, norm: str | None, back: bool) -> Tensor:
+def _scale(y: Tensor, n: int, norm: str | None, back: bool) -> Tensor:
     if norm not in NORMS:
         raise ValueError(f"norm={norm!r} is not 'backward', 'ortho' or 'forward'")
     power = NORMS[norm][back]
     return y * (1 / n if power == 1 else 1 / sqrt(n)) if power else y
 
 
-def _sized(x: Tensor, d: int, n: int | None) -> Tensor:
-    """A dim cut or padded with zeros to n."""
+def _resize_dim(x: Tensor, d: int, n: int | None) -> Tensor:
+    """Cuts a dim to n elements, or pads it with zeros."""
     n = x.shape[d] if n is None else n
     if n < 1:
         raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
-    grown = tuple((n - x.shape[d]) * (e == d) for e in range(x.ndim))
-    return x if x.shape[d] == n else x._pad((0,) * x.ndim, grown)
+    after = tuple((n - x.shape[d]) * (e == d) for e in range(x.ndim))
+    return x if x.shape[d] == n else x._pad((0,) * x.ndim, after)
 
 
-def _transformed(z: Tensor, n: int | None, dim: int, norm: str | None, back: bool) -> Tensor:
-    """Pairs transformed along a dim."""
+def _transform(z: Tensor, n: int | None, dim: int, norm: str | None, back: bool) -> Tensor:
+    """Transforms pairs along a dim."""
     d = _dim_of(dim, z.ndim - 1)
-    z = _sized(z, d, n)
+    z = _resize_dim(z, d, n)
     n = z.shape[d]
     y = fo._fft(z.movedim(d, z.ndim - 2), inverse=back)
-    return _scaled(y, n, norm, back).movedim(z.ndim - 2, d)
+    return _scale(y, n, norm, back).movedim(z.ndim - 2, d)
 
 
 @composed
@@ -82,7 +82,7 @@ def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     """
-    return _transformed(_pairs(input), n, dim, norm, False).view_as_complex()
+    return _transform(_pairs(input), n, dim, norm, False).view_as_complex()
 
 
 @composed
@@ -91,7 +91,7 @@ def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     """
-    return _transformed(_pairs(input), n, dim, norm, True).view_as_complex()
+    return _transform(_pairs(input), n, dim, norm, True).view_as_complex()
 
 
 @composed
@@ -101,38 +101,38 @@ def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises TypeError for complex numbers.
     """
-    return _half(input, n, dim, norm).view_as_complex()
+    return _rfft(input, n, dim, norm).view_as_complex()
 
 
-def _half(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
+def _rfft(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """rfft as pairs."""
     if input.dtype.is_complex:
         raise TypeError("takes real numbers: use fft for complex ones, or .real")
     d = _dim_of(dim, input.ndim)
-    x = _sized(as_float(input), d, n)
+    x = _resize_dim(as_float(input), d, n)
     y = fo.real_to_complex(x.movedim(d, x.ndim - 1))
-    return _scaled(y, x.shape[d], norm, False).movedim(x.ndim - 1, d)
+    return _scale(y, x.shape[d], norm, False).movedim(x.ndim - 1, d)
 
 
 @composed
 def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]
+    """Real numbers from half their transform; n defaults to 2 (m - 1). [..., m] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if n is below 1.
     """
-    return _whole(_pairs(input), n, dim, norm)
+    return _irfft(_pairs(input), n, dim, norm)
 
 
-def _whole(z: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
+def _irfft(z: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """irfft of pairs."""
     d = _dim_of(dim, z.ndim - 1)
     n = 2 * (z.shape[d] - 1) if n is None else n
     if n < 1:
         raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
-    z = _sized(z, d, n // 2 + 1)
+    z = _resize_dim(z, d, n // 2 + 1)
     x = fo.complex_to_real(z.movedim(d, z.ndim - 2), n)
-    return _scaled(x, n, norm, True).movedim(z.ndim - 2, d)
+    return _scale(x, n, norm, True).movedim(z.ndim - 2, d)
 
 
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -140,12 +140,12 @@ SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": 
 
 @composed
 def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]
+    """The real transform of a signal with conjugate symmetry, from its first half. [..., m] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if n is below 1.
     """
-    return _whole(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
+    return _irfft(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
 
 
 @composed
@@ -155,7 +155,7 @@ def fft_ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | No
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises TypeError for complex numbers.
     """
-    return fo.conjugate(_half(input, n, dim, SWAPPED.get(norm, norm))).view_as_complex()
+    return fo.conjugate(_rfft(input, n, dim, SWAPPED.get(norm, norm))).view_as_complex()
 
 
 # --- several dims ---
@@ -175,9 +175,11 @@ def _dims(
     return list(zip(dims, lengths, strict=True))
 
 
-def _each(z: Tensor, pairs: Iterable[tuple[int, int | None]], norm: str | None, back: bool) -> Tensor:
+def _transform_each(
+    z: Tensor, pairs: Iterable[tuple[int, int | None]], norm: str | None, back: bool
+) -> Tensor:
     for d, n in pairs:
-        z = _transformed(z, n, d, norm, back)
+        z = _transform(z, n, d, norm, back)
     return z
 
 
@@ -188,13 +190,13 @@ def fft_fftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]
+    """The transform of complex (or real) numbers along several dims, by default all. [...] -> [...]
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length.
     """
-    return _each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
+    return _transform_each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
 
 
 @composed
@@ -206,11 +208,11 @@ def fft_ifftn(
 ) -> Tensor:
     """The inverse of fftn. [...] -> [...]
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length.
     """
-    return _each(_pairs(input), _dims(input.ndim, s, dim), norm, True).view_as_complex()
+    return _transform_each(_pairs(input), _dims(input.ndim, s, dim), norm, True).view_as_complex()
 
 
 @composed
@@ -222,12 +224,12 @@ def fft_rfftn(
 ) -> Tensor:
     """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length; TypeError for complex numbers.
     """
     *rest, (d, n) = _dims(input.ndim, s, dim)
-    return _each(_half(input, n, d, norm), rest, norm, False).view_as_complex()
+    return _transform_each(_rfft(input, n, d, norm), rest, norm, False).view_as_complex()
 
 
 @composed
@@ -239,12 +241,12 @@ def fft_irfftn(
 ) -> Tensor:
     """The inverse of rfftn. [..., m] -> [..., n]
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length, or n is below 1.
     """
     *rest, (d, n) = _dims(input.ndim, s, dim)
-    return _whole(_each(_pairs(input), rest, norm, True), n, d, norm)
+    return _irfft(_transform_each(_pairs(input), rest, norm, True), n, d, norm)
 
 
 @composed
@@ -254,9 +256,10 @@ def fft_hfftn(
     dim: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The real transform along several dims of half the numbers. [..., m] -> [..., n]
+    """The real transform along several dims of a signal with conjugate symmetry, from half of it.
+    [..., m] -> [..., n]
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     """
     return fft_irfftn(input.conj(), s, dim, SWAPPED.get(norm, norm))
@@ -271,13 +274,13 @@ def fft_ihfftn(
 ) -> Tensor:
     """The inverse of hfftn. [..., n] -> [..., n // 2 + 1]
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     """
     return fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)).conj()
 
 
-def _two(name: str, f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _over_two_dims(name: str, f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def transform(
         input: Tensor,
         s: int | Sequence[int] | None = None,
@@ -287,17 +290,17 @@ def _two(name: str, f: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return f(input, s, dim, norm)
 
     transform.__name__ = name
-    transform.__doc__ = f"""{f.__name__.removeprefix("fft_")} along two dims, the last unless given.
+    transform.__doc__ = f"""{f.__name__.removeprefix("fft_")} along two dims, by default the last two.
 
-    s: how long each transformed dim is: cut or padded with zeros
+    s: the length of each transformed dim, which is cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     """
     return composed(transform)
 
 
-fft_fft2, fft_ifft2 = _two("fft_fft2", fft_fftn), _two("fft_ifft2", fft_ifftn)
-fft_rfft2, fft_irfft2 = _two("fft_rfft2", fft_rfftn), _two("fft_irfft2", fft_irfftn)
-fft_hfft2, fft_ihfft2 = _two("fft_hfft2", fft_hfftn), _two("fft_ihfft2", fft_ihfftn)
+fft_fft2, fft_ifft2 = _over_two_dims("fft_fft2", fft_fftn), _over_two_dims("fft_ifft2", fft_ifftn)
+fft_rfft2, fft_irfft2 = _over_two_dims("fft_rfft2", fft_rfftn), _over_two_dims("fft_irfft2", fft_irfftn)
+fft_hfft2, fft_ihfft2 = _over_two_dims("fft_hfft2", fft_hfftn), _over_two_dims("fft_ihfft2", fft_ihfftn)
 
 
 # --- frequencies and shifts ---
@@ -325,7 +328,7 @@ def fft_rfftfreq(
     return finish(k * (1 / (n * d)), dtype, requires_grad)
 
 
-def _turned(x: Tensor, dim: int | Sequence[int] | None, by: Callable[[int], int]) -> Tensor:
+def _roll(x: Tensor, dim: int | Sequence[int] | None, by: Callable[[int], int]) -> Tensor:
     dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     for d in (_dim_of(d, x.ndim) for d in dims):
         k = by(x.shape[d])
@@ -335,11 +338,11 @@ def _turned(x: Tensor, dim: int | Sequence[int] | None, by: Callable[[int], int]
 
 @composed
 def fft_fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """Frequency 0 in the middle of dims, all unless given. [...] -> [...]"""
-    return _turned(input, dim, lambda n: n - n // 2)
+    """Shifts frequency 0 to the middle of dims, by default all. [...] -> [...]"""
+    return _roll(input, dim, lambda n: n - n // 2)
 
 
 @composed
 def fft_ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift. [...] -> [...]"""
-    return _turned(input, dim, lambda n: n // 2)
+    return _roll(input, dim, lambda n: n // 2)

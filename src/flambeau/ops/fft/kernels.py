@@ -1,4 +1,4 @@
-"""Fourier transforms of complex rows [..., n, 2] of any length by kernels for smooth lengths."""
+"""Fourier transforms of complex rows [..., n, 2] of any length, by a kernel for smooth lengths."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 MOST = 1024  # complex numbers in workgroup memory, twice: 16 KB
 RADICES = (4, 2, 3, 5, 7)
-CHIRP = 1 << 20  # lengths below have a chirp that is exact in 32-bit integers
+CHIRP = 1 << 20  # for shorter lengths the chirp's index is exact in 32-bit integers
 
 
 def radices_of(n: int) -> tuple[int, ...]:
-    """The passes of a transform of n, or () where a prime above 7 divides it."""
+    """The passes of a transform of length n, or () if a prime above 7 divides it."""
     passes: list[int] = []
     for r in RADICES:
         while n % r == 0:
@@ -50,7 +50,7 @@ def _launch(limits: Limits, z: Node, table: Node, inverse: bool) -> list[Launch]
 
 
 class Frozen(dict[Any, Any]):
-    """A dict that may be part of a key."""
+    """A hashable dict, for shader options."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))
@@ -82,7 +82,7 @@ def pair(real: Tensor, imag: Tensor) -> Tensor:
     return stack([real, imag], -1)
 
 
-def times(a: Tensor, b: Tensor) -> Tensor:
+def multiply(a: Tensor, b: Tensor) -> Tensor:
     """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
     ar, ai, br, bi = a[..., 0], a[..., 1], b[..., 0], b[..., 1]
     return pair(ar * br - ai * bi, ar * bi + ai * br)
@@ -92,8 +92,8 @@ def conjugate(z: Tensor) -> Tensor:
     return pair(z[..., 0], -z[..., 1])
 
 
-def turn(e: Tensor, n: int, sign: int) -> Tensor:
-    """exp(sign * 2 pi i e / n) for integers 0 <= e < n, by angles up to an eighth turn. -> [..., 2]"""
+def twiddle(e: Tensor, n: int, sign: int) -> Tensor:
+    """exp(sign * 2 pi i e / n) for integers 0 <= e < n, from angles up to pi / 4. -> [..., 2]"""
     quarter = (e * 8 + n) // (2 * n)
     angle = (e * 4 - quarter * n).float() * (pi / 2 / n)
     c, s, quarter = angle.cos(), angle.sin(), quarter % 4
@@ -103,7 +103,7 @@ def turn(e: Tensor, n: int, sign: int) -> Tensor:
     return pair(real, (quarter >= 2).where(-imag, imag) * float(sign))
 
 
-def places(x: Tensor, n: int) -> Tensor:
+def indices(x: Tensor, n: int) -> Tensor:
     return type(x).arange(n, dtype=dt.int32, device=x.device)
 
 
@@ -123,48 +123,49 @@ def transform(z: Tensor, inverse: bool) -> Tensor:
     n, sign = z.shape[-2], 1 if inverse else -1
     if n == 1 or 0 in z.shape:
         return z
-    if z.dtype is dt.float64:  # an array library's own, of any length
-        return _fft_rows(z, turn(places(z, 1), 1, sign), inverse)
+    if z.dtype is dt.float64:  # on the CPU backend, whose reference takes any length
+        return _fft_rows(z, twiddle(indices(z, 1), 1, sign), inverse)
     if n <= MOST and radices_of(n):
-        return _fft_rows(z, turn(places(z, n), n, sign), inverse)
+        return _fft_rows(z, twiddle(indices(z, n), n, sign), inverse)
     a = _split(n)
-    return _chirped(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
+    return _bluestein(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
 
 
 def _four_steps(z: Tensor, a: int, b: int, inverse: bool) -> Tensor:
-    """Bailey (1990): columns of length a, a twiddle, rows of length b."""
+    """Bailey (1990): transforms of length a along columns, twiddle factors, transforms of length b along
+    rows."""
     lead, r = z.shape[:-2], z.ndim - 2
     dims = (*range(r), r + 1, r, r + 2)
     y = transform(z.reshape(*lead, a, b, 2).permute(*dims), inverse)  # [..., b, a, 2]
-    e = places(z, b).unsqueeze(1) * places(z, a)
-    y = times(y, turn(e, a * b, 1 if inverse else -1))
+    e = indices(z, b).unsqueeze(1) * indices(z, a)
+    y = multiply(y, twiddle(e, a * b, 1 if inverse else -1))
     y = transform(y.permute(*dims), inverse)  # [..., a, b, 2]
     return y.permute(*dims).reshape(*lead, a * b, 2)
 
 
 def squares(k: Tensor, n: int) -> Tensor:
-    """k * k modulo 2 n, in 32 bits."""
+    """k * k modulo 2 n, in 32-bit integers."""
     if n <= 46340:
         return k * k % (2 * n)
     high, low = k // 1024, k % 1024
     return ((k * high % (2 * n)) * 1024 % (2 * n) + k * low % (2 * n)) % (2 * n)
 
 
-def _chirped(z: Tensor, inverse: bool) -> Tensor:
-    """Bluestein (1970): a convolution with a chirp, by transforms of a power of two."""
+def _bluestein(z: Tensor, inverse: bool) -> Tensor:
+    """Bluestein (1970): a convolution with a chirp, by transforms of a power-of-two length."""
     n, sign = z.shape[-2], 1 if inverse else -1
     if n >= CHIRP:
         raise ValueError(f"length {n} has a prime factor of {CHIRP} or more: pad it")
     m = 1 << (2 * n - 2).bit_length()
-    chirp = turn(squares(places(z, n), n), 2 * n, sign)
-    k = places(z, m)
+    chirp = twiddle(squares(indices(z, n), n), 2 * n, sign)
+    k = indices(z, m)
     k = k.minimum(m - k)
-    around = turn(squares((k < n).where(k, 0), n), 2 * n, -sign)
+    around = twiddle(squares((k < n).where(k, 0), n), 2 * n, -sign)
     around = (k < n).unsqueeze(-1).where(around, 0.0)
     grown = (*(0,) * (z.ndim - 2), m - n, 0)
-    a = transform(times(z, chirp)._pad((0,) * z.ndim, grown), False)
-    y = transform(times(a, transform(around, False)), True).narrow(-2, 0, n)
-    return times(y, chirp) * (1 / m)
+    a = transform(multiply(z, chirp)._pad((0,) * z.ndim, grown), False)
+    y = transform(multiply(a, transform(around, False)), True).narrow(-2, 0, n)
+    return multiply(y, chirp) * (1 / m)
 
 
 def _fft_grad(g: Tensor, y: Tensor, z: Tensor, inverse: bool) -> list[Tensor | None]:
@@ -173,36 +174,38 @@ def _fft_grad(g: Tensor, y: Tensor, z: Tensor, inverse: bool) -> list[Tensor | N
 
 @composite(grad=_fft_grad)
 def _fft(z: Tensor, *, inverse: bool) -> Tensor:
-    """Complex rows transformed, nothing scaled; the gradient is the other way. -> [..., n, 2]"""
+    """Transforms complex rows, unscaled; its gradient is the opposite transform. -> [..., n, 2]"""
     return transform(z, inverse)
 
 
-def half(z: Tensor, n: int) -> Tensor:
+def first_half(z: Tensor, n: int) -> Tensor:
     """The first n // 2 + 1 of a transform of n."""
     return z.narrow(-2, 0, n // 2 + 1)
 
 
 def real_to_complex(x: Tensor) -> Tensor:
-    """Half the transform of real rows. [..., n] -> [..., n // 2 + 1, 2]"""
+    """Half of the transform of real rows. [..., n] -> [..., n // 2 + 1, 2]"""
     n = x.shape[-1]
     if n % 2 or x.dtype is dt.float64:
-        return half(_fft(pair(x, x * 0.0), inverse=False), n)
-    z = _fft(x.reshape(*x.shape[:-1], n // 2, 2), inverse=False)  # even and odd places as one number
+        return first_half(_fft(pair(x, x * 0.0), inverse=False), n)
+    z = _fft(
+        x.reshape(*x.shape[:-1], n // 2, 2), inverse=False
+    )  # even and odd elements as one complex number
     z = cat([z, z.narrow(-2, 0, 1)], -2)
     other = conjugate(z.flip(-2))
-    odd = times(z - other, turn(places(x, n // 2 + 1), n, -1))
+    odd = multiply(z - other, twiddle(indices(x, n // 2 + 1), n, -1))
     return (z + other + pair(odd[..., 1], -odd[..., 0])) * 0.5
 
 
 def complex_to_real(z: Tensor, n: int) -> Tensor:
-    """Real rows from half their transform, nothing scaled. [..., n // 2 + 1, 2] -> [..., n]"""
-    k = places(z, n // 2 + 1)
-    alone = (k == 0) | (k * 2 == n)  # what must be real is taken as real
-    z = pair(z[..., 0], alone.where(0.0, z[..., 1]))
+    """Real rows from half of their transform, unscaled. [..., n // 2 + 1, 2] -> [..., n]"""
+    k = indices(z, n // 2 + 1)
+    is_real = (k == 0) | (k * 2 == n)  # their imaginary parts are ignored
+    z = pair(z[..., 0], is_real.where(0.0, z[..., 1]))
     if n % 2 or z.dtype is dt.float64:
         rest = conjugate(z.narrow(-2, 1, (n - 1) // 2).flip(-2))
         return _fft(cat([z, rest], -2), inverse=True)[..., 0]
     other = conjugate(z.flip(-2))
-    odd = times(z - other, turn(k, n, 1))
+    odd = multiply(z - other, twiddle(k, n, 1))
     both = (z + other + pair(-odd[..., 1], odd[..., 0])).narrow(-2, 0, n // 2)
     return _fft(both, inverse=True).reshape(*z.shape[:-2], n)

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms, and windows by torch's names."""
+"""Short-time Fourier transforms, and windows with PyTorch's names."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 
 def window_dtype(dtype: DTypeLike | None) -> DTypeLike | None:
-    """The dtype asked of one of torch.signal.windows; ValueError for those that PyTorch does not take."""
+    """The dtype of one of torch.signal.windows; ValueError for those that PyTorch rejects."""
     if dtype is not None and dt.as_dtype(dtype) not in (dt.float32, dt.float64):
-        raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window is made in float32 or float64")
+        raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window is float32 or float64")
     return dtype
 
 
-def _places(n: int, periodic: bool, device: Any) -> tuple[Tensor, int]:
-    """Places of n samples, and how many steps make the whole window."""
+def _sample_indices(n: int, periodic: bool, device: Any) -> tuple[Tensor, int]:
+    """The indices of n samples, and the number of steps of the whole window."""
     if n < 0:
-        raise ValueError(f"{n} samples are no window: give 0 or more")
+        raise ValueError(f"{n} samples are not a window: give 0 or more")
     return op.Tensor.arange(n, dtype=dt.int32, device=device).float(), max(n if periodic else n - 1, 1)
 
 
 def _cosines(n: int, terms: Sequence[float | HostScalar], periodic: bool, device: Any) -> Tensor:
     """Sums of cosines with alternating signs. -> [n]"""
-    k, steps = _places(n, periodic, device)
+    k, steps = _sample_indices(n, periodic, device)
     if n == 1:
         return k + 1.0
     waves = [(k * (2 * pi * i / steps)).cos() * ((-1) ** i * a) for i, a in enumerate(terms)]
@@ -63,7 +63,7 @@ def hann_window(
 ) -> Tensor:
     """Hann's raised cosine. -> [window_length]
 
-    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    periodic: one period of a periodic window, for spectra; else symmetric, for filters
     """
     return finish(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
 
@@ -81,7 +81,7 @@ def hamming_window(
 ) -> Tensor:
     """alpha - beta * cos. -> [window_length]
 
-    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    periodic: one period of a periodic window, for spectra; else symmetric, for filters
     """
     return finish(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
 
@@ -97,7 +97,7 @@ def blackman_window(
 ) -> Tensor:
     """Blackman's sum of three cosines. -> [window_length]
 
-    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    periodic: one period of a periodic window, for spectra; else symmetric, for filters
     """
     return finish(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
 
@@ -113,10 +113,10 @@ def bartlett_window(
 ) -> Tensor:
     """A triangle. -> [window_length]
 
-    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    periodic: one period of a periodic window, for spectra; else symmetric, for filters
     Raises ValueError if there are fewer than 0 samples.
     """
-    k, steps = _places(window_length, periodic, device)
+    k, steps = _sample_indices(window_length, periodic, device)
     return finish(1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0, dtype, requires_grad)
 
 
@@ -132,11 +132,11 @@ def kaiser_window(
 ) -> Tensor:
     """Kaiser's window, of Bessel functions. -> [window_length]
 
-    periodic: a period of a longer window, for spectra; else symmetric, for filters
-    beta: how far down its sides go
+    periodic: one period of a periodic window, for spectra; else symmetric, for filters
+    beta: the shape: larger values have lower side lobes
     Raises ValueError if there are fewer than 0 samples.
     """
-    k, steps = _places(window_length, periodic, device)
+    k, steps = _sample_indices(window_length, periodic, device)
     if window_length == 1:
         return finish(k + 1.0, dtype, requires_grad)
     inside = (1.0 - (k * (2 / steps) - 1.0) ** 2).clamp(min=0.0).sqrt() * beta
@@ -156,8 +156,8 @@ def signal_windows_general_cosine(
 ) -> Tensor:
     """Sums of cosines with weights a, signs alternating. -> [M]
 
-    M: how many points
-    sym: symmetric, for filters; else a period of a longer window, for spectra
+    M: the number of points
+    sym: symmetric, for filters; else one period of a periodic window, for spectra
     Raises ValueError if a is empty; if dtype is neither float32 nor float64.
     """
     if not len(a):
@@ -177,8 +177,8 @@ def signal_windows_general_hamming(
 ) -> Tensor:
     """alpha - (1 - alpha) * cos. -> [M]
 
-    M: how many points
-    sym: symmetric, for filters; else a period of a longer window, for spectra
+    M: the number of points
+    sym: symmetric, for filters; else one period of a periodic window, for spectra
     Raises ValueError if dtype is neither float32 nor float64.
     """
     return finish(_cosines(M, (alpha, 1 - alpha), not sym, device), window_dtype(dtype), requires_grad)
@@ -195,8 +195,8 @@ def signal_windows_nuttall(
 ) -> Tensor:
     """Nuttall's sum of four cosines. -> [M]
 
-    M: how many points
-    sym: symmetric, for filters; else a period of a longer window, for spectra
+    M: the number of points
+    sym: symmetric, for filters; else one period of a periodic window, for spectra
     Raises ValueError if dtype is neither float32 nor float64.
     """
     return finish(
@@ -218,14 +218,14 @@ def signal_windows_gaussian(
 ) -> Tensor:
     """exp(-(k / std)^2 / 2) about the middle. -> [M]
 
-    M: how many points
-    sym: symmetric, for filters; else a period of a longer window, for spectra
+    M: the number of points
+    sym: symmetric, for filters; else one period of a periodic window, for spectra
     Raises ValueError if there are fewer than 0 samples, or std is not positive; if dtype is neither
         float32 nor float64.
     """
     if std <= 0:
         raise ValueError(f"std={std} is not positive: give a larger one")
-    k, steps = _places(M, not sym, device)
+    k, steps = _sample_indices(M, not sym, device)
     x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
     return finish((x * x * -0.5).exp(), window_dtype(dtype), requires_grad)
 
@@ -243,8 +243,8 @@ def signal_windows_exponential(
 ) -> Tensor:
     """exp(-|k - center| / tau). -> [M]
 
-    M: how many points
-    sym: symmetric, for filters; else a period of a longer window, for spectra
+    M: the number of points
+    sym: symmetric, for filters; else one period of a periodic window, for spectra
     Raises ValueError if M is below 0, tau is not positive, or center is given with sym; if dtype is
         neither float32 nor float64.
     """
@@ -252,7 +252,7 @@ def signal_windows_exponential(
         raise ValueError(f"center={center} is of a window that is not symmetric: give sym=False")
     if tau <= 0:
         raise ValueError(f"tau={tau} is not positive: give a larger one")
-    k, steps = _places(M, not sym, device)
+    k, steps = _sample_indices(M, not sym, device)
     middle = (steps if M > 1 else 0) / 2 if center is None else center
     return finish(((k - middle).abs() * (-1 / tau)).exp(), window_dtype(dtype), requires_grad)
 
@@ -266,13 +266,13 @@ def signal_windows_cosine(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The arch of a sine. -> [M]
+    """Half a period of a sine. -> [M]
 
-    M: how many points
-    sym: symmetric, for filters; else a period of a longer window, for spectra
+    M: the number of points
+    sym: symmetric, for filters; else one period of a periodic window, for spectra
     Raises ValueError if there are fewer than 0 samples; if dtype is neither float32 nor float64.
     """
-    k, _ = _places(M, not sym, device)
+    k, _ = _sample_indices(M, not sym, device)
     return finish(
         ((k + 0.5) * (pi / max(M if sym or M == 1 else M + 1, 1))).sin(), window_dtype(dtype), requires_grad
     )
@@ -282,7 +282,7 @@ def signal_windows_cosine(
 
 
 def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor:
-    """The window centred in a frame; ones without one."""
+    """The window, centred in a frame of n_fft; ones if window is None."""
     if not 0 < win_length <= n_fft:
         raise ValueError(f"win_length={win_length} is not in 1 to n_fft={n_fft}")
     if window is None:
@@ -293,8 +293,8 @@ def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) ->
     return window._pad((before,), (n_fft - win_length - before,))
 
 
-def _padded(x: Tensor, by: int, mode: str) -> Tensor:
-    """Samples before and after the last dim."""
+def _pad_ends(x: Tensor, by: int, mode: str) -> Tensor:
+    """Pads the last dim by `by` samples at both ends."""
     if mode == "constant":
         return x._pad((*(0,) * (x.ndim - 1), by), (*(0,) * (x.ndim - 1), by))
     n = x.shape[-1]
@@ -325,14 +325,14 @@ def stft(
     onesided: bool = True,
     return_complex: bool = True,
 ) -> Tensor:
-    """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (or n_fft, where not onesided)
+    """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (n_fft, if not onesided)
 
-    hop_length is n_fft // 4 unless given. return_complex=False gives view_as_real of it.
+    hop_length defaults to n_fft // 4. return_complex=False returns view_as_real of the result.
 
-    win_length: how long the window is (n_fft)
-    window: factors of each frame. [win_length]
-    center: the signal is padded, so that frame t is centred at t * hop_length
-    pad_mode: how ends are padded where center is
+    win_length: the length of the window (n_fft)
+    window: the factors of each frame. [win_length]
+    center: pad the signal, so that frame t is centred at t * hop_length
+    pad_mode: how to pad the ends if center is True
     normalized: divide by sqrt(n_fft)
     Raises ValueError if there are fewer samples than n_fft, or hop_length is below 1.
     """
@@ -342,7 +342,7 @@ def stft(
     shape = _window(window, win_length or n_fft, n_fft, input)
     x = input if input.dtype.is_complex else as_float(input)
     onesided = onesided and not x.dtype.is_complex
-    x = _padded(x, n_fft // 2, pad_mode) if center else x
+    x = _pad_ends(x, n_fft // 2, pad_mode) if center else x
     if x.shape[-1] < n_fft:
         raise ValueError(f"{x.shape[-1]} samples are fewer than n_fft={n_fft}: use a smaller one")
     frames = x._windows((Window(n_fft, hop, 1, 0, 0),)) * shape
@@ -364,26 +364,26 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames] -> [..., t]
+    """The signal whose stft is closest to the input. [..., n_fft // 2 + 1, frames] -> [..., t]
 
-    Samples that no window covers become inf or NaN (torch raises, which needs a read). return_complex, of
-    what is not onesided, gives a complex signal.
+    Samples that no window covers become inf or NaN (PyTorch raises, which needs a read). return_complex with
+    onesided=False returns a complex signal.
 
-    hop_length: how far apart frames are (a quarter of n_fft)
-    win_length: how long the window is (n_fft)
-    center: the signal is padded, so that frame t is centred at t * hop_length
+    hop_length: the distance of frames (a quarter of n_fft)
+    win_length: the length of the window (n_fft)
+    center: pad the signal, so that frame t is centred at t * hop_length
     normalized: divide by sqrt(n_fft)
-    length: how many samples the result has
+    length: the number of samples of the result
     Raises ValueError if return_complex is True, but onesided is not False.
     """
     if not input.dtype.is_complex:
-        raise TypeError("takes complex numbers, as stft gives them: use view_as_complex")
+        raise TypeError("takes complex numbers, as stft returns them: use view_as_complex")
     if return_complex and onesided:
         raise ValueError("the signal of a one-sided transform is real: use onesided=False for a complex one")
     hop = n_fft // 4 if hop_length is None else hop_length
     shape = _window(window, win_length or n_fft, n_fft, input)
     z, norm = input.transpose(-1, -2), "ortho" if normalized else None
-    half = z if onesided else z[..., : n_fft // 2 + 1]  # all that a real signal's spectrum says
+    half = z if onesided else z[..., : n_fft // 2 + 1]  # the rest of a real signal's spectrum is conjugate
     frames = fft_ifft(z, norm=norm) if return_complex else fft_irfft(half, n_fft, norm=norm)
     count = frames.shape[-2]
     spec, size = (Window(n_fft, hop, 1, 0, 0),), (n_fft + hop * (count - 1),)
