@@ -37,7 +37,7 @@ def gathered(
             last = []
         last.append(i)
         bundle_of[i] = last
-    bundles = []
+    bundles: list[list[Kernel]] = []
     for i in range(len(kernels)):
         bundle = bundle_of.get(i, [i])
         if bundle[-1] == i:

@@ -12,7 +12,7 @@ def in_place(
 ) -> tuple[Kernel, ...]:
     """The kernels, changed where they may overwrite a value of `free`: one that has no later reader."""
     writers = Counter(v for k in kernels for v in k.outputs)
-    changed = []
+    changed: list[Kernel] = []
     for i, k in enumerate(kernels):
         over: dict[int, int] = {}
         if k.instead is not None:

@@ -47,7 +47,7 @@ class Materialization:
 
     def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int]):
         self.roots, self.order, self.limits = graph.roots, graph.walk, limits
-        self.times, self.index = graph.times, graph.index
+        self.times, self.index = graph.times, graph.places
         self.rank = self.index if graph.in_order else {id(n): i for i, n in enumerate(graph.walk)}
         self.dying = {graph.order[v] for v in dying}
         self.users: dict[int, list[Node]] = {id(n): [] for n in self.order}
@@ -154,7 +154,7 @@ class Materialization:
 
     def consumers(self, node: Node) -> list[Node]:
         """Who uses the value, each once, looking through composites."""
-        readers, todo = {}, [node]
+        readers, todo = dict[Node, None](), [node]
         while todo:
             for u in self.users[id(todo.pop())]:
                 if u.op.kind == "composite":

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from ..core.choose import choose
 from ..core.node import Node, reached
@@ -37,7 +38,7 @@ def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel],
 
     keep: values that are asked for.
     """
-    read, left = set(keep), []
+    read, left = set(keep), list[tuple[Kernel, int]]()
     for i in reversed(range(len(kernels))):
         k = kernels[i]
         if not read.isdisjoint(k.outputs):
@@ -78,7 +79,7 @@ class _SiblingFinder:
     def __init__(self, values: Materialization):
         self.values = values
         self.all: list[_OpenMaps] = []
-        self.open: dict[tuple, list[_OpenMaps]] = {}  # by shape and device
+        self.open: dict[tuple[Any, ...], list[_OpenMaps]] = {}  # by shape and device
         by_age = sorted(values.order, key=lambda n: n.serial)
         self.rank = {n: i for i, n in enumerate(by_age)}  # when a node was made, and so will be computed
 

@@ -34,7 +34,7 @@ class Draft:
     temporaries: dict[int, int]
     dying: frozenset[int] | None
     limits: Limits
-    bundles: list[int] = field(default_factory=list)  # how many kernels in a row each bundle has
+    bundles: list[int] = field(default_factory=list[int])  # how many kernels in a row each bundle has
 
     @property
     def is_recorded(self) -> bool:

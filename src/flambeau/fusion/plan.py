@@ -77,7 +77,7 @@ def costs_of(
     for i, k in reversed(list(enumerate(plan.kernels))):
         if values[i] not in heads or k.name.startswith(walk.label(values[i])):
             heads[values[i]] = i
-    costs = []
+    costs: list[Cost] = []
     for i, (k, value) in enumerate(zip(plan.kernels, values, strict=True)):
         operations, touched = walk.of(k.outputs if value in k.outputs else (value,))
         read = sum([min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(reads[i])])
@@ -109,12 +109,12 @@ def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
     that reads its temporary does, and what is stored. Kernels that make one value between them have the
     same."""
     stored = {id(order[v]) for v, _ in plan.stored if v < len(order)}
-    found = []
+    nodes: list[list[Node]] = []
     for k, value in zip(plan.kernels, _worked_for(plan, len(order))[0], strict=True):
         tops = [order[v] for v in (k.outputs if value in k.outputs else (value,)) if v < len(order)]
         ends = stored.difference(map(id, tops))
-        found.append(_down_to(ends, tops))
-    return found
+        nodes.append(_down_to(ends, tops))
+    return nodes
 
 
 def _down_to(ends: set[int], tops: list[Node]) -> list[Node]:

@@ -1,7 +1,7 @@
 """A graph into one whose contractions read what casts widen, and write in the order that is asked for."""
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.dtype import DType, float32
 from ..core.node import Node
@@ -55,7 +55,7 @@ class _Rewriting:
     def _drop_unread(self) -> None:
         """Leave out what nobody reads any more."""
         read = {self.now[r] for r in self.graph.roots}
-        left = []
+        left: list[Node] = []
         for n in reversed(self.walk):
             if n in read:
                 left.append(n)
@@ -77,7 +77,9 @@ class _Rewriting:
             return n
         return n.copied(inputs, after)
 
-    def _new(self, like: Node, op: Op, inputs: tuple[Node, ...], attrs: dict, shape: Shape, dtype: DType):
+    def _new(
+        self, like: Node, op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], shape: Shape, dtype: DType
+    ) -> Node:
         """A node at no place of the graph that was given, to be computed when another was."""
         node = Node(op, inputs, attrs, shape, dtype, like.device)
         node.serial, node.segment, node.origin = like.serial, like.segment, like.origin
@@ -98,7 +100,7 @@ class _Rewriting:
 
     def _behind(self, x: Node, cast: Node) -> Node:
         """The views between a cast and a contraction, of what is cast."""
-        chain = []
+        chain: list[Node] = []
         while x is not cast:
             if x.op.kind == "movement":
                 chain.append(x)

@@ -96,7 +96,7 @@ class _OpenRows:
     key: tuple[int, int]
     min_depth: int
     inputs: list[Node]
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list[Node])
     merged: "_OpenRows | None" = None  # the one that this one became a part of
 
     @property
@@ -171,7 +171,7 @@ class _RowFinder:
 
     def _anchors(self, x: Node, size: int) -> list[Node]:
         """What a reduction reads in full: siblings are those that read the same."""
-        anchors, todo = [], [x]
+        anchors, todo = list[Node](), [x]
         for _ in range(SEARCHED_ANCHORS):
             if not todo:
                 break
@@ -241,7 +241,7 @@ class _RowFinder:
 
     def cuts(self, group: _OpenRows) -> Decision:
         """Epilogues end where the group does."""
-        cut = []
+        cut: list[list[Node]] = []
         for head in group.reduces:
             nodes = self.values.epilogues.nodes[head]
             inside = [n for n in nodes if self.of(n) is group]
@@ -288,7 +288,7 @@ class _RowFinder:
 
     def _computed_for(self, group: _OpenRows) -> list[Node]:
         """What was to be stored for the group alone: its kernel computes that."""
-        todo, seen, private = list(group.inputs), set(), []
+        todo, seen, private = list(group.inputs), set[Node](), list[Node]()
         while todo and len(seen) < SEARCHED_INPUTS:
             n = alias(todo.pop())
             if n in seen:

@@ -25,7 +25,7 @@ def in_program_order(kernels: Sequence[Kernel], serials: list[int]) -> tuple[Ker
             missing[i] += 1
     ready = [(serials[i], i) for i, n in enumerate(missing) if not n]
     heapify(ready)
-    order = []
+    order: list[Kernel] = []
     while ready:
         _, i = heappop(ready)
         order.append(kernels[i])

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
+from typing import Any
 
 from ..core.choose import choose
 from ..core.node import Node, reached
@@ -47,9 +48,9 @@ class _OpenReductions:
     """A group that grows: its reductions, they and their epilogues, and the buffers that their kernel
     reads."""
 
-    heads: list[Node] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    reads: set[Node] = field(default_factory=set)
+    heads: list[Node] = field(default_factory=list[Node])
+    nodes: list[Node] = field(default_factory=list[Node])
+    reads: set[Node] = field(default_factory=set[Node])
 
     def group(self, values: Materialization) -> ReductionGroup:
         outputs = tuple(values.epilogues.tail(n) for n in self.heads)
@@ -62,7 +63,7 @@ class _ReductionFinder:
     def __init__(self, values: Materialization):
         self.values = values
         self.all: list[_OpenReductions] = []
-        self.open: dict[tuple, list[_OpenReductions]] = {}  # by shape, dims and device
+        self.open: dict[tuple[Any, ...], list[_OpenReductions]] = {}  # by shape, dims and device
 
     def visit(self, n: Node) -> None:
         x = n.inputs[0]

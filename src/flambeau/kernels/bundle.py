@@ -2,6 +2,7 @@
 
 from itertools import accumulate
 from math import prod
+from typing import Any
 
 from .emit import Quantities
 from .ir import Kernel, Shader, WgslFunction, out_name
@@ -42,11 +43,11 @@ class _Names:
 
     def __init__(self):
         self.q = Quantities()
-        self.buffers: dict[tuple[int, tuple], str] = {}  # (value, kind) -> the name of its binding
+        self.buffers: dict[tuple[int, tuple[str, int]], str] = {}  # (value, kind) -> the name of its binding
         self.outs: list[tuple[str, int]] = []
         self.functions: list[tuple[str, WgslFunction]] = []
 
-    def add(self, k: Kernel) -> tuple:
+    def add(self, k: Kernel) -> tuple[Any, ...]:
         """The segment of a kernel: its function, and what the template asks for."""
         ((_, f),), options = k.shader.functions, dict(k.shader.options)
         at, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups

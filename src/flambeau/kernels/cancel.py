@@ -17,14 +17,14 @@ def exact(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     where the sign is turned by its bit. Other sums and differences stay as they are.
     """
     below: dict[str, frozenset[str]] = {}  # the steps that a value is made of, itself too
-    elements: dict[str, frozenset[tuple]] = {}  # the elements among these, each as what reads it
+    elements: dict[str, frozenset[WgslStep]] = {}  # the elements among these, each as what reads it
     changed: set[str] = set()
     for s in steps:
-        below[s.var] = frozenset([s.var]).union(*[below.get(a, ()) for a in s.args])
+        below[s.var] = frozenset([s.var]).union(*[below.get(a, frozenset[str]()) for a in s.args])
         read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
-        elements[s.var] = frozenset(read).union(*[elements.get(a, ()) for a in s.args])
+        elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
         if s.kind == "op" and s.name in ("add", "sub") and s.dtype.startswith(("f", "bf")):
-            first, second = (elements.get(a, frozenset()) for a in s.args)
+            first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
             if s.args[0] == s.args[1] or not first.isdisjoint(second):
                 changed |= below[s.var]
     return tuple([_exact(s) if s.var in changed else s for s in steps])

@@ -31,12 +31,12 @@ class Quantities:
     def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
         """The name of a number: its prefix, numbered from the second such one on. A host number, which is a
         tuple that says where it is at each run, has one name however often it is added."""
-        if isinstance(value, tuple):
-            name = self.from_host.get((value, wgsl))
-            if name is None:
-                name = self.from_host[value, wgsl] = self._add(prefix, value, wgsl)
-            return name
-        return self._add(prefix, value, wgsl)
+        host: Any = value
+        if not isinstance(value, tuple):
+            return self._add(prefix, host, wgsl)
+        if (host, wgsl) not in self.from_host:
+            self.from_host[host, wgsl] = self._add(prefix, host, wgsl)
+        return self.from_host[host, wgsl]
 
     def _add(self, prefix: str, value: Any, wgsl: str) -> str:
         count = self.used.get(prefix, 0)

@@ -30,7 +30,7 @@ class WgslStep(NamedTuple):
     dtype: str
     name: str = ""  # the op, the Params name, or the binding
     args: tuple[str, ...] = ()
-    index: WgslIndex | None = None
+    index: WgslIndex | None = None  # pyright: ignore[reportIncompatibleMethodOverride]: no step is searched
     tests: tuple[PaddingTest, ...] = ()
     extra: tuple[Any, ...] = ()
 

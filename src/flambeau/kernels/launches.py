@@ -76,7 +76,7 @@ class _LaunchBuilder:
     tail: Node
     inputs: tuple[Node, ...]
     parts: dict[str, Node]
-    given: dict[int | str, _Given] = field(default_factory=dict)
+    given: dict[int | str, _Given] = field(default_factory=dict[int | str, _Given])
 
     def kernel(self, launch: Launch) -> Kernel:
         """A launch's kernel; what it writes is given to those after it."""

@@ -84,6 +84,10 @@ class Move(NamedTuple):
     below: Node | None
 
 
+def _as_it_is(view: View) -> View:
+    return view
+
+
 MOVES: dict[str, Callable[..., View | None]] = {
     "reshape": View.reshape,
     "permute": View.permute,
@@ -91,7 +95,7 @@ MOVES: dict[str, Callable[..., View | None]] = {
     "_slice": View.slice,
     "_pad": View.pad,
     "_windows": View.windows,
-    "detach": lambda v: v,
+    "detach": _as_it_is,
 }
 
 
@@ -253,7 +257,7 @@ class Trace:
         if kind == "source":
             return self._source(node, chain)
         if kind == "gather":
-            return self._gather(node, chain, depth)
+            return self.gather(node, chain, depth)
         if depth > MAX_DEPTH or len(self.steps) > self.most_steps or self.words > self.most_words:
             raise NeedStore(node, "the chain is long")
         if node.op.name == "_inside":
@@ -320,7 +324,7 @@ class Trace:
         return self._guard(out, node, view)  # counted on, or drawn, outside too
 
     def _elementwise(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
-        args, below = [], set()
+        args, below = list[int](), set[int]()
         for x in node.inputs:
             self.top = node
             widen = () if x.shape == node.shape else (Move("expand", (node.shape,), None),)
@@ -333,6 +337,7 @@ class Trace:
         names = (node.op.name,)
         if len(args) == 2 and args[0] == args[1] and node.inputs[0].dtype.is_float and names[0] in OF_ITSELF:
             names, args = OF_ITSELF[names[0]], args[:1]
+        out = -1
         for name in names:
             out = self._add(Raw("op", node.dtype, node, tuple(args), name=name, extra=extra), below)
             args = [out]
@@ -351,7 +356,7 @@ class Trace:
         words = tuple((kind, node.attrs[word]) for word, kind in kinds.items() if word in node.attrs)
         extra = (node.inputs[0].dtype, words)
         raw = Raw("inside", node.dtype, node, args, name=name, extra=extra)
-        return self._add(raw, set().union(*(self.uses[a] for a in args)))
+        return self._add(raw, set[int]().union(*[self.uses[a] for a in args]))
 
     def begin_checks(self, node: Node) -> None:
         """Keep one of the buffers that the kernel may bind for what notes faults."""
@@ -376,9 +381,10 @@ class Trace:
             return step
         return self._add(Raw("guard", node.dtype, node, (step,), view=view), self.uses[step])
 
-    def _gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+    def gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        """The step of what is read by index from a buffer; NeedStore where it is not in one."""
         x, index = node.inputs
-        dim = node.attrs["dim"]
+        dim: int = node.attrs["dim"]
         base, moves = self.plan.base_of(x)
         if not self.plan.is_there(base):
             raise NeedStore(base, "gather reads it by index")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from ..core.choose import choose
+from ..core.limits import Limits
 from ..core.node import Node
 from ..core.shape import View, refined
 from .emit import (
@@ -46,13 +47,13 @@ def map_kernel(plan: PlanContext, node: Node) -> list[Kernel]:
     value = plan.index[id(node)]
     if node.op.kind == "gather":
         trace = Trace(plan, node.shape, can_check=True)
-        return [_map(plan, trace, {value: trace._gather(node, (), 0)})]
+        return [_map(plan, trace, {value: trace.gather(node, (), 0)})]
     return _over_finer_dims(plan, [node], lambda trace, roots: _map(plan, trace, {value: roots[0]}))
 
 
 def pair_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     """Two words an element, which come to lie side by side."""
-    return _over_finer_dims(plan, list(head.inputs), lambda *traced: _pair_map(plan, head, *traced))
+    return _over_finer_dims(plan, list(head.inputs), lambda trace, roots: _pair_map(plan, head, trace, roots))
 
 
 def _over_finer_dims(
@@ -139,11 +140,11 @@ def with_results(k: Kernel, values: set[int]) -> Kernel:
 def in_parts(k: Kernel, most: int) -> list[Kernel]:
     """A map of several values as maps of fewer, each of which binds at most so many buffers, where one that
     makes one value does."""
-    parts, taken = [], set()
+    parts, taken = list[Kernel](), set[int]()
     for v in k.outputs:
         if taken and without_unused(with_results(k, taken | {v})).binds > most:
             parts.append(without_unused(with_results(k, taken)))
-            taken = set()
+            taken = set[int]()
         taken = taken | {v}
     return [*parts, without_unused(with_results(k, taken))]
 
@@ -195,7 +196,7 @@ def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow
     return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
 
 
-def several_of(limits, n: int, inputs: int, trace: Trace) -> int:
+def several_of(limits: Limits, n: int, inputs: int, trace: Trace) -> int:
     """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
     if limits.software or n <= SEVERAL_FROM:
         return 1

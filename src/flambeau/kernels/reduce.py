@@ -306,7 +306,7 @@ class ReduceBuilder:
 
     # --- a thread a row, or a part of one ---
 
-    def serial(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
+    def serial(self, q: Quantities, width: int) -> tuple[str, int, tuple[int, int, int], dict[str, Any]]:
         threads = self.domain.rows * self.parts
         grid = spread_grid(-(-threads // WORKGROUP), self.plan.limits.groups)
         # the run that the parts divide: the longest, so that every part has work
@@ -348,7 +348,7 @@ class ReduceBuilder:
         lanes = choose(self.plan.limits, "tree", bucket, fits, lanes)
         return lanes, TREE_THREADS // lanes, width
 
-    def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
+    def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple[int, int, int], dict[str, Any]]:
         lanes, across, _ = self.tree()
         blocks = max(-(-self.domain.rows // across), 1)
         step = lanes * width

@@ -186,7 +186,7 @@ class RowBuilder:
     def followers(self) -> dict[int, Node]:
         """Sums of exp(x - the largest x), by their ids, and the largest that they follow: one turn along a
         row can keep both, scaling the sum where the largest grows (Milakov and Gimelshein, 2018)."""
-        steps, found = self.trace.steps, {}
+        steps, followers = self.trace.steps, dict[int, Node]()
         for i, at in self.values.items():
             e = steps[at]
             if self.members[i].op.monoid != "sum" or e.name != "exp" or e.dtype.short != "f32":
@@ -195,8 +195,8 @@ class RowBuilder:
             top = steps[away.args[1]] if away.name == "sub" else e
             is_max = top.kind == "stat" and top.node.op.monoid == "max"
             if is_max and self.values[id(top.node)] == away.args[0]:
-                found[i] = top.node
-        return found
+                followers[i] = top.node
+        return followers
 
     def phases(self, hold: bool, online: bool = False) -> list[Phase]:
         """Reductions by level, and the results as the last phase; each with what it is the first to read of
@@ -352,15 +352,16 @@ class RowFunctions:
         self.held: set[int] = set()  # steps whose values lanes hold by now
         self.partials: dict[str, str] = {}
         self.phases = [self.phase(p) for p in build.phases(form.reads > 0, form.online)]
-        self.full, self.single = [], []
+        self.full, self.single = list[tuple[str, str]](), list[tuple[str, str]]()
         for i, (n, step) in enumerate(build.results):
             if build.is_long(n):
                 self.full.append((out_name(i), self.add("full", step, width)))
             else:
                 self.single.append((out_name(i), self.add("one", step, 1)))
 
-    def phase(self, phase: Phase) -> tuple:
-        held, reductions, taken, names = [], [], Counter(), {}
+    def phase(self, phase: Phase) -> tuple[tuple[tuple[str, str], ...], tuple[RowReduction, ...]]:
+        held, reductions = list[tuple[str, str]](), list[RowReduction]()
+        taken, names = Counter[str](), dict[int, str]()
         for s in phase.registers:
             held.append((f"t{s}", self.add("element", s, self.width)))
             self.held.add(s)
@@ -384,7 +385,8 @@ class RowFunctions:
 
     def add(self, kind: str, root: int, width: int) -> str:
         """The function of a step, which is given what lanes hold and what the row's reductions came to."""
-        steps, given, reductions = below(self.trace.steps, root, self.held), [], {}
+        steps = below(self.trace.steps, root, self.held)
+        given, reductions = list[tuple[str, str, int]](), dict[str, str]()
         for s in steps:
             raw = self.trace.steps[s]
             if s in self.held:
@@ -418,7 +420,7 @@ def _power(n: int) -> int:
 
 def steps_of(lanes: int) -> tuple[tuple[int, int], ...]:
     """How lanes join in a tree, four at a time where that goes: (lanes left, how many each joins)."""
-    steps = []
+    steps: list[tuple[int, int]] = []
     while lanes > 1:
         count = 4 if lanes % 4 == 0 else 2
         lanes //= count

@@ -74,7 +74,7 @@ def without_unused(k: Kernel) -> Kernel:
     """A map without the steps that no result is made of, and without the buffers that only they read."""
     ((name, f),) = k.shader.functions
     needed = {result for result, _ in f.results} or {f.result}
-    steps = []
+    steps: list[WgslStep] = []
     for s in reversed(f.steps):
         if s.var in needed or s.kind == "inside":
             needed.update(s.args)
@@ -102,7 +102,7 @@ def with_input(k: Kernel, value: int, other: int, change: Callable[[WgslStep], W
     it."""
     place = k.inputs.index(value)
     name = input_name(place)
-    functions = []
+    functions: list[tuple[str, WgslFunction]] = []
     for function, f in k.shader.functions:
         steps = (change(s) if s.name == name and s.kind in READS else s for s in f.steps)
         functions.append((function, f._replace(steps=tuple(steps))))

@@ -170,7 +170,7 @@ class WindowBuilder:
         out = (plan.index[id(tail)],)
         return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
 
-    def options(self, q: Quantities, strips: int, groups: int, e_sizes) -> dict[str, Any]:
+    def options(self, q: Quantities, strips: int, groups: int, e_sizes: list[int]) -> dict[str, Any]:
         line, rows, sizes = self.line, self.domain.rows, self.sizes
         last = line.cell(line.columns - 1, line.taps - 1)
         return {

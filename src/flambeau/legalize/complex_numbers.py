@@ -12,7 +12,7 @@ from ..core import dtype as dt
 from ..core.node import Node
 from ..core.shape import Shape, broadcast
 from . import integers, segments
-from .pair import Pair, Words, applied, gathered, tensor_of
+from .pair import Pair, Words, applied, gathered
 
 FLAT = 40.0  # from where on tanh is 1, and cosh no infinity
 NEAR = 0.5  # of 1: within it log1p says more than log
@@ -38,7 +38,7 @@ class Parts(Pair):
 
     @property
     def words(self) -> Words:
-        if self._words is None and self._packed is None:
+        if not self.has_words:
             self._words = self._real, filled(self._real, 0.0)
         return super().words
 
@@ -121,9 +121,9 @@ def filled(like: Any, value: float) -> Any:
     return like.new_full(like.shape, value)
 
 
-def leaf(node: Node) -> Parts:
-    """What lies in a buffer."""
-    return Parts(dt.complex64, node.shape[:-1], packed=tensor_of(node))
+def view_as_complex(x: Any) -> Parts:
+    """A tensor with both parts side by side in its last dim."""
+    return Parts(dt.complex64, x.shape[:-1], packed=x)
 
 
 def from_constant(node: Node, word: Callable[[int, dt.DType], Any]) -> Parts:
@@ -329,9 +329,11 @@ def contraction(a: Parts, b: Parts, **attrs: Any) -> Parts:
 
 def linear(name: str) -> Callable[..., Parts]:
     """An op that adds real numbers up, of each part; of other operands the indices are known to be inside."""
-    return lambda z, *rest, **attrs: z.mapped(
-        lambda x: applied(name, x, *map(integers.index_of, rest), **attrs)
-    )
+
+    def rule(z: Parts, *rest: Any, **attrs: Any) -> Parts:
+        return z.mapped(lambda x: applied(name, x, *map(integers.index_of, rest), **attrs))
+
+    return rule
 
 
 def _added(z: Parts, keys: Any, places: Any, src: Parts, join: str) -> Parts:
@@ -342,23 +344,23 @@ def _added(z: Parts, keys: Any, places: Any, src: Parts, join: str) -> Parts:
     return parts(*(applied("_scatter_sorted", x, keys, places, s, join=join) for x, s in pairs))
 
 
-ARITHMETIC = segments.Arithmetic(lambda a, b: a * b, choose, along, lambda a, b: joined(a, b, dim=0))
+def _gather(z: Parts, index: Any, dim: int) -> Parts:
+    return gathered(z, integers.index_of(index), dim)
 
 
-RULES: dict[str, Callable[..., Any]] = {
-    "_join": lambda x, y: parts(x, y),
+def _rows_joined(a: Parts, b: Parts) -> Parts:
+    return joined(a, b, dim=0)
+
+
+ARITHMETIC = segments.Arithmetic(Parts.__mul__, choose, along, _rows_joined)
+
+OF_ONE: dict[str, Callable[[Parts], Any]] = {
     "_conj": conjugate,
     "view_as_real": lambda z: z.packed,
-    "view_as_complex": lambda x: leaf(x.node),
     "neg": lambda z: -z,
     "abs": size,
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
     "square": lambda z: z * z,
     "reciprocal": reciprocal,
-    "pow": power,
     "exp": exp,
     "exp2": lambda z: exp(z.times(log(2))),
     "expm1": expm1,
@@ -381,15 +383,28 @@ RULES: dict[str, Callable[..., Any]] = {
     "asinh": inverse_hyperbolic_sine,
     "acosh": inverse_hyperbolic_cosine,
     "atanh": inverse_hyperbolic_tangent,
-    "eq": equal,
-    "ne": lambda x, y: ~equal(x, y),
     "isnan": either("isnan"),
     "isinf": either("isinf"),
     "isfinite": lambda z: z.re.isfinite() & z.im.isfinite(),
     "logical_not": lambda z: ~is_some(z),
+}
+OF_TWO: dict[str, Callable[[Parts, Parts], Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "pow": power,
+    "eq": equal,
+    "ne": lambda x, y: ~equal(x, y),
     "logical_and": lambda x, y: is_some(x) & is_some(y),
     "logical_or": lambda x, y: is_some(x) | is_some(y),
     "logical_xor": lambda x, y: is_some(x) ^ is_some(y),
+}
+RULES: dict[str, Callable[..., Any]] = {
+    **OF_ONE,
+    **OF_TWO,
+    "_join": parts,
+    "view_as_complex": view_as_complex,
     "where": choose,
     "cast": cast,
     "_sum": linear("_sum"),
@@ -399,7 +414,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "_contract": contraction,
     "_fold": linear("_fold"),
     "_cat": joined,
-    "_gather": lambda z, index, dim: gathered(z, integers.index_of(index), dim),
+    "_gather": _gather,
     "_back": linear("_back"),
     "_scatter_sorted": _added,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import is_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.node import Node, number_of, place_of_number
 
@@ -10,7 +10,7 @@ from ..core.node import Node, number_of, place_of_number
 class Merged(NamedTuple):
     """A graph without repetitions.
 
-    order: for each place of the graph's order the node that has its value; index: the first place of each
+    order: for each place of the graph's order the node that has its value; places: the first place of each
     node there, by its id. walk: the nodes, inputs first.
     classes: nodes of one class are equal. times: how many nodes one stands for, where that is several.
     in_order: whether inputs come first in `order` too.
@@ -18,7 +18,7 @@ class Merged(NamedTuple):
 
     roots: list[Node]
     order: list[Node]
-    index: dict[int, int]
+    places: dict[int, int]
     walk: list[Node]
     classes: dict[Node, int]
     times: dict[Node, int]
@@ -29,9 +29,9 @@ def classes_of(order: list[Node]) -> list[int]:
     """For each node the first place that has an equal one: the same op, attributes and numbers, on inputs
     that are equal. Draws of random numbers are equal to nothing else, nor is what is computed again on
     purpose."""
-    first: dict[tuple, int] = {}
+    first: dict[tuple[int, ...], int] = {}
     classes: dict[Node, int] = {}
-    numbers: dict[tuple, int] = {}
+    numbers: dict[tuple[Any, ...], int] = {}
     for i, n in enumerate(order):
         at = i
         if n.buffer is None and not n.again:

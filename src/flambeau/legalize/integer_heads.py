@@ -62,7 +62,7 @@ def sum_(x: Integer, dims: tuple[int, ...]) -> Integer:
         pieces = in_pieces(x, first, PIECE)
         part = sum_(pieces, (first + 1,))
         shape = tuple(n for d, n in enumerate(part.shape) if d != first + 1)
-        return sum_(_moved(part, "reshape", shape=shape), dims)
+        return sum_(moved(part, "reshape", shape=shape), dims)
     return sum_(sum_(x, (first,)), tuple(rest))
 
 
@@ -72,12 +72,8 @@ def in_pieces(x: Integer, dim: int, size: int) -> Integer:
     more = count * size - x.shape[dim]
     if more:
         none = (0,) * len(x.shape)
-        x = _moved(x, "_pad", before=none, after=tuple(more * (d == dim) for d in range(len(x.shape))))
-    return _moved(x, "reshape", shape=(*x.shape[:dim], count, size, *x.shape[dim + 1 :]))
-
-
-def _moved(x: Integer, name: str, **attrs: Any) -> Any:
-    return moved(x, name, **attrs)
+        x = moved(x, "_pad", before=none, after=tuple(more * (d == dim) for d in range(len(x.shape))))
+    return moved(x, "reshape", shape=(*x.shape[:dim], count, size, *x.shape[dim + 1 :]))
 
 
 def extreme(name: str) -> Callable[[Integer, tuple[int, ...]], Integer]:
@@ -114,7 +110,7 @@ def part_of_dim(x: Integer, dim: int, start: int, size: int, step: int = 1) -> I
     rank = len(x.shape)
     starts, steps = tuple(start * (d == dim) for d in range(rank)), tuple(1 for _ in range(rank))
     shape = tuple(size if d == dim else n for d, n in enumerate(x.shape))
-    return _moved(x, "_slice", starts=starts, steps=steps, shape=shape)
+    return moved(x, "_slice", starts=starts, steps=steps, shape=shape)
 
 
 def joined(parts: list[Integer], dim: int) -> Integer:
@@ -149,7 +145,7 @@ def cumulative_sum(x: Integer, dim: int) -> Integer:
     before = rule.subtract(cumulative_sum(ends, dim), ends)
     whole = rule.add(within, rule.spread(before, within.shape))
     shape = (*x.shape[:dim], within.shape[dim] * PIECE, *x.shape[dim + 1 :])
-    return part_of_dim(_moved(whole, "reshape", shape=shape), dim, 0, n)
+    return part_of_dim(moved(whole, "reshape", shape=shape), dim, 0, n)
 
 
 def cumulative_product(x: Integer, dim: int) -> Integer:
@@ -215,7 +211,7 @@ def search(table: Integer, x: Integer, right: bool) -> Any:
         return applied("_search", table.narrow, x.narrow, right=right)
     shape = x.shape
     if len(table.shape) == 1:
-        x = _moved(x, "reshape", shape=(prod(shape),))
+        x = moved(x, "reshape", shape=(prod(shape),))
     n, m = table.shape[-1], x.shape[-1]
     if not n or not m:
         return rule.full(shape, 0, dt.int32, x.node.device)
@@ -228,7 +224,12 @@ def search(table: Integer, x: Integer, right: bool) -> Any:
 
 # --- scatters ---
 
-ARITHMETIC = segments.Arithmetic(rule.multiply, rule.choose, part_of_dim, lambda a, b: joined([a, b], 0))
+
+def _rows_joined(a: Integer, b: Integer) -> Integer:
+    return joined([a, b], 0)
+
+
+ARITHMETIC = segments.Arithmetic(rule.multiply, rule.choose, part_of_dim, _rows_joined)
 
 
 def scatter(x: Integer, keys: Any, places: Any, src: Integer, join: str) -> Integer:
@@ -266,12 +267,24 @@ def contraction(a: Integer, b: Integer, nk: int, label: str, **precision: str) -
         return narrowed(a.dtype, made, (-most, most))
     whole = rule.multiply(rule.spread(a, shape), rule.spread(b, shape))
     summed = sum_(whole, tuple(range(lead, len(shape))))
-    return _moved(summed, "reshape", shape=shape[:lead])
+    return moved(summed, "reshape", shape=shape[:lead])
 
 
 def folded(x: Integer, spec: Any, size: Any) -> Integer:
     taps = prod(w.kernel for w in spec)
     return total(x, taps, lambda t: applied("_fold", t, spec=spec, size=size))
+
+
+def _cat(*parts: Integer, dim: int) -> Integer:
+    return joined(list(parts), dim)
+
+
+def _gather(x: Integer, index: Any, dim: int) -> Integer:
+    return gathered(x, rule.index_of(index), dim)
+
+
+def _back(x: Integer, places: Any) -> Integer:
+    return x.mapped(lambda t: applied("_back", t, rule.index_of(places)))
 
 
 RULES: dict[str, Callable[..., Any]] = {
@@ -288,7 +301,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "_scatter_sorted": scatter,
     "_contract": contraction,
     "_fold": folded,
-    "_cat": lambda *parts, dim: joined(list(parts), dim),
-    "_gather": lambda x, index, dim: gathered(x, rule.index_of(index), dim),
-    "_back": lambda x, places: x.mapped(lambda t: applied("_back", t, rule.index_of(places))),
+    "_cat": _cat,
+    "_gather": _gather,
+    "_back": _back,
 }

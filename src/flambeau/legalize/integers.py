@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.node import Node
-from ..core.op import OPS, apply, constant
+from ..core.op import OPS, Op, apply, constant
 from ..core.shape import Shape, broadcast
 from . import words as w
 from .pair import Pair, Words, applied, tensor_of
@@ -53,7 +53,7 @@ class Integer(Pair):
 
     @property
     def words(self) -> Words:
-        if self._words is None and self._packed is None:
+        if not self.has_words:
             x = self.narrow
             high = (x >> 31).to(dt.uint32) if self.range[0] < 0 else filled(x, 0)
             self._words = x.to(dt.uint32), high
@@ -163,7 +163,7 @@ def multiply(a: Integer, b: Integer) -> Integer:
     return widened(a.dtype, a0 * b0, w.word(w.MULTIPLY_HIGH, a0, b0) + a0 * b1 + a1 * b0, within)
 
 
-def _long(ops: list, a: Integer, b: Integer) -> Integer:
+def _long(ops: list[Op], a: Integer, b: Integer) -> Integer:
     """An op of two whole numbers that gives each of its words by itself."""
     low, high = (w.word(op, *a.words, *b.words) for op in ops)
     return widened(a.dtype, low, high)
@@ -426,7 +426,7 @@ def _same(x: Any) -> Any:
     return x
 
 
-RULES: dict[str, Callable[..., Any]] = {
+OF_ONE: dict[str, Callable[[Integer], Any]] = {
     "neg": negate,
     "abs": absolute,
     "sign": sign,
@@ -436,6 +436,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "round": _same,
     "relu": lambda x: choose(x.is_negative, number(x.dtype, 0, x.words[0]), x) if x.is_signed else x,
     "square": lambda x: multiply(x, x),
+}
+OF_TWO: dict[str, Callable[[Integer, Integer], Any]] = {
     "add": add,
     "sub": subtract,
     "mul": multiply,
@@ -452,6 +454,10 @@ RULES: dict[str, Callable[..., Any]] = {
     "gt": lambda x, y: less(y, x),
     "le": lambda x, y: ~less(y, x),
     "ge": lambda x, y: ~less(x, y),
+}
+RULES: dict[str, Callable[..., Any]] = {
+    **OF_ONE,
+    **OF_TWO,
     "bitwise_and": _bitwise("bitwise_and"),
     "bitwise_or": _bitwise("bitwise_or"),
     "bitwise_xor": _bitwise("bitwise_xor"),

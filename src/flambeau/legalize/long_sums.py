@@ -96,6 +96,18 @@ def _words(xp: Any, x: Any, narrow: bool, f: Any) -> Any:
     return xp.astype(xp.stack([made & 0xFFFFFFFF, made >> 32 & 0xFFFFFFFF], axis=-1), "uint32")
 
 
+def _reduced_shape(_: Shape, shape: Shape, **__: Any) -> Shape:
+    return shape[0], shape[2], 2
+
+
+def _scanned_shape(_: Shape, shape: Shape, **__: Any) -> Shape:
+    return (*shape, 2)
+
+
+def _uint32(*_: dt.DType, **__: Any) -> dt.DType:
+    return dt.uint32
+
+
 def _reduction(name: str) -> Op:
     def reference(xp: Any, x: Any, shape: Shape, narrow: bool, join: str) -> Any:
         function = getattr(xp, name)
@@ -108,8 +120,8 @@ def _reduction(name: str) -> Op:
 
     return Op(
         "opaque",
-        shape=lambda _, shape, **__: (shape[0], shape[2], 2),
-        dtype=lambda *_, **__: dt.uint32,
+        shape=_reduced_shape,
+        dtype=_uint32,
         xp=reference,
         launch=_reduce_launches,
         name=f"long_{name}",
@@ -125,11 +137,20 @@ STARTS = {
     "long_max_u": (0, 0),
     "long_min_u": (2**32 - 1, 2**32 - 1),
 }
+
+
+def _scanned(xp: Any, x: Any, shape: Shape, narrow: bool) -> Any:
+    def sums(v: Any) -> Any:
+        return xp.cumsum(v, axis=1)
+
+    return _words(xp, x, narrow, sums)
+
+
 SCAN = Op(
     "opaque",
-    shape=lambda _, shape, narrow: (*shape, 2),
-    dtype=lambda _, shape, narrow: dt.uint32,
-    xp=lambda xp, x, shape, narrow: _words(xp, x, narrow, lambda v: xp.cumsum(v, axis=1)),
+    shape=_scanned_shape,
+    dtype=_uint32,
+    xp=_scanned,
     launch=_scan_launches,
     name="long_cumsum",
 )
@@ -163,11 +184,11 @@ def reduced(x: Integer, name: str, dims: tuple[int, ...]) -> Integer:
         shape = prod(before), n, prod(after)
         made = _applied(REDUCTIONS[name], x, shape, n if name == "sum" else 0, join=join)
         ones = (1,) * len(run)  # the primitive keeps its dims
-        x = moved(made, "reshape", shape=(*before, *ones, *after))  # type: ignore[assignment]
+        x = moved(made, "reshape", shape=(*before, *ones, *after))
     return x
 
 
 def so_far(x: Integer, dim: int) -> Integer:
     """Sums so far along a dim."""
     shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1 :])
-    return moved(_applied(SCAN, x, shape, x.shape[dim]), "reshape", shape=x.shape)  # type: ignore[return-value]
+    return moved(_applied(SCAN, x, shape, x.shape[dim]), "reshape", shape=x.shape)

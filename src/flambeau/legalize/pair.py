@@ -4,7 +4,7 @@ What is said here holds for every pair; integers.py knows what words of 64 bits 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from ..core import op as _op
 from ..core.dtype import DTYPES, DType
@@ -15,10 +15,18 @@ from ..core.shape import Shape
 Words = tuple[Any, Any]  # tensors
 
 
+def _packed(xp: Any, low: Any, high: Any) -> Any:
+    return xp.stack([low, high], axis=-1)
+
+
+def _packed_shape(low: Shape, high: Shape) -> Shape:
+    return (*low, 2)
+
+
 PACK = Op(
     "pair",
-    xp=lambda xp, low, high: xp.stack([low, high], axis=-1),
-    shape=lambda low, high: (*low, 2),
+    xp=_packed,
+    shape=_packed_shape,
     doc="two words of an element side by side",
     name="pack",
 )
@@ -60,11 +68,16 @@ class Pair:
         return self._packed
 
     @property
+    def has_words(self) -> bool:
+        """Whether the words are there, by themselves or side by side."""
+        return self._words is not None or self._packed is not None
+
+    @property
     def is_packed(self) -> bool:
         """Whether the words lie side by side already."""
         return self._packed is not None
 
-    def stored(self) -> "Pair":
+    def stored(self) -> Self:
         """The value as a root has it: packed, and a copy where that is there already."""
         packed = self.packed
         return self.repacked(packed if packed.node.buffer is None else packed.detach())
@@ -79,46 +92,47 @@ class Pair:
         words = [] if self._words is None else [x.node for x in self._words]
         return words if self._packed is None else [*words, self._packed.node]
 
-    def of(self, words: Words) -> "Pair":
+    def of(self, words: Words) -> Self:
         """A value of the same kind."""
         return type(self)(self.dtype, words[0].shape, words)
 
-    def mapped(self, f: Callable[[Any], Any]) -> "Pair":
+    def mapped(self, f: Callable[[Any], Any]) -> Self:
         """f of each word: of what moves elements, or picks them, or puts zeros between."""
         low, high = self.words
         return self.of((f(low), f(high)))
 
-    def repacked(self, packed: Any) -> "Pair":
+    def repacked(self, packed: Any) -> Self:
         """A value of the same kind, of words that lie side by side."""
         return type(self)(self.dtype, packed.shape[:-1], packed=packed)
 
 
+AnyPair = TypeVar("AnyPair", bound=Pair)
 # Movement ops of what lies in pairs: their attributes with the last dim of 2. Windows would come behind it.
-BEHIND: dict[str, Callable[..., dict[str, Any]]] = {
-    "reshape": lambda shape: {"shape": (*shape, 2)},
-    "permute": lambda dims: {"dims": (*dims, len(dims))},
-    "expand": lambda shape: {"shape": (*shape, 2)},
-    "_slice": lambda starts, steps, shape: {
-        "starts": (*starts, 0),
-        "steps": (*steps, 1),
-        "shape": (*shape, 2),
+BEHIND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "reshape": lambda attrs: {"shape": (*attrs["shape"], 2)},
+    "permute": lambda attrs: {"dims": (*attrs["dims"], len(attrs["dims"]))},
+    "expand": lambda attrs: {"shape": (*attrs["shape"], 2)},
+    "_slice": lambda attrs: {
+        "starts": (*attrs["starts"], 0),
+        "steps": (*attrs["steps"], 1),
+        "shape": (*attrs["shape"], 2),
     },
-    "_pad": lambda before, after: {"before": (*before, 0), "after": (*after, 0)},
-    "detach": lambda: {},
+    "_pad": lambda attrs: {"before": (*attrs["before"], 0), "after": (*attrs["after"], 0)},
+    "detach": dict,
 }
 
 
-def moved(x: Pair, name: str, **attrs: Any) -> Pair:
+def moved(x: AnyPair, name: str, **attrs: Any) -> AnyPair:
     """A movement op of a pair: of both words at once where they lie side by side."""
     if x.is_packed and name in BEHIND:
         lead = len(attrs["shape"]) - len(x.shape) if name == "expand" else 0
         packed = x.packed
         if lead:  # the dims that an expand adds come before all
             packed = packed.reshape(*(1,) * lead, *packed.shape)
-        return x.repacked(applied(name, packed, **BEHIND[name](**attrs)))
+        return x.repacked(applied(name, packed, **BEHIND[name](attrs)))
     return x.mapped(lambda word: applied(name, word, **attrs))
 
 
-def gathered(x: Pair, index: Any, dim: int) -> Pair:
+def gathered(x: AnyPair, index: Any, dim: int) -> AnyPair:
     """Elements by index along a dim: each word by itself, so that a thread reads an index once for both."""
     return x.mapped(lambda word: applied("_gather", word, index, dim=dim))

@@ -5,7 +5,7 @@ A table says of each op what it is in words (integers.py, integer_heads.py, comp
 elements is the same for all pairs (pair.py). A root is stored as it lies on the host.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -20,7 +20,12 @@ from .cse import Merged, merged, places_of
 from .integers import Integer
 from .pair import Pair, moved, tensor_of
 
-WORDS = Op("leaf", xp=lambda xp, x: x, doc="the words of a pair that is there", name="words")
+
+def _itself(xp: Any, x: Any) -> Any:
+    return x
+
+
+WORDS = Op("leaf", xp=_itself, doc="the words of a pair that is there", name="words")
 
 
 class PairTable(NamedTuple):
@@ -49,7 +54,7 @@ def legalized(roots: list[Node], order: list[Node]) -> Merged:
 
 
 @contextmanager
-def _shallow(order: list[Node]):
+def _shallow(order: list[Node]) -> Generator[None]:
     """Nodes that are about to be computed, as if their inputs were: what is made of them is not deep."""
     depths = [n.depth for n in order]
     for n in order:
@@ -83,7 +88,7 @@ class _Legalizing:
         order = [_standing(n, became.get(self._stored(n), n)) for n in self.order]
         first = set(order)
         order += dict.fromkeys(n for n in graph.order if n not in first)
-        return graph._replace(order=order, index=places_of(order), in_order=False)
+        return graph._replace(order=order, places=places_of(order), in_order=False)
 
     def _stored(self, n: Node) -> Node:
         made = self.now[n]
@@ -104,7 +109,7 @@ class _Legalizing:
             return _in_words(n, inputs)
         return self._copied(n, inputs)
 
-    def _copied(self, n: Node, inputs: list) -> Node:
+    def _copied(self, n: Node, inputs: list[Node | Pair]) -> Node:
         nodes = tuple([integers.index_of(x).node if isinstance(x, Pair) else x for x in inputs])
         after = tuple([_node_of(self.now[x]) for x in n.after])
         same = all(a is b for a, b in zip((*nodes, *after), (*n.inputs, *n.after), strict=True))
@@ -113,12 +118,10 @@ class _Legalizing:
     def _adopt(self, made: Node | Pair, like: Node) -> None:
         """Have new nodes be computed when the node that they are for would have been; numbers among them are
         the plan's own."""
-        found = []
-        for n in reached(made.nodes() if isinstance(made, Pair) else [made], self._new_inputs):
-            if n not in self.known:
-                found.append(n)
+        nodes = made.nodes() if isinstance(made, Pair) else [made]
+        fresh = [n for n in reached(nodes, self._new_inputs) if n not in self.known]
         after = tuple([_node_of(self.now[x]) for x in like.after])
-        for n in sorted(found, key=lambda n: n.serial):  # as they were made: inputs first
+        for n in sorted(fresh, key=lambda n: n.serial):  # as they were made: inputs first
             self.known.add(n)
             behind = [x.serial for x in n.inputs if x.op.kind != "source"]
             is_late = like.again or like.segment is not None
@@ -160,7 +163,7 @@ def _word(n: Node, place: int, part: int, dtype: DType) -> Any:
     return tensor_of(Node(n.op, (), {}, (), dtype, None, (number,)))
 
 
-def _in_words(n: Node, inputs: list) -> Node | Pair:
+def _in_words(n: Node, inputs: list[Node | Pair]) -> Node | Pair:
     """An op of pairs by its row; TypeError where it has none."""
     values = [x if isinstance(x, Pair) else tensor_of(x) for x in inputs]
     dtype = max(

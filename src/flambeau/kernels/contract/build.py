@@ -59,7 +59,7 @@ def tail_kernels(product: Product, name: str) -> list[Kernel]:
 
 def _with_copies(product: Product, tile: GemmTile) -> tuple[Product, list[Kernel]]:
     """A product with sides laid out anew for reads of four where that pays, and the copies to run first."""
-    sides, copies = [], []
+    sides, copies = list[Operand](), list[Kernel]()
     for o, own, other in ((product.a, ROWS, COLUMNS), (product.b, COLUMNS, ROWS)):
         times = -(-product.domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
         if is_worth_packing(product, o, own, times):

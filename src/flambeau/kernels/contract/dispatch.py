@@ -110,7 +110,8 @@ class OperandIndexing:
         names = name_parts(self.operand.affines, [(self.runs[g], self.coords[g]) for g in self.runs], q)
         places = tuple([SplitIndex(offset, *parts) for offset, parts in names])
         dtype = self.operand.dtype.short
-        return OperandSpec(self.name, dtype, self.along, self.wide, places, *groups.values())
+        batch, own, summed = groups.values()
+        return OperandSpec(self.name, dtype, self.along, self.wide, places, batch, own, summed)
 
     def is_flat(self, step: int) -> bool:
         """Whether so many summed places from a multiple of them on are always in one run."""
@@ -119,7 +120,7 @@ class OperandIndexing:
 
     def carries(self, step: int, q: Quantities) -> tuple[str, ...]:
         """How far each summed run's coordinate goes when the summed index goes by `step`."""
-        carries, rest = [], step
+        carries, rest = list[str](), step
         for run in reversed(self.runs[SUMMED]):
             size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
             carries.append(q.add("advance", rest % size))

@@ -281,17 +281,17 @@ class RegisterBuilder:
     def named(self, q: Quantities, bindings: Bindings) -> tuple[dict[str, Any], list[OperandSpec]]:
         """What the template asks for under names: the groups of dims, where results go, and both sides."""
         a, b = self.product.a, self.product.b
-        affines = list(dict.fromkeys([self.out, *a.affines, *b.affines]))
+        affines = list(dict.fromkeys([*a.affines, *b.affines, self.out]))
         sizes = [("padded", bound.size) for o in (a, b) for bound in o.view.bounds]
         parts = [(self.runs[g], self.coords[g]) for g in (BATCH, ROWS, COLUMNS, SUMMED)]
         widths = [1 if along == "scalar" else 4 for along in self.modes]
+        groups = self.walk.named(self.coords, q)
         names = dict(zip(affines, name_parts(affines, parts, q), strict=True))
         padded = iter(q.add_all(sizes))
         buffers = (
             bindings.add(a.load.value, a.dtype, widths[0]),
             bindings.add(b.load.value, b.dtype, widths[1]),
         )
-        groups = self.walk.named(self.coords, q)
         specs: list[OperandSpec] = []
         for o, own, along, buffer in zip((a, b), (ROWS, COLUMNS), self.modes, buffers, strict=True):
             places = {

@@ -7,13 +7,14 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...core.dtype import float16, float32
-from ...core.limits import Unit
+from ...core.limits import Limits, Unit
 from ..emit import Bindings, Quantities, fitting, spread_grid
 from ..ir import Kernel, Shader, WgslFunction
 from ..lower import PlanContext
 from .cost_model import CORES, PARTIAL, UNIT, second_pass
 from .dispatch import (
     ContractionBuilder,
+    Functions,
     GemmTile,
     OperandIndexing,
     OperandSpec,
@@ -50,7 +51,7 @@ PASS = 8e6  # picoseconds that a pass before or behind takes beside its bytes
 PLAIN = Unit("plain", 32, 32, 16, 32)
 
 
-def unit_of(limits) -> Unit | None:
+def unit_of(limits: Limits) -> Unit | None:
     """The first of the units whose fragments fill the tiles."""
     fit = (
         u
@@ -114,7 +115,7 @@ def pieces_of(product: Product, precision: str, variant: Variant) -> int:
     return max(int(variant.split), -(-product.k // LONGEST) if precision == "high" else 1)
 
 
-def bucket_of(product: Product) -> tuple:
+def bucket_of(product: Product) -> tuple[Any, ...]:
     """What tuning tells products apart by."""
     precision = precision_of(product)
     return product.bucket if precision is None else (*product.bucket, precision)
@@ -233,7 +234,7 @@ class Staged(NamedTuple):
 
     sides: "Sequence[OperandIndexing | F16Side]"
     loads: list[TileLoad]
-    functions: tuple
+    functions: Functions
     options: dict[str, Any]
 
 
@@ -349,7 +350,7 @@ def _plan_load(s: OperandIndexing, extent: int, tile: GemmTile, q: Quantities) -
     return plan_load(s, extent, tile, 0, q)._replace(pitch=pitch)
 
 
-def range_kernels(plan: PlanContext, side) -> tuple[list[Kernel], int]:
+def range_kernels(plan: PlanContext, side: Operand) -> tuple[list[Kernel], int]:
     """Kernels that find by which power of two an operand is scaled, and the value that holds it: its largest
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
     base, _ = plan.base_of(side.node)
