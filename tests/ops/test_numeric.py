@@ -100,7 +100,7 @@ def test_slope_of_zeta_and_polygamma_at_any_order(device):
     (lambda x: x.clamp(),
      "clamp(f32[2]): min and max are both None: give at least one of them"),
     (lambda x: x.polygamma(-1),
-     "polygamma(f32[2], -1): n=-1 is not a whole number from 0: give how many derivatives to take"),
+     "polygamma(f32[2], -1): n=-1 is not an integer of at least 0: give the number of derivatives"),
 ])  # fmt: skip
 def test_errors(call, text):
     with pytest.raises(ValueError) as e:

@@ -1,4 +1,4 @@
-"""Rearrangements: rolls, repeats, windows, padding and other shapes of the same elements, made of views."""
+"""Rearrangements of elements, composed of views: rolls, repeats, windows, padding and others."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false
@@ -13,10 +13,10 @@ from ..core.declare import composed
 from ..core.node import describe, is_tensor
 from ..core.shape import normal_dim, sizes_of
 from ..core.sizes import integers
-from ..ops.movement import transpose
 from .elementwise import choose
 from .index.indices import slices, valid
 from .join import cat
+from .movement import transpose
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -71,16 +71,16 @@ def ravel(input: Tensor) -> Tensor:
 
 @composed
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """One dim or several moved to other places, the others in order.
+    """One or several dims moved to other positions; the others keep their order.
 
-    source: the dims that move
-    destination: where they go to
+    source: the dims to move
+    destination: their new positions
     Raises ValueError if source and destination are not as many dims, or a dim is named twice.
     """
     a, b = _dims(source), _dims(destination)
     a, b = ([normal_dim(d, input.ndim) for d in dims] for dims in (a, b))
     if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
-        raise ValueError(f"source {a} and destination {b} must be as many dims, none of them twice")
+        raise ValueError(f"source {a} and destination {b} must name as many dims, each once")
     rest = iter(d for d in range(input.ndim) if d not in a)
     return input.permute(*(a[b.index(d)] if d in b else next(rest) for d in range(input.ndim)))
 
@@ -95,7 +95,7 @@ def fliplr(input: Tensor) -> Tensor:
     Raises ValueError if the input has fewer than 2 dims.
     """
     if input.ndim < 2:
-        raise ValueError(f"rank {input.ndim} has no columns: use 2 or more dims")
+        raise ValueError(f"rank {input.ndim} has no columns: give 2 or more dims")
     return input.flip(1)
 
 
@@ -106,7 +106,7 @@ def flipud(input: Tensor) -> Tensor:
     Raises ValueError if the input is 0-d.
     """
     if input.ndim < 1:
-        raise ValueError("a 0-d tensor has no rows: use 1 or more dims")
+        raise ValueError("a 0-d tensor has no rows: give 1 or more dims")
     return input.flip(0)
 
 
@@ -118,16 +118,17 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """
     a, b = (normal_dim(d, input.ndim) for d in dims)
     if a == b or input.ndim < 2:
-        raise ValueError(f"dims {list(dims)} must be two different ones")
+        raise ValueError(f"dims={list(dims)} must be two different dims")
     turns = {0: lambda: input, 2: lambda: input.flip((a, b)), 1: lambda: input.flip(b).transpose(a, b)}
     return turns.get(k % 4, lambda: input.flip(a).transpose(a, b))()
 
 
 @composed
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Elements moved on along dims (or flattened, without), those past the end to the front.
+    """Elements shifted along dims, those past the end moved to the front; without dims the input is
+    flattened.
 
-    shifts: how far, one number a dim
+    shifts: how far, one number for each dim
     Raises ValueError if shifts and dims differ in number.
     """
     if dims is None:
@@ -148,14 +149,16 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 
 @composed
 def repeat(input: Tensor, *repeats: int | Sequence[int]) -> Tensor:
-    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
+    """Copies of the tensor along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
 
-    repeats: how often
+    repeats: the number of copies for each dim
     Raises ValueError if repeats has fewer entries than the input has dims.
     """
     times = sizes_of(repeats)
     if len(times) < input.ndim or any(r < 0 for r in times):
-        raise ValueError(f"repeats {list(times)} must be counts for all {input.ndim} dims, or for more")
+        raise ValueError(
+            f"repeats={list(times)} must have a count of at least 0 for each of {input.ndim} dims, or more"
+        )
     shape = (1,) * (len(times) - input.ndim) + input.shape
     joined = tuple(r * n for r, n in zip(times, shape, strict=True))
     x = input.reshape(*(n for s in shape for n in (1, s)))
@@ -165,30 +168,30 @@ def repeat(input: Tensor, *repeats: int | Sequence[int]) -> Tensor:
 
 @composed
 def clone(input: Tensor) -> Tensor:
-    """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
-    another = (1, *input.shape)  # a reshape to the shape that it has would be no node of its own
-    return input.reshape(another).reshape(input.shape)
+    """A copy: assigning to one tensor does not change the other. [...] -> [...]"""
+    larger = (1, *input.shape)  # a reshape to the same shape would add no node
+    return input.reshape(larger).reshape(input.shape)
 
 
 @composed
 def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
-    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]
+    """The sum over the dims that broadcasting from `size` repeats. [n, m], (1, m) -> [1, m]
 
     Raises ValueError if the size does not broadcast to the shape.
     """
-    wanted = sizes_of(size)
-    lead = input.ndim - len(wanted)
-    if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, input.shape[lead:], strict=True)):
-        raise ValueError(f"{list(wanted)} does not broadcast to {list(input.shape)}")
-    dims = [d for d in range(input.ndim) if d < lead or wanted[d - lead] != input.shape[d]]
-    if not wanted:
+    sizes = sizes_of(size)
+    lead = input.ndim - len(sizes)
+    if lead < 0 or any(m not in (1, n) for m, n in zip(sizes, input.shape[lead:], strict=True)):
+        raise ValueError(f"{list(sizes)} does not broadcast to {list(input.shape)}")
+    dims = [d for d in range(input.ndim) if d < lead or sizes[d - lead] != input.shape[d]]
+    if not sizes:
         return input.sum()
-    return input.sum(dims, keepdim=True).reshape(wanted) if dims else input
+    return input.sum(dims, keepdim=True).reshape(sizes) if dims else input
 
 
 @composed
 def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
+    """repeat whose counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]
 
     Raises TypeError if a size is not an integer.
     """
@@ -200,13 +203,13 @@ def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, output_size: int | None = None
 ) -> Tensor:
-    """Each element so many times in a row: a count, a list, or a tensor of counts. Without
-    any, the tensor has the counts, and its places are repeated.
+    """Each element repeated: by one count, a list or a tensor of counts. Without repeats the input has the
+    counts, and its indices are repeated.
 
-    Counts in a tensor take one read for their sum, unless it is given as output_size.
+    Reads the sum of counts in a tensor, unless output_size is given.
     [..., n, ...] -> [..., sum of the counts, ...]
 
-    repeats: how often
+    repeats: the number of copies of each element
     Raises ValueError if counts are not one for each element, or below 0.
     """
     if repeats is None:
@@ -220,7 +223,7 @@ def repeat_interleave(
         raise TypeError(f"repeats must be integers, not {describe(repeats)}: use .long()")
     if isinstance(repeats, int):
         if repeats < 0:
-            raise ValueError(f"repeats={repeats} is below 0")
+            raise ValueError(f"repeats={repeats} is below 0: give 0 or more")
         y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
         return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
     if not is_tensor(repeats):
@@ -239,8 +242,8 @@ def repeat_interleave(
 def tensor_unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
 
-    dimension: the dim that is cut
-    step: the distance of windows
+    dimension: the dim with the windows
+    step: the distance between windows
     Raises ValueError if size and step do not fit the dim.
     """
     d = normal_dim(dimension, input.ndim)
@@ -259,12 +262,13 @@ unfold = tensor_unfold
 
 @composed
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
+    """The input padded by (left, right) of each dim, the last dim first; mode constant, reflect, replicate or
+    circular.
 
     Negative amounts cut. [..., n] -> [..., left + n + right]
 
-    pad: how many elements at both ends, the last dim first
-    value: what is added
+    pad: the number of elements at both ends, the last dim first
+    value: the padding of mode "constant"
     Raises ValueError if there are too many pairs, more is cut than the dim has, or the mode does not accept a
         value.
     """
@@ -276,7 +280,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         if before + input.shape[d] + after < 0:
             raise ValueError(f"{before} and {after} cut more than dim {d} of size {input.shape[d]} has")
     if mode == "constant":
-        return _constant(input, pairs, value)
+        return _pad_constant(input, pairs, value)
     if mode not in EDGES or value:
         raise ValueError(
             f"mode={mode!r} with value={value}: use 'constant' with a value, or 'reflect',"
@@ -284,11 +288,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         )
     x = input
     for d, (before, after) in enumerate(pairs):
-        x = _padded(x, d, before, after, mode)
+        x = _pad_dim(x, d, before, after, mode)
     return x
 
 
-def _constant(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float | None) -> Tensor:
+def _pad_constant(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float | None) -> Tensor:
     before, after = (tuple(p[i] for p in pairs) for i in (0, 1))
     out = x._pad(before, after)
     if not value:
@@ -297,10 +301,12 @@ def _constant(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float | None) 
     return choose(inside._pad(before, after), out, value).to(x.dtype)
 
 
-def _padded(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
-    """One dim with both ends padded by views of itself."""
+def _pad_dim(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
+    """One dim with both ends padded by views of it."""
     cut = [min(b, 0) for b in (before, after)]
-    if mode == "replicate" and x.shape[d] and x.shape[d] + sum(cut) <= 0:  # the end that was cut last is left
+    if (
+        mode == "replicate" and x.shape[d] and x.shape[d] + sum(cut) <= 0
+    ):  # all elements are cut: the last one is repeated
         end = x.narrow(d, x.shape[d] - 1 if before < 0 else 0, 1)
         return end.expand(*(before + n + after if e == d else n for e, n in enumerate(x.shape)))
     if any(cut):
@@ -309,23 +315,23 @@ def _padded(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
     most = EDGES[mode](n)
     if max(before, after) > most >= 0 or (n == 0 and before + after):
         raise ValueError(f"mode={mode!r} can pad dim {d} of size {n} by at most {max(most, 0) if n else 0}")
-    ends = {"circular": _wrapped, "reflect": _mirrored}.get(mode, _repeated_ends)
+    ends = {"circular": _wrap_ends, "reflect": _mirror_ends}.get(mode, _repeat_ends)
     if not before and not after:
         return x
     first, last = ends(x, d, before, after)
     return cat([first, x, last], d)
 
 
-def _wrapped(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
+def _wrap_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
     return x.narrow(d, x.shape[d] - before, before), x.narrow(d, 0, after)
 
 
-def _mirrored(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
+def _mirror_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
     n = x.shape[d]
     return x.narrow(d, min(1, n), before).flip(d), x.narrow(d, max(n - 1 - after, 0), after).flip(d)
 
 
-def _repeated_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
+def _repeat_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
     def repeat(place: int, count: int) -> Tensor:
         return x.narrow(d, place, 1).expand(*x.shape[:d], count, *x.shape[d + 1 :])
 
@@ -342,15 +348,15 @@ EDGES: dict[str, Callable[[int], int]] = {
 
 
 def _repeat_on_host(repeats: Any, n: int) -> list[int]:
-    """Which element each place of the result takes, on the host."""
+    """The index of the element for each place of the result, on the host."""
     counts = list(repeats)
     if any(c < 0 for c in counts) or len(counts) not in (1, n):
-        raise ValueError(f"repeats must be {n} counts that are not below 0")
+        raise ValueError(f"repeats must be {n} counts of at least 0")
     return [i for i, c in enumerate(counts * n if len(counts) == 1 else counts) for _ in range(c)]
 
 
 def _spans(repeats: Tensor, size: int) -> Tensor:
-    """Which element each of `size` places takes: as many as end at or before it."""
+    """The index of the element for each of `size` places: the number of elements that end at or before it."""
     before = repeats.cumsum(0).reshape(1, -1)
     places = type(repeats).arange(size, dtype=dt.int32, device=repeats.device).reshape(-1, 1)
     return (before <= places).sum(1)

@@ -1,7 +1,7 @@
-"""Draws by rejection: whole numbers and gammas, with so many tries that the last is hardly ever taken.
+"""Random draws by rejection: Poisson, binomial and gamma numbers.
 
-A graph has no loops that end when a value says so: tries are a first dim, of which the first that is accepted
-is taken.
+A graph has no loops that depend on values: the proposals are a leading dim, and the first accepted one is
+used. There are so many that practically always one is accepted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..ops.random import Generator
     from ..tensor import Tensor
 
-FEW = 10  # a mean below which the sum of probabilities is walked up, rather than guessed at
-TRIES = 12  # of which all fail once in 10^7, at most
-WALK = 40  # how far: a Poisson number of mean 10 is above it once in 10^13
+FEW = 10  # below this mean, draws invert the cumulative probabilities instead
+TRIES = 12  # proposals: all are rejected with a probability of at most 1e-7
+WALK = 40  # the largest number by inversion: a Poisson number of mean 10 exceeds it with probability 1e-13
 
 
 def first_accepted(value: Tensor, accepted: Tensor) -> Tensor:
@@ -34,31 +34,31 @@ def first_accepted(value: Tensor, accepted: Tensor) -> Tensor:
 
 
 def tail(k: Tensor) -> Tensor:
-    """log k! less the first terms of Stirling's series at k + 1, which have (k + 1/2) log(k + 1)."""
+    """The correction of Stirling's formula: log k! - ((k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2)."""
     m = k + 1
     square = m * m
     return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / m
 
 
-def walked(u: Tensor, log_mass: Callable[[Any], Any]) -> Tensor:
-    """How many sums of probabilities lie below u; log_mass gives their logarithms at 0, 1, ..."""
+def invert(u: Tensor, log_mass: Callable[[Any], Any]) -> Tensor:
+    """The number whose cumulative probability reaches u; log_mass gives log-probabilities of 0, 1, ..."""
     k = type(u).arange(WALK, dtype=dt.int32, device=u.device).float().reshape(WALK, *(1,) * u.ndim)
     return (u > log_mass(k).exp().cumsum(0)).to(u.dtype).sum(0)
 
 
 def hat(u: Tensor, a: Tensor, b: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
-    """(proposal, its distance from the end) of transformed rejection (Hormann, 1993)."""
-    side = u - 0.5
-    end = 0.5 - side.abs()
-    return ((2 * a / end + b) * side + centre).floor(), end
+    """(proposal, distance of u from 0 or 1) of transformed rejection (Hormann, 1993)."""
+    centred = u - 0.5
+    end = 0.5 - centred.abs()
+    return ((2 * a / end + b) * centred + centre).floor(), end
 
 
 @composed
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]
 
-    TypeError for complex numbers; ValueError, at the next read, for a mean that is negative or NaN. An
-    infinite one gives NaN.
+    TypeError for complex numbers; ValueError, at the next read, for a negative or NaN mean. An infinite mean
+    gives NaN.
     """
     only_real(input)
     means, device = input.detach().float(), input.device
@@ -67,16 +67,16 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     def draw(*tries: int) -> Tensor:
         return open_bits((*tries, *input.shape), device, generator)
 
-    few = means.clamp(1e-30, float(FEW))
-    small = walked(draw(), lambda k: k * few.log() - few - (k + 1).lgamma())
-    many = means.clamp(min=float(FEW))
-    b = 0.931 + 2.53 * many.sqrt()
+    low = means.clamp(1e-30, float(FEW))
+    small = invert(draw(), lambda k: k * low.log() - low - (k + 1).lgamma())
+    high = means.clamp(min=float(FEW))
+    b = 0.931 + 2.53 * high.sqrt()
     a = -0.059 + 0.02483 * b
     bound, quick = (1.1239 + 1.1328 / (b - 3.4)).log(), 0.9277 - 3.6224 / (b - 2)
-    k, end = hat(draw(TRIES), a, b, many + 0.43)
+    k, end = hat(draw(TRIES), a, b, high + 0.43)
     v, from_0 = draw(TRIES), k.clamp(min=0.0)
-    over = (from_0 + 1 - many) / many
-    mass = many * over - (from_0 + 0.5) * over.log1p() - 0.5 * (many.log() + log(2 * pi))
+    excess = (from_0 + 1 - high) / high
+    mass = high * excess - (from_0 + 0.5) * excess.log1p() - 0.5 * (high.log() + log(2 * pi))
     inside = v.log() + bound - (a / (end * end) + b).log() <= mass - tail(from_0)
     accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
     drawn = (means < FEW).where(small, first_accepted(k, accepted))
@@ -86,9 +86,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 @composed
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
+    """The number of successes of `count` trials with probability `prob` (Hormann, 1993). [...], [...] ->
+    [...]
 
-    count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.
+    count: integers, as floats. prob: from 0 to 1; others give NaN.
     Raises ValueError if shapes do not broadcast.
     """
     only_real(count, prob)
@@ -103,19 +104,19 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         return open_bits((*tries, *shape), device, generator)
 
     p = chance.minimum(1 - chance).clamp(0.0, 0.5)
-    few = n * p < FEW
-    rate = few.where(p, 0.25).clamp(min=1e-30)
-    tried = few.where(n, 0.0)
-    small = walked(draw(), lambda k: _log_chances(k, tried, rate)).minimum(tried)
-    size, chances = few.where(40.0, n), few.where(0.5, p)
-    drawn = few.where(small, _by_rejection(size, chances, draw))
-    found = (chance > 0.5).where(n - drawn, drawn)
-    is_meant = (chance >= 0) & (chance <= 1) & (n >= 0)
-    return is_meant.where(found, float("nan")).to(_op.result_of([count.node, prob.node]) or count.dtype)
+    is_low = n * p < FEW
+    rate = is_low.where(p, 0.25).clamp(min=1e-30)
+    trials = is_low.where(n, 0.0)
+    small = invert(draw(), lambda k: _log_probabilities(k, trials, rate)).minimum(trials)
+    size, chances = is_low.where(40.0, n), is_low.where(0.5, p)
+    drawn = is_low.where(small, _by_rejection(size, chances, draw))
+    successes = (chance > 0.5).where(n - drawn, drawn)
+    is_valid = (chance >= 0) & (chance <= 1) & (n >= 0)
+    return is_valid.where(successes, float("nan")).to(_op.result_of([count.node, prob.node]) or count.dtype)
 
 
 def _by_rejection(n: Tensor, p: Tensor, draw: Callable[..., Tensor]) -> Tensor:
-    """Binomial numbers of mean 10 or more, of chances up to 1/2."""
+    """Binomial numbers of mean 10 or more, for probabilities up to 1/2."""
     odds, spread = p / (1 - p), (n * p * (1 - p)).sqrt()
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -131,20 +132,20 @@ def _by_rejection(n: Tensor, p: Tensor, draw: Callable[..., Tensor]) -> Tensor:
     return first_accepted(k, (drawn == k) & (((end >= 0.07) & (v <= quick)) | inside))
 
 
-def _log_chances(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
-    """Logarithms of the chances of k successes of n tries; -inf above n."""
+def _log_probabilities(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
+    """Log-probabilities of k successes in n trials; -inf above n."""
     ways = (n + 1).lgamma() - (k + 1).lgamma() - (n - k).clamp(min=0.0).add(1).lgamma()
     return (k <= n).where(ways + k * p.log() + (n - k) * (-p).log1p(), -inf)
 
 
 def gamma_above_one(a: Tensor, generator: Generator | None = None) -> Tensor:
-    """Gamma numbers of shapes from 1 on (Marsaglia and Tsang, 2000). [...] -> [...]"""
+    """Gamma numbers for shapes of at least 1 (Marsaglia and Tsang, 2000). [...] -> [...]"""
     d = a - 1 / 3
     c = (9 * d).rsqrt()
 
     shape = (8, *a.shape)
     x, u = normal_bits(shape, a.device, generator), open_bits(shape, a.device, generator)
-    side = 1 + c * x
-    v = side * side * side
+    root = 1 + c * x
+    v = root * root * root
     low = v.clamp(min=1e-30)
-    return first_accepted(d * low, (side > 0) & (u.log() < 0.5 * x * x + d - d * v + d * low.log()))
+    return first_accepted(d * low, (root > 0) & (u.log() < 0.5 * x * x + d - d * v + d * low.log()))

@@ -1,4 +1,4 @@
-"""Special functions: gamma, error and Bessel functions, with the references that the CPU device runs."""
+"""Special functions: gamma, error and Bessel functions, with the references of the CPU device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def each(f: Callable[[float], float]) -> Callable[..., Any]:
-    """A function of one Python float over arrays: NumPy has none of these and SciPy is not a dependency."""
+    """A function of one Python float for arrays: NumPy lacks these functions, and SciPy is not a
+    dependency."""
 
     def reference(xp: Any, x: Any) -> Any:
         return xp.asarray([f(float(v)) for v in x.reshape(-1)], dtype=x.dtype).reshape(x.shape)
@@ -28,18 +29,18 @@ def each(f: Callable[[float], float]) -> Callable[..., Any]:
 
 
 def pairs(f: Callable[[float, float], float]) -> Callable[..., Any]:
-    """A function of two Python floats over arrays."""
+    """A function of two Python floats for arrays."""
 
     def reference(xp: Any, a: Any, b: Any) -> Any:
         a, b = xp.broadcast_arrays(a, b)
-        found = [f(float(u), float(v)) for u, v in zip(a.reshape(-1), b.reshape(-1), strict=True)]
-        return xp.asarray(found, dtype=a.dtype).reshape(a.shape)
+        values = [f(float(u), float(v)) for u, v in zip(a.reshape(-1), b.reshape(-1), strict=True)]
+        return xp.asarray(values, dtype=a.dtype).reshape(a.shape)
 
     return reference
 
 
 def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
-    """(lower, upper) regularised: a series below a + 1, a continued fraction above (Lentz)."""
+    """The regularised (lower, upper) functions: a series below a + 1, a continued fraction above (Lentz)."""
     if not (a >= 0 and x >= 0) or (a == 0 and x == 0) or (math.isinf(a) and math.isinf(x)):
         return math.nan, math.nan
     if x == 0 or math.isinf(a):
@@ -70,7 +71,7 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
 
 
 def _wide_gamma(a: float, x: float) -> tuple[float, float]:
-    """The same for large a and x near it, by an expansion uniform in x / a (Temme; DLMF 8.12)."""
+    """The same for large a and x near a, by an expansion uniform in x / a (Temme; DLMF 8.12)."""
     m = (x - a) / a
     near = m * (1 - m * (1 / 3 - m * (7 / 36 - m * (73 / 540 - m * 1331 / 12960))))
     eta = near if abs(m) < 0.01 else math.copysign(sqrt(2 * (m - math.log1p(m))), m)
@@ -136,13 +137,13 @@ def _ndtri(p: float) -> float:
 
 
 def _erfinv(x: float) -> float:
-    if abs(x) < 1e-3:  # (1 + x) / 2 would round x away
+    if abs(x) < 1e-3:  # (1 + x) / 2 would lose digits of x
         return x * sqrt(pi) / 2 * (1 + pi * x * x / 12)
     return _ndtri((1 + x) / 2) / sqrt(2)
 
 
 def _bessel(order: int) -> Callable[[float], float]:
-    """exp(-|x|) I(x): the power series up to 20, above it the asymptotic one (A. and Stegun, 9.7.1)."""
+    """exp(-|x|) I(x): a power series up to 20, above it the asymptotic one (Abramowitz and Stegun, 9.7.1)."""
 
     def scaled(x: float) -> float:
         a = abs(x)
@@ -170,13 +171,13 @@ def lgamma(input: Tensor) -> Tensor:
 
 @elementwise(lambda g, y, x: [g * x.polygamma(1)], each(_digamma), dtype=float_dtype, cost=40)
 def digamma(input: Tensor) -> Tensor:
-    """Slope of lgamma. [...] -> [...]"""
+    """The derivative of lgamma. [...] -> [...]"""
     ...
 
 
 @elementwise(lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)], _zetas, dtype=float_dtype, cost=80)
 def zeta(input: Tensor, other: TensorLike) -> Tensor:
-    """Hurwitz' zeta: the sum of (other + k)**-input over k >= 0, for input > 1 and other > 0; no slope by
+    """Hurwitz' zeta: the sum of (other + k)**-input over k >= 0, for input > 1 and other > 0; no gradient by
     input. [...], [...] -> [...]
     """
     ...
@@ -189,8 +190,8 @@ def zeta(input: Tensor, other: TensorLike) -> Tensor:
     cost=400,
 )
 def igamma(input: Tensor, other: TensorLike) -> Tensor:
-    """The share of the gamma function's integral of input up to other, for input and other from 0 on; no
-    slope by input. [...], [...] -> [...]
+    """The regularised lower incomplete gamma function of input at other, both at least 0; no gradient by
+    input. [...], [...] -> [...]
     """
     ...
 
@@ -202,8 +203,8 @@ def igamma(input: Tensor, other: TensorLike) -> Tensor:
     cost=400,
 )
 def igammac(input: Tensor, other: TensorLike) -> Tensor:
-    """The share of the gamma function's integral of input from other on, for input and other from 0 on; no
-    slope by input. [...], [...] -> [...]
+    """The regularised upper incomplete gamma function of input at other, both at least 0; no gradient by
+    input. [...], [...] -> [...]
     """
     ...
 
@@ -212,7 +213,7 @@ def igammac(input: Tensor, other: TensorLike) -> Tensor:
     lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))], each(math.erfc), dtype=float_dtype, cost=12
 )
 def erfc(input: Tensor) -> Tensor:
-    """1 - erf(input), exact far out. [...] -> [...]"""
+    """1 - erf(input), accurate for large input. [...] -> [...]"""
     ...
 
 
@@ -226,13 +227,13 @@ def erfcx(input: Tensor) -> Tensor:
     lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)], each(_ndtri), dtype=float_dtype, cost=12
 )
 def ndtri(input: Tensor) -> Tensor:
-    """input of a normal distribution with this mass below it. [...] -> [...]"""
+    """The inverse of ndtr. [...] -> [...]"""
     ...
 
 
 @elementwise(lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)], each(_erfinv), dtype=float_dtype, cost=12)
 def erfinv(input: Tensor) -> Tensor:
-    """Inverse of erf. [...] -> [...]"""
+    """The inverse of erf. [...] -> [...]"""
     ...
 
 
@@ -257,7 +258,7 @@ def i1e(input: Tensor) -> Tensor:
     cost=5,
 )
 def xlogy(input: Tensor, other: TensorLike) -> Tensor:
-    """input * log(other); 0 where input is, whatever other is. [...], [...] -> [...]"""
+    """input * log(other); 0 where input is 0, unless other is NaN. [...], [...] -> [...]"""
     ...
 
 
@@ -268,7 +269,7 @@ def xlogy(input: Tensor, other: TensorLike) -> Tensor:
     cost=9,
 )
 def xlog1py(input: Tensor, other: TensorLike) -> Tensor:
-    """input * log(1 + other); 0 where input is, whatever other is. [...], [...] -> [...]"""
+    """input * log(1 + other); 0 where input is 0, unless other is NaN. [...], [...] -> [...]"""
     ...
 
 
@@ -293,17 +294,17 @@ def polygamma(input: Tensor, n: Any = None) -> Tensor:
     Raises ValueError if n is not an integer of at least 0.
     """
     if not is_tensor(input) or (is_tensor(n) and not input.ndim and input.dtype.kind in "iu"):
-        input, n = n, input  # of polygamma(n, x), whose n may be a 0-d tensor
+        input, n = n, input  # the call polygamma(n, x), whose n may be a 0-d tensor
     n = integers(n, "n", may_be_several=False)
     if n is None or n < 0:
-        raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
+        raise ValueError(f"n={n!r} is not an integer of at least 0: give the number of derivatives")
     x, dtype = in_float32(input)
     return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)
 
 
 @composed
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
+    """log(x / (1 - x)); with eps, x is first clamped to [eps, 1 - eps]. [...] -> [...]"""
     x, dtype = in_float32(input)
     x = x if eps is None else x.clamp(eps, 1 - eps)
     return _logit(x).to(dtype)
@@ -313,50 +314,50 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def sinc(input: Tensor) -> Tensor:
     """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
     turns, dtype = in_float32(input)
-    whole = turns.real if dtype.is_complex else turns
+    real = turns.real if dtype.is_complex else turns
     x = turns * pi
     near = x.abs() < 0.8
     s = near.where(x, 0.0).square()
     series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
-    # exact turns first: pi * x would round them away
-    wave = ((turns - (whole * 0.5).round() * 2) * pi).sin()
+    # the period is subtracted before the product with pi, which would round it
+    wave = ((turns - (real * 0.5).round() * 2) * pi).sin()
     return near.where(series, wave / near.where(1.0, x)).to(dtype)
 
 
 @composed
 def entr(input: Tensor) -> Tensor:
-    """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
+    """-x * log(x); 0 at 0, -inf below 0. [...] -> [...]"""
     x, dtype = in_float32(input)
     return _entr(x).to(dtype)
 
 
 @composed
 def ndtr(input: Tensor) -> Tensor:
-    """The mass of the normal distribution below x. [...] -> [...]"""
+    """The cumulative distribution function of the standard normal. [...] -> [...]"""
     return (input * -sqrt(0.5)).erfc() * 0.5
 
 
 @composed
 def log_ndtr(input: Tensor) -> Tensor:
-    """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
+    """The logarithm of ndtr, accurate for large negative x. [...] -> [...]"""
     x, dtype = in_float32(input)
     return _log_ndtr(x).to(dtype)
 
 
 @composed
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
+    """Logarithm of the multivariate gamma function of dimension p, for x above (p - 1) / 2. [...] -> [...]
 
     Raises ValueError if p is not a positive integer.
     """
     if not isinstance(p, int) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]: users may pass anything
-        raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
+        raise ValueError(f"p={p!r} is not a positive integer: give the dimension")
     parts = [(input - k / 2).lgamma() for k in range(p)]
     return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
 
 
 def _over(y: Tensor, x: Tensor) -> Tensor:
-    """y / x for y that goes as x / 2 near 0."""
+    """y / x, which is 1/2 at 0: y tends to x / 2 there."""
     zero = x == 0
     return zero.where(0.5, y / zero.where(1.0, x))
 
@@ -398,8 +399,7 @@ def _polygamma(x: Tensor, *, n: int) -> Tensor:
     polynomial = slope[-1]
     for c in slope[-2::-1]:
         polynomial = polynomial * cot + c
-    left = mirrored.where(-right - polynomial * pi ** (n + 1), right * sign)
-    return left
+    return mirrored.where(-right - polynomial * pi ** (n + 1), right * sign)
 
 
 def _cotangent_slope(n: int) -> list[float]:

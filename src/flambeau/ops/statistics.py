@@ -1,4 +1,4 @@
-"""Statistics and grids made of ops: covariances, distances of pairs, slopes between points, choices."""
+"""Statistics composed of ops: covariances, distances of pairs, finite differences, combinations."""
 
 from __future__ import annotations
 
@@ -32,36 +32,37 @@ def cov(
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,
 ) -> Tensor:
-    """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
+    """Covariances of rows; fweights are counts and aweights weights of columns. [n, m] -> [n, n]; [m], [1, m]
+    -> []
 
-    ValueError where there are more dims, or weights are not one for each column; at the next read where
-    one is negative or all are 0. TypeError where fweights are no integers, or aweights no floats.
+    ValueError if there are more dims, or weights are not one for each column; at the next read if one is
+    negative or all are 0. TypeError if fweights are not integers, or aweights not floats.
 
-    correction: what is subtracted from n in the divisor
+    correction: the divisor is n - correction
     """
     if input.ndim > 2:
-        raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
+        raise ValueError("takes 1 or 2 dims, with variables in rows: reshape it")
     x, dtype = in_float32(input)
     x = x.reshape(1, -1) if input.ndim < 2 else x
     weights = _column_weights(x.shape[1], fweights, aweights)
     if not weights:
-        away = x - x.mean(1, keepdim=True)
-        away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
-        c = away @ away.mH / max(x.shape[1] - correction, 0)
+        deviation = x - x.mean(1, keepdim=True)
+        deviation = deviation - deviation.detach().mean(1, keepdim=True)  # the mean's rounding error
+        c = deviation @ deviation.mH / max(x.shape[1] - correction, 0)
     else:
         w = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
         total = w.sum()
         total = valid(total, total == 0, "cov sum")
-        away = x - (x * w).sum(1, keepdim=True) / total
-        away = away - (away * w).sum(1, keepdim=True).detach() / total.detach()
+        deviation = x - (x * w).sum(1, keepdim=True) / total
+        deviation = deviation - (deviation * w).sum(1, keepdim=True).detach() / total.detach()
         lost = correction if aweights is None else (w * aweights).sum() / total * correction
-        c = (away * w) @ away.mH / (total - lost).clamp(min=0.0)
+        c = (deviation * w) @ deviation.mH / (total - lost).clamp(min=0.0)
     return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
 
 
 @composed
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []
+    """Pearson's correlations of rows, clamped to [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []
 
     Raises ValueError if there are more than 2 dims.
     """
@@ -76,7 +77,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 def _column_weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> list[Tensor]:
-    """Those of both kinds of weights of n columns that are not None, as floats."""
+    """The weights of n columns that are not None, checked, as floats."""
     weights: list[Tensor] = []
     for name, w, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
         if w is None:
@@ -97,7 +98,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     Raises ValueError if the input does not have 2 dims.
     """
     if input.ndim != 2:
-        raise ValueError("takes 2 dims, points in rows: reshape it")
+        raise ValueError("takes 2 dims, with points in rows: reshape it")
     if input.shape[0] < 2:
         return input[:0, :0].sum(1)
     x, dtype = in_float32(input)
@@ -107,13 +108,13 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @composed
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]
+    """Every combination of r elements of a vector, in the order of their indices. [n] -> [choices, r]
 
-    with_replacement: elements may be taken several times
+    with_replacement: an element may occur several times
     Raises ValueError if the input does not have 1 dim, or r is below 0.
     """
     if input.ndim != 1 or r < 0:
-        raise ValueError("takes 1 dim, and r from 0")
+        raise ValueError("takes 1 dim and r of at least 0")
     chosen = list((combinations_with_replacement if with_replacement else choices)(range(input.shape[0]), r))
     if not chosen or not r:
         return input[:0].reshape(0, r) if r else input[:0]
@@ -123,9 +124,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @composed
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates (int64, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]
+    """The coordinates (int64, one tensor for each dim) of flat indices in a tensor of that shape. [...] -> n
+    x [...]
 
-    indices: places, integers
+    indices: flat indices, integers
     """
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     return tuple(as_places(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1)) for d, n in enumerate(sizes))
@@ -135,9 +137,10 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
-    """Slopes along each dim by central differences, at the ends one-sided of order 1 or 2. -> a tuple
+    """The derivative along each dim by central differences, one-sided of order 1 or 2 at the ends. -> a tuple
 
-    spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
+    spacing: the distance of points: a number, or for each dim a number or a vector of coordinates. [...] ->
+    [...]
     edge_order: 1 or 2: the order of the differences at the ends
     Raises ValueError if spacing does not have one entry for each dim, or edge_order is not 1 or 2.
     """
@@ -145,15 +148,17 @@ def gradient(
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [normal_dim(d, input.ndim) for d in dims]
     if len(set(dims)) < len(dims):
-        raise ValueError(f"dim={dim} names a dim twice: name each once")
+        raise ValueError(f"dim={dim} names a dim twice: name each dim once")
     steps: list[Any] = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
     if len(steps) != len(dims) or edge_order not in (1, 2):
-        raise ValueError(f"needs a spacing for each of {len(dims)} dims, and edge_order 1 or 2")
+        raise ValueError(f"takes a spacing for each of {len(dims)} dims, and edge_order 1 or 2")
     x = input if input.dtype.has_gradients else input.float()
     return tuple(_slopes(x, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
 
 
 def _slopes(x: Tensor, d: int, step: Any, order: int) -> Tensor:
+    """The derivative along dim d. step: the distance of points, or their coordinates [n]. -> the shape of
+    x"""
     n = x.shape[d]
     if n < order + 1:
         raise ValueError(f"dim {d} of size {n} is too short: edge_order {order} needs {order + 1}")
@@ -171,7 +176,7 @@ def _slopes(x: Tensor, d: int, step: Any, order: int) -> Tensor:
 
 
 def _end(f: Tensor, a: Any, b: Any, order: int) -> Tensor:
-    """The slope at the first point, of the line or the parabola through the first points. -> [..., 1]"""
+    """The derivative at the first point, of the line or parabola through the first points. -> [..., 1]"""
     rise = (f[..., 1:2] - f[..., :1]) / a
     if order == 1:
         return rise
