@@ -153,7 +153,8 @@ class Checkpoints:
     def newest(self, tell: Callable[[Event], Any]) -> tuple[Path, Any] | None:
         """The newest state that is whole; what is damaged is told. None where there is no file, FlambeauError
         where none is whole."""
-        paths, troubles = self.paths(), []
+        paths = self.paths()
+        troubles: list[str] = []
         for i, path in enumerate(paths):
             try:
                 return path, load_state(path)

@@ -78,7 +78,7 @@ class Dashboard:
         ]
         self.stay = stay
         self.waiting: deque[Event] = deque(maxlen=MOST)
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.thread: threading.Thread | None = None
         self.closing = threading.Event()
         self.kills = 0

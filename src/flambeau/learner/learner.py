@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -340,7 +340,7 @@ class Learner:
             self.emit(message)
 
     @contextmanager
-    def _running(self, loaders: dict[str, Any], epochs: int) -> Iterator[Signals]:
+    def _running(self, loaders: dict[str, Any], epochs: int) -> Generator[Signals]:
         """Emit the run's start and end, call the callbacks then, and catch signals in between."""
         at, self._fit = self.position, RunningFit(loaders)
         reason: Reason = "error"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
+from ..core.tree import is_dict, is_sequence
 from ..errors import FlambeauError
 from ..functions import Reading, read
 from ..ops.random import get_rng_state
@@ -19,7 +21,8 @@ BATCHES = 64 << 20  # bytes of batches that are kept until their losses are read
 REWIND = 64 << 20  # bytes of parameters and state up to which copies are kept to go back to
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """A step whose loss nobody has read, with what repeating it takes."""
 
     step: int
@@ -85,7 +88,7 @@ def nbytes_of(value: Any) -> int:
     """The bytes of the tensors in a batch."""
     if isinstance(value, Tensor):
         return value.nbytes
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    parts = value.values() if is_dict(value) else value if is_sequence(value) else ()
     return sum(map(nbytes_of, parts))
 
 

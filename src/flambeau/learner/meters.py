@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from ..core.dtype import float32
+from ..core.tree import is_dict, is_mapping
 from ..functions import read
 from ..tensor import Tensor
 
@@ -55,7 +56,7 @@ class SplitMeter:
         found = {"loss": read(self.total)[0] / self.items} if self.items else {}
         for name, metric in self.metrics.items():
             value = metric.compute()
-            parts = value.items() if isinstance(value, Mapping) else [("", value)]
+            parts = value.items() if is_mapping(value) else [("", value)]
             prefix = "" if self.is_collection else f"{name}_"
             found |= {f"{prefix}{part}" if part else name: number for part, number in parts}
         return found
@@ -128,11 +129,9 @@ def _parts(metric: Any) -> list[Any]:
 
 def _named(metrics: Any) -> list[tuple[str, Any]]:
     """Metrics by name, and TypeError for what is none."""
-    if hasattr(metrics, "update") and not isinstance(metrics, dict):
-        metrics = [metrics]
-    pairs = (
-        metrics.items() if isinstance(metrics, Mapping) else [(getattr(m, "name", ""), m) for m in metrics]
-    )
+    many: Any = [metrics] if hasattr(metrics, "update") and not is_dict(metrics) else metrics
+    pairs: list[tuple[str, Any]]
+    pairs = [*many.items()] if is_mapping(many) else [(getattr(m, "name", ""), m) for m in many]
     for name, metric in pairs:
         if not hasattr(metric, "update") or not name:
             rule = "a metric has name, update, compute, reset: give one of flambeau.metrics, or one of yours"
@@ -141,7 +140,7 @@ def _named(metrics: Any) -> list[tuple[str, Any]]:
             if (takes := getattr(part, "takes", BATCHES)) != BATCHES and not hasattr(part, "adapt"):
                 cure = "leave it out, or have adapt(output, target) in a subclass make that"
                 raise TypeError(f"Learner(metrics={metric!r}): it takes {takes}: {cure}")
-    return list(pairs)
+    return pairs
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:

@@ -109,9 +109,10 @@ class Shown:
 
 def ipython_display() -> Any:
     """IPython's `display`."""
-    from IPython.display import display  # pyright: ignore[reportMissingImports] - is there where it is called
+    # only called in a notebook, which has IPython
+    from IPython.display import display  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
-    return display
+    return display  # pyright: ignore[reportUnknownVariableType]
 
 
 def in_notebook() -> bool:

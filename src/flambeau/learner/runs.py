@@ -49,8 +49,8 @@ def beside(directory: str | Path, most: int = 4) -> list[RunState]:
     own = Path(directory).resolve()
     files = [p for p in own.parent.glob(f"*/{EVENTS}") if p.parent != own]
     newest = sorted(files, key=changed, reverse=True)[:most]
-    found = []
+    states: list[RunState] = []
     for path in newest:
         with suppress(FlambeauError, OSError):  # somebody else's, who may be removing it
-            found.append(read_run(path))
-    return [state for state in found if state.started]
+            states.append(read_run(path))
+    return [state for state in states if state.started]

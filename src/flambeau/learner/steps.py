@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
@@ -10,6 +10,7 @@ from ..capture.jit import jit
 from ..core.dtype import float32
 from ..core.events import emit
 from ..core.modes import no_grad
+from ..core.tree import is_mapping, is_sequence, rebuild
 from ..device import get_device
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
@@ -17,7 +18,7 @@ from ..tensor import Tensor, tensor
 from .checks import one_number
 from .meters import RecordedMeter, SplitMeter, count, count_beside
 
-Step = Callable[[tuple, Any], tuple[Tensor, Any]]
+Step = Callable[[tuple[Any, ...], Any], tuple[Tensor, Any]]
 
 
 class PlacedBatch(NamedTuple):
@@ -42,7 +43,7 @@ def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> P
     """What a loader gave, on the device: the last of several parts is the target. ValueError for one that has
     no parts."""
     parts = given if prepare is None else prepare(given)
-    if not isinstance(parts, tuple | list) or len(parts) < 2:
+    if not is_sequence(parts) or len(parts) < 2:
         rule = "a batch is (inputs..., target): have the loader give that, or give the learner prepare="
         raise ValueError(f"fit({type(parts).__name__}): {rule}")
     *inputs, target = (placed(part, device) for part in parts)
@@ -52,7 +53,7 @@ def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> P
 def inputs_of(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
     """What the model takes of what a loader gave, with a target or without."""
     parts = given if prepare is None else prepare(given)
-    if not isinstance(parts, tuple | list):
+    if not is_sequence(parts):
         parts = (parts,)
     return tuple(placed(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))
 
@@ -61,25 +62,24 @@ def placed(value: Any, device: Any) -> Any:
     """Arrays and tensors, also inside of tuples, lists and dicts, as tensors on the device."""
     if isinstance(value, Tensor):
         return value if value.device is device else value.to(device)
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return {key: placed(part, device) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        parts = [placed(part, device) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if is_sequence(value):
+        return rebuild(value, (placed(part, device) for part in value))
     return tensor(value, device=device) if hasattr(value, "__array__") else value
 
 
 def items_in(value: Any) -> int:
     """How many items a part of a batch has: the size of its first dim."""
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         value = next(iter(value.values()))
-    while isinstance(value, tuple | list) and value:
+    while is_sequence(value) and value:
         value = value[0]
     shape = getattr(value, "shape", ())
     return shape[0] if shape else 1
 
 
-def gradients(t: Trained, inputs: tuple, target: Any) -> tuple[Tensor, Any, Gradients]:
+def gradients(t: Trained, inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, Gradients]:
     """(loss, output, gradients) of a batch; the gradients are the scaler's, where there is one."""
     output = t.model(*inputs)
     loss = one_number(t.loss(output, target))
@@ -102,7 +102,7 @@ def apply(t: Trained, grads: Gradients) -> None:
 def training(t: Trained, into: RecordedMeter) -> Step:
     """A step of a batch: its loss and output."""
 
-    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
+    def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         loss, output, grads = gradients(t, inputs, target)
         with no_grad():
             count(into, loss, output, target, items_in(inputs[0]))
@@ -115,10 +115,10 @@ def training(t: Trained, into: RecordedMeter) -> Step:
 
 def adding(
     t: Trained, into: RecordedMeter, sums: list[tuple[Any, Tensor]], total: Tensor
-) -> Callable[[tuple, Any], tuple[Tensor, Any, tuple[int, ...]]]:
+) -> Callable[[tuple[Any, ...], Any], tuple[Tensor, Any, tuple[int, ...]]]:
     """Add the gradients of a batch to sums, and its loss to a total; the third result is which have any."""
 
-    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any, tuple[int, ...]]:
+    def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, tuple[int, ...]]:
         loss, output, grads = gradients(t, inputs, target)
         met: list[int] = []
         with no_grad():
@@ -158,7 +158,7 @@ def applying(
 def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMeter) -> Step:
     """Count a batch, without gradients; its loss and output."""
 
-    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
+    def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         with no_grad():
             output = model(*inputs)
             found = one_number(loss(output, target))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -70,7 +70,7 @@ class EpochWatch:
             e.add_note(f"fit: {self.split} epoch {self.epoch + 1}: batch {self.at} raised this")
 
     @contextmanager
-    def naming(self) -> Iterator[None]:
+    def naming(self) -> Generator[None]:
         """Exceptions of this block get the number of the batch."""
         try:
             yield

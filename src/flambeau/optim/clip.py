@@ -1,9 +1,12 @@
 """Clipping: gradients become gradients that are not too long, or have no element that is too large."""
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 from ..autodiff.backward import Gradients
 from ..core.modes import no_grad
+from ..tensor import Tensor
 
 
 @no_grad()
@@ -17,7 +20,8 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     _positive("clip_grad_norm", "max_norm", max_norm)
     if not len(grads):
         raise ValueError("clip_grad_norm(0 gradients): there is no length of nothing: check requires_grad")
-    total = sum(g.float().square().sum() for g in grads).sqrt()  # type: ignore[union-attr]
+    squares: list[Tensor] = [g.float().square().sum() for g in grads]
+    total = reduce(add, squares).sqrt()
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
     return grads.map(lambda g: g * scale), total
 

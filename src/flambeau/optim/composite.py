@@ -67,7 +67,7 @@ class SequentialLR(Together):
         _start(self._first)
         self._last_lr = self._first.get_last_lr()
 
-    def step(self, epoch: None = None) -> None:
+    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Move the schedule on whose turn it is."""
         self.last_epoch += 1
         place = bisect_right(self.milestones, self.last_epoch)
@@ -99,14 +99,18 @@ class ChainedScheduler(Together):
             _start(scheduler)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    def step(self, epoch: None = None) -> None:
+    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Move all of them on."""
         for scheduler in self.schedulers:
             scheduler.step()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
 
-REDUCTIONS = {"mean": lambda factors: sum(factors) / len(factors), "sum": sum, "prod": prod}
+REDUCTIONS: dict[str, Callable[[list[float]], float]] = {
+    "mean": lambda factors: sum(factors) / len(factors),
+    "sum": sum,
+    "prod": prod,
+}
 
 
 class CombinedLR(Together):
@@ -138,7 +142,7 @@ class CombinedLR(Together):
         """Make the step that it begins with, each part its own."""
         self.start()
 
-    def step(self, epoch: None = None) -> None:
+    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Move all of them on, each from the rate that it gave last."""
         self.last_epoch += 1
         self._move(
@@ -146,16 +150,14 @@ class CombinedLR(Together):
         )
 
     def _move(self, before: Sequence[Sequence[float]], step: Callable[[LRScheduler], None]) -> None:
-        found = []
+        moved: list[Sequence[float]] = []  # the rates of each schedule, by group
         for scheduler, rates in zip(self.schedulers, before, strict=True):
             self._set(rates)
             step(scheduler)
-            found.append(scheduler.get_last_lr())
-        reduce = REDUCTIONS[self.reduction]
-        factors = (
-            [r / base if base else 0.0 for r in of] for base, *of in zip(self.base_lrs, *found, strict=True)
-        )
-        self._set([base * reduce(of) for base, of in zip(self.base_lrs, factors, strict=True)])
+            moved.append(scheduler.get_last_lr())
+        reduce, by_group = REDUCTIONS[self.reduction], zip(*moved, strict=True)
+        groups = zip(self.base_lrs, by_group, strict=True)
+        self._set([base * reduce([r / base if base else 0.0 for r in rates]) for base, rates in groups])
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -267,5 +269,5 @@ def _take_over(scheduler: LRScheduler) -> None:
     if isinstance(scheduler, Together):
         scheduler.start()
     else:
-        scheduler._step_count -= 1
+        scheduler._step_count -= 1  # pyright: ignore[reportPrivateUsage] it is taken back once
         scheduler.step(0)

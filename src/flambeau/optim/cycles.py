@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import cos, floor, pi
 from typing import Any, NamedTuple
 
+from ..core.tree import is_sequence
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each, state_of, take_state
 
@@ -27,10 +28,9 @@ class Cycling(LRScheduler):
 
     def each(self, name: str, value: Any) -> list[float]:
         """A value for each group."""
-        values = (
-            list(value) if isinstance(value, list | tuple) else [value] * len(self.optimizer.param_groups)
-        )
-        one_each(self, name, values, len(self.optimizer.param_groups))
+        groups = len(self.optimizer.param_groups)
+        values: list[float] = list(value) if is_sequence(value) else [value] * groups
+        one_each(self, name, values, groups)
         return values
 
 
@@ -218,7 +218,8 @@ class OneCycleLR(Cycling):
                 break
             start = phase.end
         share = (self.last_epoch - start) / (phase.end - start)
-        between, rates = STRATEGIES[self.anneal_strategy], []
+        between = STRATEGIES[self.anneal_strategy]
+        rates: list[float] = []
         for group in self.optimizer.param_groups:
             a, b = phase.rate
             rates.append(between(group[a], group[b], share))

@@ -1,9 +1,10 @@
 """Parameter groups: options as dicts of numbers, which recorded steps read as they are at each step."""
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..core.tree import is_sequence, is_tuple
 from ..tensor import HostScalar
 
 
@@ -23,7 +24,7 @@ def _up_to_1(value: float) -> str:
     return "" if 0 <= value <= 1 else "must be in 0 to 1"
 
 
-# What a number of this name may be, in every optimiser; of a tuple, what each may be.
+# The valid values of an option, by its name, in every optimiser; for a tuple, of each element.
 RULES: dict[str, Callable[[float], str] | tuple[tuple[str, Callable[[float], str]], ...]] = {
     "lr": _at_least_0,
     "weight_decay": _at_least_0,
@@ -51,36 +52,37 @@ class ParamGroup(dict[str, Any]):
     """Parameters and their options, a dict as in PyTorch.
 
     `group["lr"]` is a number and may be set between steps; inside it is a HostScalar, which recorded steps
-    read anew. What an option is decides what a step computes only in whether it is 0, so a step is recorded
-    anew when that changes (`lr` and what is in tuples decide nothing).
+    read again. A value changes the recorded graph only by whether it is 0, so the step is recorded again when
+    that changes (`lr` and numbers in tuples are never left out).
     """
 
     def __init__(self, optimizer: str, options: dict[str, Any], numbers: frozenset[str]):
         self._optimizer, self._numbers = optimizer, numbers
-        self._zero: dict[str, bool] = {}  # of numbers that a rule leaves out where they are 0
+        self._zero: dict[str, bool] = {}  # by name: numbers that a rule leaves out while they are 0
         for name, value in options.items():
             self[name] = value
 
     def __getitem__(self, name: str) -> Any:
-        return _numbers(dict.__getitem__(self, name))
+        return _numbers(super().__getitem__(name))
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._numbers:
-            dict.__setitem__(self, name, value)
+            super().__setitem__(name, value)
             return
-        value = tuple(map(_plain, value)) if isinstance(value, tuple | list) else _plain(value)
+        value = tuple(map(_plain, value)) if is_sequence(value) else _plain(value)
         self._check(name, value)
-        held = dict.get(self, name)
-        dict.__setitem__(self, name, _held(held, value))
-        if name != "lr" and not isinstance(value, tuple):
+        held = super().get(name)
+        super().__setitem__(name, _held(held, value))
+        if name != "lr" and not is_tuple(value):
             self._zero[name] = not value
 
-    def __iter__(self) -> Iterator[str]:  # so that dict(group) asks for items, and does not take what is held
-        return dict.__iter__(self)
+    def __iter__(self) -> Iterator[str]:  # makes dict(group) ask for items, not copy HostScalars
+        return super().__iter__()
 
-    keys, items, values = MutableMapping.keys, MutableMapping.items, MutableMapping.values  # type: ignore[assignment]
-    get, pop, popitem = MutableMapping.get, MutableMapping.pop, MutableMapping.popitem  # type: ignore[assignment]
-    update, setdefault, __eq__ = MutableMapping.update, MutableMapping.setdefault, MutableMapping.__eq__
+    if not TYPE_CHECKING:  # whose types are dict's
+        keys, items, values = MutableMapping.keys, MutableMapping.items, MutableMapping.values
+        get, pop, popitem = MutableMapping.get, MutableMapping.pop, MutableMapping.popitem
+        update, setdefault, __eq__ = MutableMapping.update, MutableMapping.setdefault, MutableMapping.__eq__
 
     def copy(self) -> dict[str, Any]:
         """A plain dict of the options as they are now."""
@@ -89,39 +91,39 @@ class ParamGroup(dict[str, Any]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return ParamGroup, (self._optimizer, dict(self), self._numbers)
 
     def rule(self) -> Any:
-        """The options as a rule takes them, by attribute: numbers as HostScalars, but 0 where they are 0."""
-        values = dict.items(self)
+        """The options as attributes, for `update`: numbers are HostScalars, or 0.0 if they are 0."""
+        values = super().items()
         return SimpleNamespace(**{k: 0.0 if self._zero.get(k) else v for k, v in values if k != "params"})
 
-    def choices(self, names: Iterable[str]) -> tuple:
-        """What decides which state a step needs: options that are no numbers, and which numbers are 0."""
-        return (*self._zero.items(), *(dict.__getitem__(self, n) for n in names if n not in self._numbers))
+    def choices(self, names: Iterable[str]) -> tuple[Any, ...]:
+        """What decides which state a step needs: options that are not numbers, and which numbers are 0."""
+        held = super().__getitem__  # no HostScalar is among them
+        return (*self._zero.items(), *(held(n) for n in names if n not in self._numbers))
 
     def _check(self, name: str, value: Any) -> None:
         rules = RULES.get(name)
         if rules is None:
             return
-        pairs = zip(rules, value, strict=False) if isinstance(rules, tuple) else [((name, rules), value)]
-        if isinstance(value, tuple) and not isinstance(rules, tuple):
-            pairs = [((name, rules), v) for v in value]
-        for (title, rule), v in pairs:
-            if v is not None and (told := rule(v)):
-                raise ValueError(f"{self._optimizer}({title}={v}): {told}: give another")
+        values: Sequence[Any] = value if is_tuple(value) else (value,)
+        each = [(name, rules)] * len(values) if callable(rules) else rules
+        for (title, rule), v in zip(each, values, strict=False):
+            if v is not None and (fault := rule(v)):
+                raise ValueError(f"{self._optimizer}({title}={v}): {fault}: give another")
 
 
 def _plain(value: Any) -> Any:
-    """A number, also where it came as a tensor; None and words as they are."""
+    """A number as it is, a tensor as a float; None and strings as they are."""
     return value if value is None or isinstance(value, str | int | float) else float(value)
 
 
 def _held(held: Any, value: Any) -> Any:
-    """HostScalars with these values: those that are there, or new ones."""
-    if isinstance(value, tuple):
-        before = held if isinstance(held, tuple) and len(held) == len(value) else (None,) * len(value)
+    """HostScalars with these values: the present ones, or new ones if there are none."""
+    if is_tuple(value):
+        before = held if is_tuple(held) and len(held) == len(value) else (None,) * len(value)
         parts = tuple(map(_held, before, value))
         return held if parts == before else parts
     if not isinstance(value, int | float):
@@ -134,6 +136,6 @@ def _held(held: Any, value: Any) -> Any:
 
 
 def _numbers(held: Any) -> Any:
-    if isinstance(held, tuple):
+    if is_tuple(held):
         return tuple(map(_numbers, held))
     return held.value if isinstance(held, HostScalar) else held

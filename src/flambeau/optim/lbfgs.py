@@ -8,6 +8,7 @@ from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
 from ..core.dtype import float32
 from ..core.modes import enable_grad, no_grad
+from ..core.tree import is_list
 from ..functions import cat
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
@@ -136,7 +137,7 @@ class LBFGS(Optimizer):
         size, device = sum(p.numel() for p in self.params), self.params[0].device
         rows = {name: known[name] for name in ROWS if known.get(name) is not None}
         for name, given in rows.items():
-            for row in given if isinstance(given, list) else [given]:
+            for row in given if is_list(given) else [given]:
                 if tuple(row.shape) != (size,):
                     problems.append(f"0.{name} is [{size}], given {list(row.shape)}")
         if problems:
@@ -144,7 +145,7 @@ class LBFGS(Optimizer):
         super()._take(state_dict | {"state": {}} if "state" in state_dict else state_dict)
 
         def own(given: Any) -> Any:
-            if isinstance(given, list):
+            if is_list(given):
                 return list(map(own, given))
             return tensor(given, dtype=float32, device=device)
 
@@ -193,7 +194,8 @@ class Curvature:
 
     def newton(self, g: Tensor) -> Tensor:
         """Where to: the estimate of the inverse Hessian times the gradient, down. [n] -> [n]"""
-        q, shares = -g, []
+        q = -g
+        shares: list[Tensor] = []
         known = list(zip(self.moves, self.changes, self.scales, strict=True))
         for move, change, scale in reversed(known):
             shares.append((move * q).sum() * scale)

@@ -79,7 +79,7 @@ class Muon(Optimizer):
     def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
         """The new values of matrices; those of one shape are multiplied at once."""
         whole = list(updates)
-        moved = {}
+        moved: dict[int, Tensor] = {}
         for batch in _batches(whole):
             o = whole[batch[0]][3]
             g = _stacked([whole[i][1] for i in batch])
@@ -112,7 +112,7 @@ def orthogonal(x: Tensor, o: Any) -> Tensor:
 def _batches(updates: list[Update]) -> list[list[int]]:
     """The numbers of updates that are made at once: of one group and shape, as many as are small."""
     batches: list[list[int]] = []
-    growing: dict[tuple, list[int]] = {}
+    growing: dict[tuple[int, ...] | Any, list[int]] = {}
     for i, (p, _, _, o) in enumerate(updates):
         key = id(o), p.device, *p.shape
         if key not in growing or (len(growing[key]) + 1) * p.numel() > BATCHED:

@@ -1,6 +1,6 @@
 """Optimizer: gradients become new values of parameters, all of them and the state in one run."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..core.handle import RemovableHandle, hang
 from ..core.interrupts import uninterrupted
 from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
+from ..core.tree import is_sequence, is_tuple
 from ..core.warn_once import NO_GRAD_KEPT, note
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
@@ -76,8 +77,8 @@ class Optimizer:
         self.offload = bool(self.defaults.pop("offload"))
         self.param_groups: list[ParamGroup] = []
         self.state: dict[Tensor, State] = {}
-        self._hooks: dict[str, dict[int, Callable]] = {}
-        self._made_for: list[tuple] = []  # the choices of each group that there is state for
+        self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
+        self._made_for: list[tuple[Any, ...]] = []  # the choices of each group that there is state for
         given: list[Any] = list(params)
         if not given:
             raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
@@ -109,13 +110,13 @@ class Optimizer:
 
         ValueError and TypeError say what is no parameter, or an option that can't be meant.
         """
-        given = param_group["params"]
-        params = [given] if isinstance(given, Tensor) else list(given)
-        names = [p[0] for p in params if isinstance(p, tuple)]
-        params = [p[1] if isinstance(p, tuple) else p for p in params]
-        known = [p for group in self.param_groups for p in group["params"]]
+        given: Any = param_group["params"]
+        named: list[Any] = [given] if isinstance(given, Tensor) else list(given)
+        names = [p[0] for p in named if is_tuple(p)]
+        params: list[Any] = [p[1] if is_tuple(p) else p for p in named]
+        known: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
         self._check_params(params, len(known))
-        options = {
+        options: dict[str, Any] = {
             **self.defaults,
             **param_group,
             "params": params,
@@ -257,14 +258,14 @@ class Optimizer:
     def _with_terms(self, updates: list[tuple[Tensor, Tensor, Any]]) -> list[Update]:
         """Each update with the parameter's state and the terms that it shares with others."""
         terms: dict[tuple[int, int], State] = {}
-        whole = []
+        with_terms: list[Update] = []
         for p, g, o in updates:
             s = self.state[p]
             key = _first(self._shared(s)), id(o)
             if key not in terms:
                 terms[key] = self.terms(s, o)
-            whole.append((p, g, {**s, **terms[key]} if terms[key] else s, o))
-        return whole
+            with_terms.append((p, g, {**s, **terms[key]} if terms[key] else s, o))
+        return with_terms
 
     def _shared(self, s: State) -> State:
         return {n: s[n] for n in self.counts if n in s}
@@ -405,38 +406,38 @@ class Optimizer:
 
     # --- hooks ---
 
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before every step; `remove()` of what is returned ends that."""
         return hang(self._hooks.setdefault("step_pre", {}), hook)
 
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after every step; `remove()` of what is returned ends that."""
         return hang(self._hooks.setdefault("step_post", {}), hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer) before every state_dict; `remove()` of what is returned ends that."""
         return hang(self._hooks.setdefault("state_dict_pre", {}), hook)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, state_dict) after every state_dict; what it returns takes its place."""
         return hang(self._hooks.setdefault("state_dict_post", {}), hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, state_dict) before one is loaded; what it returns takes its place."""
         return hang(self._hooks.setdefault("load_state_dict_pre", {}), hook)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer) when a state_dict was loaded; `remove()` of what is returned ends that."""
         return hang(self._hooks.setdefault("load_state_dict_post", {}), hook)
 
-    def _hooked(self, event: str) -> list[Callable]:
+    def _hooked(self, event: str) -> list[Callable[..., Any]]:
         return list(self._hooks.get(event, {}).values())
 
     # --- what is inside ---
 
     def _is_number(self, name: str) -> bool:
         value = self.defaults[name]
-        values = value if isinstance(value, tuple | list) else (value,)
+        values: Sequence[Any] = value if is_sequence(value) else (value,)
         return name not in self.choices and any(type(v) in (int, float) for v in values)
 
     def _tensors(self) -> Iterator[Tensor]:

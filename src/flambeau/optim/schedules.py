@@ -26,7 +26,7 @@ class LRScheduler:
     left_out = frozenset({"optimizer"})  # of state_dict
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
-        if not isinstance(optimizer, Optimizer):
+        if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance] untyped calls
             rule = f"takes an optimizer, not {type(optimizer).__name__}: give it first"
             raise TypeError(f"{type(self).__name__}(...): {rule}")
         for i, group in enumerate(optimizer.param_groups):
@@ -323,7 +323,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch: int = -1,
     ):
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if value < 1 or not isinstance(value, int):
+            if value < 1 or type(value) is not int:
                 call = f"CosineAnnealingWarmRestarts({name}={value!r})"
                 raise ValueError(f"{call}: must be a positive integer: give 1 or more")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
@@ -420,9 +420,9 @@ def state_of(function: Any) -> dict[str, Any] | None:
 
 
 def take_state(function: Any, known: dict[str, Any] | None) -> None:
-    """Put back what `state_of` has told."""
-    if known:
-        vars(function).update(known)
+    """Restore what `state_of` returned."""
+    for name, value in (known or {}).items():
+        setattr(function, name, value)
 
 
 def one_each(scheduler: Any, name: str, given: Sequence[Any], groups: int) -> None:

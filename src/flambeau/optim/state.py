@@ -53,7 +53,7 @@ def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> N
     """ValueError where the options are those of another optimiser, whose state has the same names, or is
     empty: that of PyTorch's before a step."""
     kinds = [k for k in kinds_of(kind) if k is kind or not names or k.may_keep(names)]
-    every = set().union(*(options_of(k)[1] for k in kinds))
+    every = frozenset[str]().union(*(options_of(k)[1] for k in kinds))
     for group in saved:
         given = every & group.keys()
         fits = [k for k in kinds if options_of(k)[0] <= given <= options_of(k)[1]]
@@ -73,7 +73,8 @@ def optimizer_class(kind: Any) -> Any:
 def kinds_of(kind: Any) -> list[Any]:
     """All classes of optimisers that can be made, the class given and those that others wrote among them."""
     base = optimizer_class(kind)
-    found, more = [], [base]
+    found: list[Any] = []
+    more = [base]
     while more:
         k = more.pop()
         more += k.__subclasses__()

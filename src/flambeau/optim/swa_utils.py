@@ -8,6 +8,7 @@ from typing import Any
 from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..core.training import modes_of, restore_modes
+from ..core.tree import is_sequence
 from ..runtime.run import realize
 from ..tensor import Tensor
 from .optimizer import Optimizer
@@ -153,7 +154,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
         m.momentum = None
     whole.train()
     for batch in loader:
-        x = batch[0] if isinstance(batch, list | tuple) else batch
+        x = batch[0] if is_sequence(batch) else batch
         whole(x if device is None else x.to(device))
         realize(*(t for m in norms for t in (m.running_mean, m.running_var, m.num_batches_tracked)))
     for m, momentum in zip(norms, momenta, strict=True):
@@ -182,7 +183,7 @@ class SWALR(LRScheduler):
         if anneal_strategy not in ANNEALED:
             names = ", ".join(map(repr, ANNEALED))
             raise ValueError(f"SWALR(anneal_strategy={anneal_strategy!r}): unknown: use one of {names}")
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+        if type(anneal_epochs) is not int or anneal_epochs < 0:
             raise ValueError(f"SWALR(anneal_epochs={anneal_epochs}): must be at least 0: give another")
         rates = list(swa_lr) if isinstance(swa_lr, list | tuple) else [swa_lr] * len(optimizer.param_groups)
         one_each(self, "swa_lr", rates, len(optimizer.param_groups))
@@ -195,7 +196,7 @@ class SWALR(LRScheduler):
         """The rates after `last_epoch` steps."""
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)
-        rates = []
+        rates: list[float] = []
         for group in self.optimizer.param_groups:
             first = group["lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
             rates.append(group["swa_lr"] * now + (0.0 if before == 1 else first * (1 - now)))
