@@ -154,8 +154,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     of input and other is missing.
     """
     if input is None and other is None:
-        found: Any = condition.nonzero(as_tuple=True)
-        return found
+        places: Any = condition.nonzero(as_tuple=True)
+        return places
     if input is None or other is None:
         raise TypeError("where(): takes a condition, or that with input and other: give both")
     chosen: Any = OPS["where"](condition, input, other, **({} if out is None else {"out": out}))
@@ -170,10 +170,10 @@ def result_type(*tensors: Any) -> DType:
     """
     nodes = [t.node for t in tensors if isinstance(t, Tensor)]
     scalars = [dtype_of_scalar(t) for t in tensors if not isinstance(t, Tensor)]
-    found = combine(result_of(nodes), promote(*scalars) if scalars else None)
-    if found is None:
+    dtype = combine(result_of(nodes), promote(*scalars) if scalars else None)
+    if dtype is None:
         raise ValueError("result_type(): needs at least one tensor or number")
-    return found
+    return dtype
 
 
 def is_floating_point(input: Tensor) -> bool:

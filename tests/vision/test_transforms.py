@@ -179,8 +179,6 @@ ERRORS = {
     "size": (lambda: T.CenterCrop(0), "CenterCrop(size=0): it is one or two whole numbers above 0"),
     "mode": (lambda: T.RandomAffine(3, interpolation="cubic"),
              "RandomAffine(interpolation='cubic'): unknown: use one of nearest, bilinear"),
-    "option": (lambda: T.RandomAffine(3, file=0),
-               "RandomAffine(file=...): no such option: use fill or center"),
     "degrees": (lambda: T.RandomRotation((5, 2)),
                 "RandomRotation(degrees=(5, 2)): it is a number from 0 on, or 2 in order"),
     "translate": (lambda: T.RandomAffine(0, (2, 0)),

@@ -14,10 +14,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     becomes one of 32 on a GPU, which has none. ValueError where copy=False and a copy is needed."""
     wanted = None if dtype is None else dt.as_dtype(dtype)
     if isinstance(obj, Tensor):
-        made = obj.to(device, wanted or obj.dtype)
-        if copy is False and made is not obj:
+        t = obj.to(device, wanted or obj.dtype)
+        if copy is False and t is not obj:
             raise ValueError("asarray(..., copy=False): another dtype or device takes a copy: allow it")
-        return obj.clone() if copy and made is obj else made
+        return obj.clone() if copy and t is obj else t
     if copy is False:
         raise ValueError("asarray(..., copy=False): what is no tensor is copied: allow it")
     if wanted is None and hasattr(obj, "dtype") and get_device(device).kind == "cpu":

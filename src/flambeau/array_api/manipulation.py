@@ -11,8 +11,8 @@ from .elementwise import alike
 
 def reshape(x: Tensor, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     """The same elements in another shape; with copy, as a tensor of its own."""
-    made = x.reshape(_axes(shape))
-    return made.clone() if copy else made
+    y = x.reshape(_axes(shape))
+    return y.clone() if copy else y
 
 
 def permute_dims(x: Tensor, /, axes: Any) -> Tensor:

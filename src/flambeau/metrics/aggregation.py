@@ -49,13 +49,13 @@ class Aggregator(Metric):
     def wrong(self) -> Any:
         return (self.states["nans"],) if "nans" in self.states else ()
 
-    def check(self, found: Any) -> None:
-        if not any(found):
+    def check(self, counts: Any) -> None:
+        if not any(counts):
             return
-        told = f"{self.name}.compute(): {found[0]} values were NaN"
+        problem = f"{self.name}.compute(): {counts[0]} values were NaN"
         if self.nan_strategy == "error":
-            raise ValueError(f'{told}: look where they come from, or give nan_strategy="ignore"')
-        warnings.warn(f"{told} and left out", UserWarning, stacklevel=4)
+            raise ValueError(f'{problem}: look where they come from, or give nan_strategy="ignore"')
+        warnings.warn(f"{problem} and left out", UserWarning, stacklevel=4)
 
 
 class SumMetric(Aggregator):
@@ -95,8 +95,8 @@ class MeanMetric(Aggregator):
     def update(self, value: Any, weight: Any = 1.0) -> None:
         """Count in a number, or the elements of a tensor, and what each weighs. [...]"""
         x, w, out = self.clean(value, weight)
-        found = stack([out.where(0.0, x * w).sum(), out.where(0.0, w).sum()])
-        self.states["sums"].replace_(plus(self.states["sums"], found))
+        sums = stack([out.where(0.0, x * w).sum(), out.where(0.0, w).sum()])
+        self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
         """The mean, NaN of no values."""
@@ -130,8 +130,8 @@ class Extreme(Aggregator):
         x, _, out = self.clean(value)
         if not x.numel():
             return
-        kept, found = self.states["value_"], out.where(self.start, x)
-        kept.assign_(kept.minimum(found.amin()) if self.least else kept.maximum(found.amax()))
+        kept, extreme = self.states["value_"], out.where(self.start, x)
+        kept.assign_(kept.minimum(extreme.amin()) if self.least else kept.maximum(extreme.amax()))
 
     def compute(self) -> Any:
         """The value; infinite of none."""
@@ -195,12 +195,12 @@ class Latest(Metric):
         super().__init__(device)
         self.add_state("last", float("nan"), latest)
 
-    def update(self, *given: Any) -> None:
+    def update(self, *values: Any) -> None:
         """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor, or several."""
-        value = given[0] if len(given) == 1 else None
+        value = values[0] if len(values) == 1 else None
         if value is None or isinstance(value, Tensor):
             rule = "takes a number, which is there without reading: give one, or use MeanMetric"
-            raise TypeError(f"{self.name}({', '.join(map(describe, given))}): {rule}")
+            raise TypeError(f"{self.name}({', '.join(map(describe, values))}): {rule}")
         self.states["last"] = float(getattr(value, "value", value))
 
     def compute(self) -> Any:

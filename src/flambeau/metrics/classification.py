@@ -79,10 +79,10 @@ class Counted(ByCounts):
 
     def compute(self) -> Any:
         """[..., 5]: tp, fp, tn, fn and support, of all classes together or of each."""
-        found = self.stats()
+        stats = self.stats()
         if self.average in ("micro", "binary"):
-            return five(found.total())
-        table = five(found)
+            return five(stats.total())
+        table = five(stats)
         if self.average == "macro":
             return table.to(float32).mean(-2)
         if self.average != "weighted":

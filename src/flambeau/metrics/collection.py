@@ -25,12 +25,12 @@ class MetricCollection:
         prefix: str = "",
         postfix: str = "",
     ):
-        given: Any = [metrics] if isinstance(metrics, Metric) else metrics
+        members: Any = [metrics] if isinstance(metrics, Metric) else metrics
         pairs: list[tuple[str | None, Metric]] = [(None, m) for m in additional_metrics]
-        if isinstance(given, dict):
-            pairs = [*given.items(), *pairs]
+        if isinstance(members, dict):
+            pairs = [*members.items(), *pairs]
         else:
-            pairs = [*((None, m) for m in given), *pairs]
+            pairs = [*((None, m) for m in members), *pairs]
         self.prefix, self.postfix = prefix or "", postfix or ""
         self._metrics: dict[str, Metric] = {}
         for name, metric in pairs:
@@ -79,16 +79,16 @@ class MetricCollection:
 
     def compute(self) -> dict[str, Any]:
         """All values by name, as Python's numbers; reads once."""
-        found = read_all(list(self._metrics.values()))
-        return {self._shown_name(name): value for name, value in zip(self._metrics, found, strict=True)}
+        values = read_all(list(self._metrics.values()))
+        return {self._shown_name(name): value for name, value in zip(self._metrics, values, strict=True)}
 
     async def read(self) -> dict[str, Any]:
         """`await collection.read()` is compute() where nothing can wait, as in a browser's page."""
         metrics = list(self._metrics.values())
         asked = [asked_of(m) for m in metrics]
         tensors = tensors_in(asked)
-        found = given_of(metrics, asked, await read(*tensors) if tensors else [])
-        return {self._shown_name(name): value for name, value in zip(self._metrics, found, strict=True)}
+        values = given_of(metrics, asked, await read(*tensors) if tensors else [])
+        return {self._shown_name(name): value for name, value in zip(self._metrics, values, strict=True)}
 
     def __call__(self, *args: Any, **kw: Any) -> dict[str, Any]:
         """Count a batch in, and return the values of this batch alone as tensors that nobody has read."""

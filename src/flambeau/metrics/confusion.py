@@ -116,11 +116,11 @@ class OfClasses(Metric):
         check_classes(self, preds, target)
         c = self.num_classes
         target, ok, wrong = split(target, c, self.ignore_index)
-        found = (preds.argmax(1) if preds.ndim > target.ndim else preds).int()
-        strange = ok & ((found < 0) | (found >= c))
-        pair = (ok & ~strange).where(target * c + found, (wrong | strange).where(c * c, c * c + 1))
-        found = bincount(pair.reshape(-1), length=c * c + 1)
-        self.states["confmat"].replace_(self.states["confmat"] + found)
+        predicted = (preds.argmax(1) if preds.ndim > target.ndim else preds).int()
+        strange = ok & ((predicted < 0) | (predicted >= c))
+        pair = (ok & ~strange).where(target * c + predicted, (wrong | strange).where(c * c, c * c + 1))
+        predicted = bincount(pair.reshape(-1), length=c * c + 1)
+        self.states["confmat"].replace_(self.states["confmat"] + predicted)
 
     def table(self) -> Tensor:
         """[c, c]: rows are targets, columns predictions."""
@@ -132,9 +132,9 @@ class OfClasses(Metric):
     def wrong(self) -> Any:
         return (self.states["confmat"][-1],) if self.validate_args else ()
 
-    def check(self, found: Any) -> None:
-        if any(found):
-            raise ValueError(describe_classes(self.name, self.num_classes, *found))
+    def check(self, counts: Any) -> None:
+        if any(counts):
+            raise ValueError(describe_classes(self.name, self.num_classes, *counts))
 
 
 class MulticlassConfusionMatrix(OfClasses):

@@ -75,11 +75,11 @@ class Scored(Metric):
             return ()
         return ((self.kept()[1] == -2).sum() if self.thresholds is None else self.states["bins"][-1],)
 
-    def check(self, found: Any) -> None:
-        if any(found):
+    def check(self, counts: Any) -> None:
+        if any(counts):
             known = "neither 0 nor 1" if self.labels_are_bits else f"no class of 0 to {self.labels - 1}"
             raise ValueError(
-                f"{self.name}.compute(): {found[0]} targets were {known}: give those, or ignore_index for"
+                f"{self.name}.compute(): {counts[0]} targets were {known}: give those, or ignore_index for"
                 " what stands for no target"
             )
 
@@ -96,8 +96,8 @@ class Scored(Metric):
     def points(self) -> tuple[Tensor, Tensor]:
         """True and false positives for each threshold from the highest to the lowest. [labels, n] both"""
         if self.thresholds is None:
-            found = Ranked(*self.kept())
-            return found.tps.flip(1), found.fps.flip(1)
+            ranked = Ranked(*self.kept())
+            return ranked.tps.flip(1), ranked.fps.flip(1)
         bins = self.states["bins"][:-1].reshape(self.labels, 2, self.cells)
         above = (bins.sum(2, keepdim=True) - bins.cumsum(2))[:, :, :-1].flip(2)
         return above[:, 1], above[:, 0]
@@ -141,16 +141,16 @@ def _running(x: Tensor) -> Tensor:
     return pad(x.long().cumsum(1), (1, 0))
 
 
-def made_thresholds(name: str, given: Any, device: Any) -> Tensor | None:
+def made_thresholds(name: str, thresholds: Any, device: Any) -> Tensor | None:
     """Thresholds as a tensor: so many from 0 to 1, or those given. ValueError for what is none."""
-    if given is None:
+    if thresholds is None:
         return None
     rule = "takes None, how many (from 2), or numbers from 0 to 1 that rise: give those"
-    if isinstance(given, int):
-        if given < 2:
-            raise ValueError(f"{name}(thresholds={given}): {rule}")
-        return linspace(0, 1, given, device=device)
-    values = given.tolist() if isinstance(given, Tensor) else list(given)
+    if isinstance(thresholds, int):
+        if thresholds < 2:
+            raise ValueError(f"{name}(thresholds={thresholds}): {rule}")
+        return linspace(0, 1, thresholds, device=device)
+    values = thresholds.tolist() if isinstance(thresholds, Tensor) else list(thresholds)
     risen = all(a <= b for a, b in pairwise(values))
     if not values or not risen or not all(0 <= v <= 1 for v in values):
         raise ValueError(f"{name}(thresholds={values}): {rule}")
@@ -306,23 +306,23 @@ class UnderROC(Scored):
 
     def _pairs(self, ones: Tensor, others: Tensor) -> Tensor:
         """The share of pairs of a one and another where the one is higher, ties being half: in integers."""
-        found = Ranked(*self.kept())
-        lower = found.others.take_along_dim(found.first, 1) + found.others.take_along_dim(found.behind, 1)
-        pairs = (found.is_one.where(lower, 0)).sum(1)
+        ranked = Ranked(*self.kept())
+        lower = ranked.others.take_along_dim(ranked.first, 1) + ranked.others.take_along_dim(ranked.behind, 1)
+        pairs = (ranked.is_one.where(lower, 0)).sum(1)
         return ratio(pairs, 2 * ones * others)
 
 
 def _partial(x: Tensor, y: Tensor, most: float) -> Tensor:
     """The area up to a false positive rate, 0.5 for chance and 1 for all (McClish, 1989). [labels, n]"""
-    whole = trapezoid(y, x, dim=1)
+    total = trapezoid(y, x, dim=1)
     x0, x1, y0, y1 = x[:, :-1], x[:, 1:], y[:, :-1], y[:, 1:]
     end = x1.clamp(max=most)
     width = (end - x0).clamp(min=0)
     at_end = y0 + (y1 - y0) * ratio(width, x1 - x0)
     area = (width * (y0 + at_end) / 2).sum(1)
     least = 0.5 * most**2
-    found = 0.5 * (1 + (area - least) / (most - least))
-    return ((x.sum(1) == 0) | (y.sum(1) == 0)).where(whole, found)
+    scaled = 0.5 * (1 + (area - least) / (most - least))
+    return ((x.sum(1) == 0) | (y.sum(1) == 0)).where(total, scaled)
 
 
 class UnderPrecision(Scored):

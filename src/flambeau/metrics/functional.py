@@ -70,14 +70,14 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
 
     def value(*args: Any, **kw: Any) -> Any:
         try:
-            given = dict(signature.bind(*args, **kw).arguments)
+            arguments = dict(signature.bind(*args, **kw).arguments)
         except TypeError as e:
             raise TypeError(f"{value.__name__}(...): {e}: give {signature}") from None
-        given |= given.pop(rest[0].name, {}) if rest else {}
-        pair = [given.pop(p.name) for p in by_place[:2]]
+        arguments |= arguments.pop(rest[0].name, {}) if rest else {}
+        pair = [arguments.pop(p.name) for p in by_place[:2]]
         if tensors := tensors_in(pair):
-            given = {"device": tensors[0].device, **given}
-        metric = kind(**given)
+            arguments = {"device": tensors[0].device, **arguments}
+        metric = kind(**arguments)
         inspect.unwrap(type(metric).update)(metric, *pair)
         return metric.value()
 

@@ -33,13 +33,13 @@ class OfImages(Metric):
         else:
             self.add_state("sums", precise(2, device=self.device), "precise")
 
-    def add(self, found: Tensor) -> None:
+    def add(self, values: Tensor) -> None:
         """Count in a value of each image. [n]"""
         if "each" in self.states:
-            self.states["each"].append(found)
+            self.states["each"].append(values)
         else:
-            n = full((), float(found.shape[0]), device=found.device)
-            self.states["sums"].replace_(plus(self.states["sums"], stack([found.sum(), n])))
+            n = full((), float(values.shape[0]), device=values.device)
+            self.states["sums"].replace_(plus(self.states["sums"], stack([values.sum(), n])))
 
     def compute(self) -> Any:
         """The mean, the sum, or one an image."""
@@ -111,10 +111,10 @@ class PeakSignalNoiseRatio(Metric):
             return self._of(mean_of(self.states["sums"]))
         if not self.states["errors"]:
             return float("nan")
-        found = self._of(cat(self.states["errors"]))
+        ratios = self._of(cat(self.states["errors"]))
         if self.reduction in ("none", None):
-            return found
-        return found.sum() if self.reduction == "sum" else found.mean()
+            return ratios
+        return ratios.sum() if self.reduction == "sum" else ratios.mean()
 
     def _of(self, error: Tensor) -> Tensor:
         return (2 * log(self.span) - error.log()) * (10 / log(self.base))
@@ -289,25 +289,25 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
     def _product(self, x: Tensor, y: Tensor) -> Tensor:
         """[n]"""
         pool = F.avg_pool2d if x.ndim == 4 else F.avg_pool3d
-        found = None
+        product = None
         for i, beta in enumerate(self.betas):
-            whole, contrast = self.similarities(x, y)
-            part = whole if i == len(self.betas) - 1 else self._inner(contrast)
+            similarity, contrast = self.similarities(x, y)
+            part = similarity if i == len(self.betas) - 1 else self._inner(contrast)
             part = part.relu() if self.normalize == "relu" else (part + 1) / 2 if self.normalize else part
-            found = part**beta if found is None else found * part**beta
+            product = part**beta if product is None else product * part**beta
             x, y = pool(x, 2), pool(y, 2)
-        assert found is not None
-        return found
+        assert product is not None
+        return product
 
 
 # --- by what a network sees: the network is the user's ---
 
 
-def check_network(name: str, argument: str, given: Any, wanted: str) -> None:
+def check_network(name: str, argument: str, network: Any, wanted: str) -> None:
     """TypeError for what can't be called: names of networks too, since no weights come along."""
-    if not callable(given):
+    if not callable(network):
         rule = f"no weights come with flambeau: give {wanted}"
-        raise TypeError(f"{name}({argument}={given!r}): {rule}")
+        raise TypeError(f"{name}({argument}={network!r}): {rule}")
 
 
 class FrechetInceptionDistance(Metric):
@@ -392,9 +392,9 @@ class FrechetInceptionDistance(Metric):
     def wrong(self) -> Any:
         return total_of(self.states["real_n"]), total_of(self.states["fake_n"])
 
-    def check(self, found: Any) -> None:
-        if min(found) < 2:
-            real, fake = (f"{n:.0f}" for n in found)
+    def check(self, counts: Any) -> None:
+        if min(counts) < 2:
+            real, fake = (f"{n:.0f}" for n in counts)
             rule = "a spread needs 2 images of each kind: update with more"
             raise ValueError(f"{self.name}.compute(): {real} real and {fake} made: {rule}")
 
@@ -411,11 +411,11 @@ class Perceived(OfImages):
 
     def layers(self, x: Tensor) -> Sequence[Tensor]:
         """The features of images. [n, c, h, w] each"""
-        found = self.net(x)
-        if isinstance(found, Tensor):
+        features = self.net(x)
+        if isinstance(features, Tensor):
             rule = "gives one tensor: give a network that returns a list, a tensor a layer"
             raise TypeError(f"{self.name}: net({x.shape}): {rule}")
-        return list(found)
+        return list(features)
 
     def check_images(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         preds, target = check_same(self, preds, target)
@@ -508,13 +508,13 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
         """Count pairs in. [n, c, h, w] both; ValueError for other shapes."""
         one, other = (self.layers(x) for x in self.check_images(preds, target))
         weights: list[list[Tensor]] = []
-        for argument, given in (("alpha", self.alpha), ("beta", self.beta)):
-            if given is not None:
-                self.check_weights(argument, given, one)
+        for argument, factors in (("alpha", self.alpha), ("beta", self.beta)):
+            if factors is not None:
+                self.check_weights(argument, factors, one)
             weights.append(
                 [full((1, f.shape[1]), 1.0, device=f.device) for f in one]
-                if given is None
-                else [w.reshape(1, -1) for w in given]
+                if factors is None
+                else [w.reshape(1, -1) for w in factors]
             )
         total = sum((w.sum() for group in weights for w in group), tensor(0.0, device=preds.device))
         likeness = [self._like(a, b, p, q) for a, b, p, q in zip(one, other, *weights, strict=True)]
@@ -579,11 +579,11 @@ class DiceScore(Metric):
                 f"does not fit input_format={self.input_format!r}: give images of classes",
             )
         a, b = labels
-        found = stack([(a & b).flatten(2).sum(2), a.flatten(2).sum(2), b.flatten(2).sum(2)], 1)
+        counts = stack([(a & b).flatten(2).sum(2), a.flatten(2).sum(2), b.flatten(2).sum(2)], 1)
         if self.aggregation_level == "global":
-            self.states["places"].replace_(self.states["places"] + found.sum(0))
+            self.states["places"].replace_(self.states["places"] + counts.sum(0))
         else:
-            self.states["places"].append(found)
+            self.states["places"].append(counts)
 
     def _labels(self, x: Tensor, preds: Tensor, target: Tensor) -> Tensor:
         """Which class is where. [n, c, ...]"""
@@ -618,8 +618,8 @@ class DiceScore(Metric):
         if self.average == "macro":
             return nanmean(nanmean(score, 1), 0)
         if self.average == "weighted":
-            found = score.nan_to_num(0.0) * (actual / actual.sum(1, keepdim=True))
-            return nanmean(score.isnan().all(1).where(float("nan"), found.sum(1)), 0)
+            weighted = score.nan_to_num(0.0) * (actual / actual.sum(1, keepdim=True))
+            return nanmean(score.isnan().all(1).where(float("nan"), weighted.sum(1)), 0)
         return nanmean(score, 0)
 
 

@@ -19,17 +19,17 @@ def refuse(metric: Any, preds: Any, target: Any, rule: str) -> NoReturn:
     raise ValueError(f"{name}({describe(preds)}, {describe(target)}): {rule}")
 
 
-def check_option(name: str, option: str, given: Any, known: tuple[Any, ...]) -> None:
+def check_option(name: str, option: str, value: Any, known: tuple[Any, ...]) -> None:
     """ValueError for a word that is none of those known."""
-    if given not in known:
+    if value not in known:
         words = ", ".join(repr(k) for k in known)
-        raise ValueError(f"{name}({option}={given!r}): must be one of {words}: give one")
+        raise ValueError(f"{name}({option}={value!r}): must be one of {words}: give one")
 
 
-def check_count(name: str, option: str, given: Any, least: int) -> None:
+def check_count(name: str, option: str, value: Any, least: int) -> None:
     """ValueError for what is no whole number from `least`."""
-    if not isinstance(given, int) or isinstance(given, bool) or given < least:
-        raise ValueError(f"{name}({option}={given!r}): is a whole number from {least}: give one")
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}({option}={value!r}): is a whole number from {least}: give one")
 
 
 def check_shared(name: str, ignore_index: Any, multidim_average: str = "global") -> None:
@@ -101,5 +101,5 @@ def top_label(preds: Tensor, target: Tensor, k: int) -> Tensor:
     own = (classes == target).where(preds.float(), 0.0).sum(1, keepdim=True)
     scores = preds.float()
     before = (scores > own) | ((scores == own) & (classes < target))  # of equals the first are taken
-    found = before.sum(1, dtype=int32) < k
-    return found.where(target.squeeze(1), best)
+    is_top = before.sum(1, dtype=int32) < k
+    return is_top.where(target.squeeze(1), best)

@@ -75,9 +75,9 @@ def asked_of(metric: "Metric") -> tuple[Any, Any]:
         return metric.value(), metric.wrong()
 
 
-def given_of(metrics: list["Metric"], asked: list[Any], found: Any) -> list[Any]:
+def given_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
     """The values of what was asked, from the numbers that were read."""
-    pairs = filled(asked, iter(found))
+    pairs = filled(asked, iter(numbers))
     for metric, (_, wrong) in zip(metrics, pairs, strict=True):
         metric.check(wrong)
     return [value for value, _ in pairs]
@@ -179,7 +179,7 @@ class Metric:
         """Tensors that are read with the value, for `check`."""
         return ()
 
-    def check(self, found: Any) -> None:
+    def check(self, counts: Any) -> None:
         """Raise what they say of the batches."""
 
     def shared_key(self) -> Any:
@@ -261,27 +261,29 @@ class Metric:
         and nothing is loaded then."""
         self._check_states("load_state_dict", state_dict)
         for name in self._defaults:
-            mine, given = self.states[name], state_dict[name]
+            mine, loaded = self.states[name], state_dict[name]
             if isinstance(mine, Tensor):
-                mine.assign_(given.to(self.device))
+                mine.assign_(loaded.to(self.device))
             else:
-                self.states[name] = [t.to(self.device) for t in given] if isinstance(mine, list) else given
+                self.states[name] = [t.to(self.device) for t in loaded] if isinstance(mine, list) else loaded
         if tensors := tensors_in(self.states):
             realize(*tensors)
 
-    def _check_states(self, call: str, given: dict[str, State]) -> None:
-        problems = [f"{n!r} is missing" for n in self._defaults if n not in given]
+    def _check_states(self, call: str, states: dict[str, State]) -> None:
+        problems = [f"{n!r} is missing" for n in self._defaults if n not in states]
         problems += [
-            f"{n!r} is unexpected{suggest(n, list(self._defaults))}" for n in given if n not in self._defaults
+            f"{n!r} is unexpected{suggest(n, list(self._defaults))}"
+            for n in states
+            if n not in self._defaults
         ]
-        for name in [n for n in self._defaults if n in given]:
-            a, b = self._defaults[name], given[name]
+        for name in [n for n in self._defaults if n in states]:
+            a, b = self._defaults[name], states[name]
             is_tensor = isinstance(a, Tensor), isinstance(b, Tensor)
             if any(is_tensor) and (not all(is_tensor) or a.shape != b.shape):
                 problems.append(f"{name!r} is {describe(a)}, given {describe(b)}")
         if problems:
             cure = "give that of a metric with the same arguments"
-            raise ValueError(f"{self.name}.{call}({len(given)} states): {'; '.join(problems)}: {cure}")
+            raise ValueError(f"{self.name}.{call}({len(states)} states): {'; '.join(problems)}: {cure}")
 
     def __repr__(self) -> str:
         return f"{self.name}()"

@@ -60,16 +60,16 @@ class AFINE(Perceived):
         file = "and weights=, what is in A-FINE's file"
         check_network(self.name, "net", net, f"net=, CLIP's network for images, {file}")
         check_option(self.name, "term", term, TERMS)
-        given: Mapping[str, Any] = weights if isinstance(weights, Mapping) else {}
-        missing = [f"{p}.{n}" for p, names in WANTED.items() for n in names if n not in given.get(p, ())]
+        parts: Mapping[str, Any] = weights if isinstance(weights, Mapping) else {}
+        missing = [f"{p}.{n}" for p, names in WANTED.items() for n in names if n not in parts.get(p, ())]
         if missing:
             rule = "give what is in A-FINE's file, by part and name"
             raise ValueError(f"{self.name}(weights=...): {', '.join(missing)} are missing: {rule}")
         self.net, self.term = net, term
-        self.weights = {p: {n: self._own(given[p][n]) for n in names} for p, names in WANTED.items()}
+        self.weights = {p: {n: self._own(parts[p][n]) for n in names} for p, names in WANTED.items()}
 
-    def _own(self, given: Any) -> Tensor:
-        return given.to(self.device) if isinstance(given, Tensor) else tensor(given, device=self.device)
+    def _own(self, value: Any) -> Tensor:
+        return value.to(self.device) if isinstance(value, Tensor) else tensor(value, device=self.device)
 
     def update(self, preds: Tensor, target: Tensor | None = None) -> None:
         """Count images in, from 0 to 1, beside those that they are compared with. [n, 3, h, w] both;
@@ -91,24 +91,24 @@ class AFINE(Perceived):
             self.add(near)
             return
         sharpness = F.softplus(self.weights["adapter"]["k"])
-        found = (sharpness * (self._natural(wanted) - natural)).exp() * natural + near
-        self.add(found if self.term == "unbounded" else 100 * logistic(found, CENTRE, SPREAD))
+        scores = (sharpness * (self._natural(wanted) - natural)).exp() * natural + near
+        self.add(scores if self.term == "unbounded" else 100 * logistic(scores, CENTRE, SPREAD))
 
     def _levels(self, x: Tensor) -> list[Tensor]:
         """The image itself, and what is above 0 of its features. [n, t, c] each"""
         mean, std = (tensor(list(v), device=x.device).reshape(1, 3, 1, 1) for v in (MEAN, STD))
-        found = self.layers((x - mean) / std)
-        self._check_layers(found)
-        return [x.flatten(2).transpose(1, 2), *(f.to(float32).relu() for f in found)]
+        features = self.layers((x - mean) / std)
+        self._check_layers(features)
+        return [x.flatten(2).transpose(1, 2), *(f.to(float32).relu() for f in features)]
 
-    def _check_layers(self, found: Sequence[Tensor]) -> None:
+    def _check_layers(self, features: Sequence[Tensor]) -> None:
         """ValueError for features that the weights are not of."""
         natural, alpha = self.weights["natural"], self.weights["fidelity"]["alpha"]
         hidden, width = natural["proj_feat.weight"].shape
         count = (natural["proj_head.0.weight"].shape[1] - 2 * len(MEAN)) // hidden
-        fits = len(found) == count and all(f.ndim == 3 and f.shape[2] * 2 == width for f in found)
+        fits = len(features) == count and all(f.ndim == 3 and f.shape[2] * 2 == width for f in features)
         if not fits or alpha.numel() != len(MEAN) + count * width // 2:
-            shapes = ", ".join(str(list(f.shape)) for f in found)
+            shapes = ", ".join(str(list(f.shape)) for f in features)
             rule = f"weights are of {count} layers [n, t, {width // 2}]: give the network that they are for"
             raise ValueError(f"{self.name}: net gives {shapes}: {rule}")
 
@@ -116,8 +116,8 @@ class AFINE(Perceived):
         """How unnatural images are, from -2 to 2. [n]"""
         w, scale = self.weights["natural"], self.weights["natural_scale"]
         image, *features = (cat(moments(level), 1) for level in levels)
-        told = [F.linear(f, w["proj_feat.weight"], w["proj_feat.bias"]) for f in features]
-        inner = F.linear(cat([image, *told], 1), w["proj_head.0.weight"], w["proj_head.0.bias"])
+        projected = [F.linear(f, w["proj_feat.weight"], w["proj_feat.bias"]) for f in features]
+        inner = F.linear(cat([image, *projected], 1), w["proj_head.0.weight"], w["proj_head.0.bias"])
         raw = F.linear(F.gelu(inner), w["proj_head.2.weight"], w["proj_head.2.bias"]).squeeze(1)
         return 4 * logistic(raw, scale["yita3"], scale["yita4"].abs()) - 2
 

@@ -51,19 +51,19 @@ class MeanError(Metric):
         """Count a batch in. [...] both, or [n, outputs] where there are several; ValueError for other
         shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
-        found, target = (
+        errors, target = (
             by_output(self.error(preds, target), self.num_outputs),
             by_output(target, self.num_outputs),
         )
-        sums = stack([found.sum(0), self.weight(found, target)])
+        sums = stack([errors.sum(0), self.weight(errors, target)])
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
         """The mean, or one an output."""
         return self.shaped(mean_of(self.states["sums"]))
 
-    def shaped(self, found: Tensor) -> Tensor:
-        return found if self.num_outputs > 1 else found[0]
+    def shaped(self, value: Tensor) -> Tensor:
+        return value if self.num_outputs > 1 else value[0]
 
 
 class OneOutput(MeanError):
@@ -87,8 +87,8 @@ class MeanSquaredError(MeanError):
 
     def compute(self) -> Any:
         """The mean, or one an output."""
-        found = mean_of(self.states["sums"])
-        return self.shaped(found if self.squared else found.sqrt())
+        mean = mean_of(self.states["sums"])
+        return self.shaped(mean if self.squared else mean.sqrt())
 
 
 class MeanAbsoluteError(MeanError):
@@ -202,12 +202,12 @@ class CosineOfRows(Metric):
         if preds.ndim != 2:
             refuse(self, preds, target, "takes rows: give [n, d]")
         preds, target = check_same(self, preds, target)
-        found = (preds * target).sum(1) / (preds.norm(dim=1) * target.norm(dim=1))
+        cosines = (preds * target).sum(1) / (preds.norm(dim=1) * target.norm(dim=1))
         if "each" in self.states:
-            self.states["each"].append(found)
+            self.states["each"].append(cosines)
         else:
-            n = full((), float(found.shape[0]), device=found.device)
-            self.states["sums"].replace_(plus(self.states["sums"], stack([found.sum(), n])))
+            n = full((), float(cosines.shape[0]), device=cosines.device)
+            self.states["sums"].replace_(plus(self.states["sums"], stack([cosines.sum(), n])))
 
     def compute(self) -> Any:
         """The sum or mean, or one a row."""
@@ -262,8 +262,8 @@ class OfMoments(Metric):
         pair = self.pair(by_output(preds, self.num_outputs), by_output(target, self.num_outputs))
         self.states["moments"].replace_(joined(self.states["moments"], moments(*pair)))
 
-    def shaped(self, found: Tensor) -> Tensor:
-        return found if self.num_outputs > 1 else found[0]
+    def shaped(self, value: Tensor) -> Tensor:
+        return value if self.num_outputs > 1 else value[0]
 
 
 class PearsonCorrCoef(OfMoments):
@@ -309,11 +309,11 @@ class Explained(OfMoments):
     def averaged(self, missed: Tensor, spread: Tensor, near: float) -> Tensor:
         """1 - missed / spread: 1 where nothing is missed, 0 where there is nothing to miss."""
         is_missed, is_spread = missed.abs() > near, spread.abs() > near
-        found = is_missed.where(is_spread.where(1 - missed / spread, 0.0), 1.0)
+        scores = is_missed.where(is_spread.where(1 - missed / spread, 0.0), 1.0)
         if self.multioutput == "raw_values":
-            return self.shaped(found)
+            return self.shaped(scores)
         return (
-            found.mean() if self.multioutput == "uniform_average" else (spread / spread.sum() * found).sum()
+            scores.mean() if self.multioutput == "uniform_average" else (spread / spread.sum() * scores).sum()
         )
 
 
@@ -356,19 +356,19 @@ class R2Score(Explained):
         """The share, averaged over outputs or one each; ValueError of fewer than 2 targets."""
         high, low, mean, _, missed, spread, _ = self.states["moments"].unbind(0)
         n = high + low
-        found = self.averaged(missed + n * mean * mean, spread, 1e-4)
+        score = self.averaged(missed + n * mean * mean, spread, 1e-4)
         if not self.adjusted:
-            return found
+            return score
         n = n[0]
-        return (n - 1 > self.adjusted).where(1 - (1 - found) * (n - 1) / (n - self.adjusted - 1), found)
+        return (n - 1 > self.adjusted).where(1 - (1 - score) * (n - 1) / (n - self.adjusted - 1), score)
 
     def wrong(self) -> Any:
         return (total_of(self.states["moments"])[0],)
 
-    def check(self, found: Any) -> None:
-        if found[0] < 2:
+    def check(self, counts: Any) -> None:
+        if counts[0] < 2:
             raise ValueError(
-                f"{self.name}.compute(): {found[0]:.0f} targets have no variance: update with 2 or more"
+                f"{self.name}.compute(): {counts[0]:.0f} targets have no variance: update with 2 or more"
             )
 
 
@@ -398,8 +398,8 @@ class SpearmanCorrCoef(Metric):
         x, y = ranks(both).unbind(0)
         dx, dy = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
         spread = (dx * dx).mean(1).sqrt() * (dy * dy).mean(1).sqrt()
-        found = ((dx * dy).mean(1) / (spread + 1e-6)).clamp(-1, 1)
-        return found if self.num_outputs > 1 else found[0]
+        correlations = ((dx * dy).mean(1) / (spread + 1e-6)).clamp(-1, 1)
+        return correlations if self.num_outputs > 1 else correlations[0]
 
 
 def ranks(x: Tensor) -> Tensor:

@@ -37,8 +37,8 @@ class OfEpisodes(Metric):
 
     def add(self, gained: Tensor, done: Tensor) -> None:
         """Count a step of each environment in. [num_envs] both"""
-        for given in (gained, done):
-            if given.shape != (self.num_envs,):
+        for values in (gained, done):
+            if values.shape != (self.num_envs,):
                 refuse(self, gained, done, f"has num_envs={self.num_envs}: give [{self.num_envs}]")
         done = done != 0
         now = self.states["so_far"] + gained.to(float32)
@@ -95,9 +95,9 @@ class LearningRate(Latest):
         """Look at this optimizer, where none was given."""
         self.optimizer = optimizer if self.optimizer is None else self.optimizer
 
-    def update(self, *given: Any, **kw: Any) -> None:
+    def update(self, *values: Any, **kw: Any) -> None:
         """Take the optimizer's rate, else the number that is given; TypeError for a tensor, or several."""
-        super().update(*(given if self.optimizer is None else (self.optimizer.lr,)))
+        super().update(*(values if self.optimizer is None else (self.optimizer.lr,)))
 
 
 class Measured(Metric):
@@ -146,11 +146,11 @@ class CpuTemperature(Measured):
     """Degrees Celsius of the processor's hottest sensor, as Linux tells; OSError where none is told."""
 
     def measure(self) -> float:
-        found = readings_of_cpu(tuple(SENSORS))
-        if not found:
+        readings = readings_of_cpu(tuple(SENSORS))
+        if not readings:
             rule = "this system has no sensor of the processor: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}")
-        return max(int(path.read_text()) for path in found) / 1000
+        return max(int(path.read_text()) for path in readings) / 1000
 
 
 @cache

@@ -67,13 +67,13 @@ class ByCounts(Metric):
         else:
             self.add_state("counts", counts(*shape, device=self.device), "sum")
 
-    def _add(self, found: Tensor) -> None:
+    def _add(self, conditions: Tensor) -> None:
         """Count in rows of conditions. [k, n, ..., c], of samples in dim 1"""
         if not self.samplewise:
-            middle = tuple(range(1, found.ndim - 1))
-            self.states["counts"].replace_(self.states["counts"] + found.sum(middle, dtype=int32))
+            middle = tuple(range(1, conditions.ndim - 1))
+            self.states["counts"].replace_(self.states["counts"] + conditions.sum(middle, dtype=int32))
         else:
-            flat = found.reshape(found.shape[0], found.shape[1], -1, found.shape[-1])
+            flat = conditions.reshape(conditions.shape[0], conditions.shape[1], -1, conditions.shape[-1])
             self.states["counts"].append(flat.sum(2).movedim(0, 1))
 
     @property
@@ -116,9 +116,9 @@ class ByCounts(Metric):
     def _wrong(self) -> Any:
         raise NotImplementedError
 
-    def check(self, found: Any) -> None:
-        if any(found):
-            raise ValueError(self._describe(*found))
+    def check(self, counts: Any) -> None:
+        if any(counts):
+            raise ValueError(self._describe(*counts))
 
     def _describe(self, wrong: int) -> str:
         raise NotImplementedError
@@ -289,12 +289,15 @@ class Multiclass(ByCounts):
         if self.samplewise and target.ndim < 2:
             refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
         target, ok, wrong = split(target, self.num_classes, self.ignore_index)
-        found = top_label(preds, target, self.top_k) if preds.ndim > target.ndim else preds.int()
-        strange = ((found < 0) | (found >= self.num_classes)) & ok
+        predicted = top_label(preds, target, self.top_k) if preds.ndim > target.ndim else preds.int()
+        strange = ((predicted < 0) | (predicted >= self.num_classes)) & ok
         if self.is_micro:
-            return self._add(rows((found == target) & ok, ok, wrong | strange).unsqueeze(-1))
+            return self._add(rows((predicted == target) & ok, ok, wrong | strange).unsqueeze(-1))
         none = self.num_classes
-        hit, said = ((found == target) & ok).where(target, -1), ok.where(strange.where(none, found), -1)
+        hit, said = (
+            ((predicted == target) & ok).where(target, -1),
+            ok.where(strange.where(none, predicted), -1),
+        )
         label = rows(hit, said, ok.where(target, wrong.where(none, -1)))
         self._add(label.unsqueeze(-1) == arange(none + 1, dtype=int32, device=target.device))
 

@@ -22,15 +22,15 @@ def precise(*shape: int, device: Any = None) -> Tensor:
     return Tensor.zeros((2, *shape), dtype=float32, device=device)
 
 
-def rows(*given: Tensor) -> Tensor:
+def rows(*values: Tensor) -> Tensor:
     """Tensors of one shape as one, by choosing: it is computed where it is used, where a stack would be
     written row by row. k of [...] -> [k, ...]"""
-    which = arange(len(given), dtype=int32, device=given[0].device)
-    which = which.reshape(-1, *[1] * given[0].ndim)
-    made = given[-1].unsqueeze(0)
-    for i, row in enumerate(given[:-1]):
-        made = where(which == i, row, made)
-    return made
+    which = arange(len(values), dtype=int32, device=values[0].device)
+    which = which.reshape(-1, *[1] * values[0].ndim)
+    table = values[-1].unsqueeze(0)
+    for i, row in enumerate(values[:-1]):
+        table = where(which == i, row, table)
+    return table
 
 
 def plus(total: Tensor, x: Tensor) -> Tensor:

@@ -41,8 +41,8 @@ class Perplexity(Metric):
         size = preds.shape[2]
         target, ok, wrong = split(target, size, self.ignore_index)
         logits = preds.to(float32).log_softmax(-1)
-        found = logits.take_along_dim(target.clamp(0, size - 1).unsqueeze(-1), -1).squeeze(-1)
-        sums = stack([-ok.where(found, 0.0).sum(), ok.sum().to(float32)])
+        scores = logits.take_along_dim(target.clamp(0, size - 1).unsqueeze(-1), -1).squeeze(-1)
+        sums = stack([-ok.where(scores, 0.0).sum(), ok.sum().to(float32)])
         self.states["sums"].replace_(plus(self.states["sums"], sums))
         self.states["strange"].replace_(self.states["strange"] + wrong.sum())
 
@@ -53,11 +53,11 @@ class Perplexity(Metric):
     def wrong(self) -> Any:
         return (self.states["strange"],)
 
-    def check(self, found: Any) -> None:
-        if any(found):
+    def check(self, counts: Any) -> None:
+        if any(counts):
             cure = "give those, or ignore_index for what stands for none"
             raise ValueError(
-                f"{self.name}.compute(): {found[0]} targets were no tokens of the logits: {cure}"
+                f"{self.name}.compute(): {counts[0]} targets were no tokens of the logits: {cure}"
             )
 
 
@@ -76,8 +76,8 @@ def texts(metric: Metric, preds: Any, target: Any) -> list[tuple[str, str]]:
 
 def check_pairs(metric: Metric, preds: Sequence[Any], target: Sequence[Any]) -> None:
     if len(preds) != len(target):
-        told = f"{metric.name}({len(preds)} predictions, {len(target)} targets)"
-        raise ValueError(f"{told}: numbers differ: give a target for each prediction")
+        call = f"{metric.name}({len(preds)} predictions, {len(target)} targets)"
+        raise ValueError(f"{call}: numbers differ: give a target for each prediction")
 
 
 def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
@@ -166,8 +166,8 @@ class EditDistance(Metric):
 
     def update(self, preds: str | Iterable[str], target: str | Iterable[str]) -> None:
         """Count in strings, one or several; TypeError for others, ValueError for unequal numbers."""
-        found = [edits(a, b, self.substitution_cost) for a, b in texts(self, preds, target)]
-        self.states["each"] += tuple(found)
+        distances = [edits(a, b, self.substitution_cost) for a, b in texts(self, preds, target)]
+        self.states["each"] += tuple(distances)
 
     def compute(self) -> Any:
         """The mean or sum, or one a pair."""
@@ -207,8 +207,8 @@ class BLEUScore(Metric):
         check_count(self.name, "n_gram", n_gram, 1)
         check_option(self.name, "smooth", smooth, SMOOTHINGS)
         if weights is not None and len(weights) != n_gram:
-            given = f"n_gram={n_gram}, weights of {len(weights)}"
-            raise ValueError(f"{self.name}({given}): each length of runs has a weight: give {n_gram}")
+            arguments = f"n_gram={n_gram}, weights of {len(weights)}"
+            raise ValueError(f"{self.name}({arguments}): each length of runs has a weight: give {n_gram}")
         self.n_gram, self.smooth, self.epsilon = n_gram, smooth, epsilon
         self.weights = list(weights or [1 / n_gram] * n_gram)
         for i in range(1, n_gram + 1):
@@ -249,16 +249,16 @@ class BLEUScore(Metric):
 
     def _shares(self, pairs: list[tuple[int, int]]) -> list[float]:
         """The precision of each length, smoothed; none where there is nothing to smooth."""
-        if not pairs[0][0] or (not isinstance(self.smooth, str) and not all(found for found, _ in pairs)):
+        if not pairs[0][0] or (not isinstance(self.smooth, str) and not all(hits for hits, _ in pairs)):
             return []
         if self.smooth is True:
             return [pairs[0][0] / pairs[0][1], *((f + 1) / (n + 1) for f, n in pairs[1:])]
         shares: list[float] = []
         empty = 0
-        for found, total in pairs:
-            empty += not found
+        for hits, total in pairs:
+            empty += not hits
             instead = self.epsilon if self.smooth == "epsilon" else 0.5**empty
-            shares.append((found or instead) / max(total, 1))
+            shares.append((hits or instead) / max(total, 1))
         return shares
 
 

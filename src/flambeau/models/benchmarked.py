@@ -82,13 +82,13 @@ def drawn(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
     rng = np.random.default_rng(seed)
     for name, p in model.named_parameters():
         shape = tuple(p.shape)
-        made = np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
+        values = np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
         if len(shape) > 1:
-            made = rng.standard_normal(shape, np.float32) * np.float32(scale)
+            values = rng.standard_normal(shape, np.float32) * np.float32(scale)
         if hasattr(p, "assign_"):
-            p.assign_(f.tensor(made))
+            p.assign_(f.tensor(values))
         else:
-            p.data.copy_(f.from_numpy(made))
+            p.data.copy_(f.from_numpy(values))
     return model
 
 

@@ -46,8 +46,8 @@ class BertConfig:
             shares = f"{self.num_attention_heads} heads share {self.hidden_size} features"
             raise ValueError(f"BertConfig: {shares}: give a divisor")
         if self.position_embedding_type != "absolute":
-            given = f"position_embedding_type is {self.position_embedding_type!r}"
-            raise ValueError(f'BertConfig: {given}: "absolute" alone is known')
+            setting = f"position_embedding_type is {self.position_embedding_type!r}"
+            raise ValueError(f'BertConfig: {setting}: "absolute" alone is known')
 
 
 class BertEmbeddings(nn.Module):

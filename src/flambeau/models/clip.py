@@ -30,11 +30,11 @@ class ClipVisionConfig:
 
     def __post_init__(self):
         if self.image_size % self.patch_size or self.width % self.num_heads:
-            given = (
+            settings = (
                 f"{self.image_size} pixels in {self.patch_size}, {self.width} features in {self.num_heads}"
             )
             rule = "patches tile the image, heads share features: give divisors"
-            raise ValueError(f"ClipVisionConfig: {given}: {rule}")
+            raise ValueError(f"ClipVisionConfig: {settings}: {rule}")
 
 
 class ClipMlp(nn.Module):

@@ -22,8 +22,8 @@ class ConvNeXtFile:
         if len(self.depths) != len(self.hidden_sizes) or not all(
             type(n) is int and 0 < n < 5000 for n in sizes
         ):
-            given = f"depths {self.depths}, hidden_sizes {self.hidden_sizes}"
-            raise ValueError(f"ConvNeXt: {given}: a number of blocks and of channels for each stage")
+            stages = f"depths {self.depths}, hidden_sizes {self.hidden_sizes}"
+            raise ValueError(f"ConvNeXt: {stages}: a number of blocks and of channels for each stage")
         if self.hidden_act != "gelu":
             raise ValueError("ConvNeXt: hidden_act is gelu in the networks that are known")
 

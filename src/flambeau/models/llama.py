@@ -113,8 +113,8 @@ class LlamaConfig:
         for name in ("layer_types", "no_rope_layers"):
             rows = getattr(self, name)
             if rows is not None and len(rows) != self.num_hidden_layers:
-                given = f"{name} has {len(rows)} of {self.num_hidden_layers} layers"
-                raise ValueError(f"LlamaConfig: {given}: give an entry a layer")
+                problem = f"{name} has {len(rows)} of {self.num_hidden_layers} layers"
+                raise ValueError(f"LlamaConfig: {problem}: give an entry a layer")
 
     @property
     def traits(self) -> Traits:

@@ -21,9 +21,9 @@ class BasicBlock(nn.Module):
 
     def __init__(self, inplanes: int, planes: int, stride: int = 1, groups: int = 1, width: int = 64):
         if (groups, width) != (1, 64):
-            given = f"BasicBlock({inplanes}, {planes}, groups={groups}, width={width})"
+            call = f"BasicBlock({inplanes}, {planes}, groups={groups}, width={width})"
             raise ValueError(
-                f"{given}: groups and widths are of bottlenecks: take a ResNet of 50 layers or more"
+                f"{call}: groups and widths are of bottlenecks: take a ResNet of 50 layers or more"
             )
         self.conv1, self.bn1 = _conv3x3(inplanes, planes, stride), nn.BatchNorm2d(planes)
         self.conv2, self.bn2 = _conv3x3(planes, planes), nn.BatchNorm2d(planes)
@@ -79,8 +79,8 @@ class ResNet(nn.Module):
             planes = 64 << i
             outs = [inplanes] + [planes * block.expansion] * (count - 1)
             strides = [1 if i == 0 else 2] + [1] * (count - 1)
-            made = [block(n, planes, s, groups, width) for n, s in zip(outs, strides, strict=True)]
-            setattr(self, f"layer{i + 1}", nn.Sequential(*made))
+            blocks = [block(n, planes, s, groups, width) for n, s in zip(outs, strides, strict=True)]
+            setattr(self, f"layer{i + 1}", nn.Sequential(*blocks))
             inplanes = planes * block.expansion
         self.stages = len(layers)
         self.fc = nn.Linear(inplanes, num_classes)

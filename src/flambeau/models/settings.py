@@ -46,21 +46,21 @@ def activation(name: str) -> Any:
     return ACTIVATIONS[name]
 
 
-def settings(kind: type[Kind], given: Mapping[str, Any] | Kind) -> Kind:
+def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
     """The sizes that a config.json gives, the usual ones where it says nothing; a dataclass stays what it is.
 
     What the network has no field for is left alone. ValueError lists all that is missing or can't be a size.
     """
-    if isinstance(given, kind):
-        return given
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{kind.__name__}: takes what config.json holds: give a dict, not {given!r}")
+    if isinstance(config, kind):
+        return config
+    if not isinstance(config, Mapping):
+        raise TypeError(f"{kind.__name__}: takes what config.json holds: give a dict, not {config!r}")
     sizes: dict[str, Any] = {}
     problems: list[str] = []
     for field in fields(kind):  # type: ignore[arg-type]
-        if field.name in given:
-            sizes[field.name] = given[field.name]
-            problems += _wrong(field, given[field.name])
+        if field.name in config:
+            sizes[field.name] = config[field.name]
+            problems += _wrong(field, config[field.name])
         elif field.default is MISSING:
             problems.append(f"{field.name} is missing")
     if problems:

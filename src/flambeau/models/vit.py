@@ -47,11 +47,11 @@ class VitConfig:
 
     def __post_init__(self):
         if self.img_size % self.patch_size or self.embed_dim % self.num_heads:
-            given = (
+            settings = (
                 f"{self.img_size} pixels in {self.patch_size}, {self.embed_dim} features in {self.num_heads}"
             )
             raise ValueError(
-                f"VitConfig: {given}: patches tile the image, heads share features: give divisors"
+                f"VitConfig: {settings}: patches tile the image, heads share features: give divisors"
             )
 
 

@@ -48,9 +48,9 @@ class _Numbered(Module):
 
     def pop(self, key: int | slice) -> Any:
         """Take out the module at a place, and return it."""
-        found = self[key]
+        module = self[key]
         del self[key]
-        return found
+        return module
 
     def __len__(self) -> int:
         return sum(1 for _ in self._own(Module))
@@ -115,8 +115,8 @@ class Sequential(_Numbered):
 
 def _times(modules: Module, n: Any) -> int:
     if not isinstance(n, int) or n < 1:
-        given = f"{type(modules).__name__} * {n!r}"
-        raise ValueError(f"{given}: is repeated a whole number of times above 0: give another")
+        call = f"{type(modules).__name__} * {n!r}"
+        raise ValueError(f"{call}: is repeated a whole number of times above 0: give another")
     return n
 
 
@@ -161,9 +161,9 @@ class _Named:
 
     def pop(self, key: str) -> Any:
         """Take out the value of a name, and return it; KeyError where there is none."""
-        found = self[key]
+        value = self[key]
         del self[key]
-        return found
+        return value
 
     def clear(self) -> None:
         """Take out all."""
@@ -259,12 +259,12 @@ class ParameterList(Module):
         """Take out the parameter at a place, the last without one, and return it."""
         kept = list(self)
         self._place(index)
-        found = kept.pop(index)
+        value = kept.pop(index)
         for i in range(self._size):
             delattr(self, str(i))
         self._size = 0
         self.extend(kept)
-        return found
+        return value
 
     def __len__(self) -> int:
         return self._size

@@ -29,8 +29,8 @@ class LazyLayer(Module):
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
         for key, b in list(example._own(Tensor)):
-            made = b if key == "num_batches_tracked" else UninitializedBuffer(device=device)
-            self.register_buffer(key, made)
+            buffer = b if key == "num_batches_tracked" else UninitializedBuffer(device=device)
+            self.register_buffer(key, buffer)
 
     def has_uninitialized_params(self) -> bool:
         """Whether no input has come yet."""
@@ -63,8 +63,8 @@ class LazyLayer(Module):
             fresh[key] = value
         del self._given
         vars(self).update({**fresh, "_hooks": hooks, "training": training})
-        made: Any = self
-        made.__class__ = self.becomes
+        layer: Any = self
+        layer.__class__ = self.becomes
 
     def forward(self, x: Tensor, *more: Any, **kw: Any) -> Any:
         self.initialize_parameters(x)

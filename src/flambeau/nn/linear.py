@@ -160,9 +160,9 @@ class _Table(Module):
         """
         if embeddings.ndim != 2:
             raise ValueError(f"from_pretrained({describe(embeddings)}): takes 2 dims: a row for each vector")
-        made = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **how)
-        made.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
-        return made
+        layer = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **how)
+        layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+        return layer
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

@@ -61,9 +61,9 @@ class Module:
         """TypeError for what can't take the place of a parameter, buffer or module."""
         if value is None or (kind is Buffer and isinstance(value, Tensor)):
             return
-        what, cure = KINDS[kind]
+        kind_name, cure = KINDS[kind]
         cure = cure.format(name)
-        raise TypeError(f"{type(self).__name__}.{name} = {describe(value)}: {name} is a {what}: {cure}")
+        raise TypeError(f"{type(self).__name__}.{name} = {describe(value)}: {name} is a {kind_name}: {cure}")
 
     def _register(self, name: str, kind: type) -> None:
         """Note what a name is of; one that was not of this kind moves behind those that are."""
@@ -234,9 +234,9 @@ class Module:
 
     def _found(self, call: str, target: str, known: dict[str, Any]) -> Any:
         if target not in known:
-            what = call.removeprefix("get_")
+            kind_name = call.removeprefix("get_")
             raise AttributeError(
-                f"{call}({target!r}): {type(self).__name__} has no {what} of that name"
+                f"{call}({target!r}): {type(self).__name__} has no {kind_name} of that name"
                 f"{suggest(target, list(known))}"
             )
         return known[target]
@@ -442,13 +442,13 @@ class Module:
         tensors themselves, not what they hold now.
         """
         hooks.tell(self, "state_dict_pre", self, prefix, keep_vars)
-        found = {} if destination is None else destination
+        state = {} if destination is None else destination
         for name, t in self._own_state():
-            found[prefix + name] = t if keep_vars else tensor(t)
+            state[prefix + name] = t if keep_vars else tensor(t)
         for name, m in self._own(Module):  # by a `state_dict` of its own, if it has one
-            m.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        hooks.tell(self, "state_dict", self, found, prefix, {})
-        return found
+            m.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        hooks.tell(self, "state_dict", self, state, prefix, {})
+        return state
 
     def load_state_dict(
         self,
@@ -552,12 +552,12 @@ REPLACED = {(kind, kind) for kind in KINDS} | {(Parameter, Module), (Parameter, 
 
 def own_members(module: Module, kind: type) -> Iterator[tuple[str, Any]]:
     """(name, value) of the parameters, buffers or modules that are attributes of a module."""
-    return module._own(kind)
+    return module._own(kind)  # pyright: ignore[reportPrivateUsage]  # users' modules shall not see it
 
 
 def tree_of(module: Module) -> Iterator[tuple[str, Module]]:
     """(prefix of its names, module) for a module and all inside, a shared one each time."""
-    return module._tree()
+    return module._tree()  # pyright: ignore[reportPrivateUsage]  # users' modules shall not see it
 
 
 def _once(pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None) -> Iterator[tuple[str, Any]]:
@@ -575,20 +575,20 @@ def _dotted(prefix: str) -> str:
 OLD_SCALAR = ((), (1,))  # a tensor without dims, and as it was saved by PyTorch before 0.4
 
 
-def _differ(own: Tensor, given: Any) -> bool:
-    shape = tuple(given.shape)
+def _differ(own: Tensor, value: Any) -> bool:
+    shape = tuple(value.shape)
     return not is_lazy(own) and shape != own.shape and (own.shape, shape) != OLD_SCALAR
 
 
-def _load(owner: Module, name: str, given: Any, assign: bool) -> None:
-    """Give a module's tensor the values that were given, or make it the tensor that was given."""
+def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
+    """Copy loaded values into a module's tensor, or with `assign` replace the tensor."""
     own = getattr(owner, name)
     if is_lazy(own):
-        own.materialize(tuple(given.shape))
+        own.materialize(tuple(loaded.shape))
     if not assign:
-        own.assign_(given[0] if (own.shape, tuple(given.shape)) == OLD_SCALAR else given)
+        own.assign_(loaded[0] if (own.shape, tuple(loaded.shape)) == OLD_SCALAR else loaded)
         return
-    value = given if isinstance(given, Tensor) else tensor(given, device=own.device)
+    value = loaded if isinstance(loaded, Tensor) else tensor(loaded, device=own.device)
     if isinstance(own, Parameter):
         value = value if isinstance(value, Parameter) else Parameter(value.detach(), own.requires_grad)
     setattr(owner, name, value)
@@ -597,9 +597,9 @@ def _load(owner: Module, name: str, given: Any, assign: bool) -> None:
 SHOWN = 20  # names of a list in an error: near ones are sought for these alone, each among all
 
 
-def _listed(what: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
+def _listed(title: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
     shown = [tell(n) for n in names[:SHOWN]] + [f"and {len(names) - SHOWN} more"] * (len(names) > SHOWN)
-    return [f"{len(names)} {what}: " + ", ".join(shown)] if names else []
+    return [f"{len(names)} {title}: " + ", ".join(shown)] if names else []
 
 
 def _renamed(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -624,8 +624,8 @@ def _unexpected(name: str, known: list[str]) -> str:
     return f"{name!r} ({hint})" if hint else repr(name)
 
 
-def _shapes(name: str, own: Tensor, given: Any) -> str:
-    return f"{name!r} is {describe(own)}, given {list(given.shape)}"
+def _shapes(name: str, own: Tensor, value: Any) -> str:
+    return f"{name!r} is {describe(own)}, given {list(value.shape)}"
 
 
 def check_module(owner: Module, module: Any) -> Module:

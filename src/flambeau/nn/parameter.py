@@ -50,13 +50,13 @@ class _Unmade:
 
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
         """Become a tensor of that shape, zeros, on the device and of the dtype given when it was made."""
-        made, kind = cast(Any, self), self._made
+        tensor, kind = cast(Any, self), self._made
         device, dtype = device or self._device, dtype or self._dtype or get_default_dtype()
-        made.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
-        made.__class__ = kind
+        tensor.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
+        tensor.__class__ = kind
         if kind is Parameter:
-            made.requires_grad_(made._wanted)
-        with_next_run(made)
+            tensor.requires_grad_(tensor._wanted)
+        with_next_run(tensor)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

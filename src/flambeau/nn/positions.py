@@ -77,8 +77,8 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Te
 def _slopes(heads: int) -> list[float]:
     """2 ** -(8 i / n) for a power of two; between two of them, every other of the larger one's besides."""
     n = 1 << (heads.bit_length() - 1)
-    found = [2.0 ** (-8 * (i + 1) / n) for i in range(n)]
-    return found + [2.0 ** (-4 * (2 * i + 1) / n) for i in range(heads - n)]
+    slopes = [2.0 ** (-8 * (i + 1) / n) for i in range(n)]
+    return slopes + [2.0 ** (-4 * (2 * i + 1) / n) for i in range(heads - n)]
 
 
 class ALiBi(Module):

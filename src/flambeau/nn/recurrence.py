@@ -35,8 +35,8 @@ def recurrence(cell: Cell, s: Sequence) -> Tensor:
 
     def gradients(g: Tensor, y: Tensor, *inputs: Tensor) -> list[Tensor | None]:
         filled = dict(zip(present, inputs, strict=True))
-        found = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)  # type: ignore[arg-type]
-        return [found[i] for i in present]
+        grads = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)  # type: ignore[arg-type]
+        return [grads[i] for i in present]
 
     op = Op("composite", xp=_identity, grad=gradients, name=f"{cell.name}_steps")
     return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))  # type: ignore[union-attr]
@@ -72,11 +72,11 @@ def _states(cell: Cell, s: Sequence) -> list[Tensor]:
     return states
 
 
-def _in_pieces(made: list[Tensor]) -> None:
+def _in_pieces(states: list[Tensor]) -> None:
     """Have what a long loop made computed now and then: pieces have one plan, and a graph of all steps would
     be deeper than nodes may wait (`op.run_deep`)."""
-    if len(made) % PIECE == 0:
-        realize(*made[-PIECE:])
+    if len(states) % PIECE == 0:
+        realize(*states[-PIECE:])
 
 
 # --- the way back ---
@@ -89,13 +89,13 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     shown = cat([s.shown.unsqueeze(0), shown_by(earlier, s.project)], 0)
     slopes = cell.slopes(by_gate(s.given, cell.gates), shown, before, states, s)  # type: ignore[misc]
     slopes = slopes if s.kept is None else _while_kept(slopes, s.kept)
-    made, of_shown, carried = _walk_back(cell, s, slopes, g)
-    own = made.narrow(-2, 0, cell.gates).flatten(-2)
+    factors, of_shown, carried = _walk_back(cell, s, slopes, g)
+    own = factors.narrow(-2, 0, cell.gates).flatten(-2)
     flat = own.flatten(0, 1)
-    given = own if slopes.given == tuple(range(cell.gates)) else _chosen(made, slopes.given)
+    of_input = own if slopes.given == tuple(range(cell.gates)) else _chosen(factors, slopes.given)
     last, hidden = of_shown[0], carried[0]
     return Sequence(
-        given,
+        of_input,
         flat.transpose(0, 1) @ shown.flatten(0, 1),
         last if hidden is None or s.project is not None else last + hidden.squeeze(-2),
         None if s.bias is None else flat.sum(0),
@@ -104,8 +104,8 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     )
 
 
-def _chosen(made: Tensor, rows: tuple[int, ...]) -> Tensor:
-    return cat([gate(made, i) for i in rows], -2).flatten(-2)
+def _chosen(factors: Tensor, rows: tuple[int, ...]) -> Tensor:
+    return cat([gate(factors, i) for i in rows], -2).flatten(-2)
 
 
 def _of_project(project: Tensor, of_shown: list[Tensor], earlier: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def _walk_back(
     factors = under_each_other(slopes.rows).unbind(0)
     across = None if slopes.across is None else slopes.across.unbind(0)
     is_cell = tensor(slopes.of, device=g.device).bool().unsqueeze(1)
-    made: list[Tensor] = []
+    row_factors: list[Tensor] = []
     of_shown: list[Tensor] = []
     carried: list[Tensor | None] = [None, None]
     for t in reversed(range(len(factors))):
@@ -145,11 +145,11 @@ def _walk_back(
         if across is not None:
             of_cell = _plus(gate(g[t], 1), carried[1]) + hidden * across[t]
             arriving = is_cell.where(of_cell, hidden)
-        made.append(factors[t] * arriving)
-        carried = [None if i is None else gate(made[-1], i) for i in slopes.carries]
-        of_shown.append(made[-1].narrow(-2, 0, cell.gates).flatten(-2) @ s.weight)
-        _in_pieces(made)
-    return stack(made[::-1]), of_shown[::-1], carried
+        row_factors.append(factors[t] * arriving)
+        carried = [None if i is None else gate(row_factors[-1], i) for i in slopes.carries]
+        of_shown.append(row_factors[-1].narrow(-2, 0, cell.gates).flatten(-2) @ s.weight)
+        _in_pieces(row_factors)
+    return stack(row_factors[::-1]), of_shown[::-1], carried
 
 
 def _plus(x: Tensor, y: Tensor | None) -> Tensor:

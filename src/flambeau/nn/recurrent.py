@@ -65,12 +65,12 @@ CELLS: dict[str, Callable[[Any], Cell]] = {"RNN": _rnn_of, "GRU": _gru_of, "LSTM
 
 def _activation(layer: Any, argument: str) -> Activation:
     """What an argument says: a function by its name, or one of a tensor. ValueError for others."""
-    given: Any = getattr(layer, argument)
-    if isinstance(given, str) and given.lower() in cells.ACTIVATIONS:
-        return cells.activation(given)
-    if isinstance(given, str) or not callable(given):
+    setting: Any = getattr(layer, argument)
+    if isinstance(setting, str) and setting.lower() in cells.ACTIVATIONS:
+        return cells.activation(setting)
+    if isinstance(setting, str) or not callable(setting):
         rule = f"is unknown: use one of {', '.join(cells.ACTIVATIONS)}, or a function of a tensor"
-        raise ValueError(f"{type(layer).__name__}({argument}={given!r}): {rule}")
+        raise ValueError(f"{type(layer).__name__}({argument}={setting!r}): {rule}")
     return Activation(getattr(layer, argument))
 
 
@@ -188,15 +188,15 @@ class RNNBase(RecurrentModule):
             return y.squeeze(1), self._shown(tuple(t.squeeze(1) for t in state))
         return y.transpose(0, 1) if self.batch_first else y, self._shown(state)
 
-    def _of_packed(self, given: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
-        x = padded(given.data, given.batch_sizes)
+    def _of_packed(self, packed_input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        x = padded(packed_input.data, packed_input.batch_sizes)
         start = self._start(hx, x, True)
-        if given.sorted_indices is not None:
-            start = tuple(t.index_select(1, given.sorted_indices) for t in start)
-        y, state = self._run(x, start, _Steps(given.batch_sizes, x.device))
-        if given.unsorted_indices is not None:
-            state = tuple(t.index_select(1, given.unsorted_indices) for t in state)
-        return given._replace(data=packed(y, given.batch_sizes)), self._shown(state)
+        if packed_input.sorted_indices is not None:
+            start = tuple(t.index_select(1, packed_input.sorted_indices) for t in start)
+        y, state = self._run(x, start, _Steps(packed_input.batch_sizes, x.device))
+        if packed_input.unsorted_indices is not None:
+            state = tuple(t.index_select(1, packed_input.unsorted_indices) for t in state)
+        return packed_input._replace(data=packed(y, packed_input.batch_sizes)), self._shown(state)
 
     def _sizes(self) -> list[int]:
         """Of what the states before and after are made: the hidden state, and an LSTM's cell."""
@@ -243,10 +243,10 @@ class RNNBase(RecurrentModule):
             cast("Any", getattr(self, name + suffix, None))
             for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")
         )
-        given = linear(turn(x) if back else x, weight, bias)
+        gates = linear(turn(x) if back else x, weight, bias)
         cell = start[1] if len(start) > 1 else None
         kept = None if steps is None else steps.kept
-        s = Sequence(given, own, start[0], own_bias, project, cell, kept)  # type: ignore[arg-type]
+        s = Sequence(gates, own, start[0], own_bias, project, cell, kept)  # type: ignore[arg-type]
         states = recurrence(cell_of(self), s)
         y = shown_by(states, project)
         ends = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
@@ -445,8 +445,8 @@ class RNNCellBase(RecurrentModule):
             for h in start
         ]
         shown, *cell = (h.reshape(-1, self.hidden_size) for h in rows)
-        given = linear(x.reshape(1, -1, self.input_size), self.weight_ih, self.bias_ih)
-        s = Sequence(given, self.weight_hh, shown, self.bias_hh, None, *cell)
+        gates = linear(x.reshape(1, -1, self.input_size), self.weight_ih, self.bias_ih)
+        s = Sequence(gates, self.weight_hh, shown, self.bias_hh, None, *cell)
         state = recurrence(cell_of(self), s)[0]
         return [state.select(-2, i).reshape(*lead, self.hidden_size) for i in range(len(rows))]
 

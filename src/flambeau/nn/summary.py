@@ -51,11 +51,11 @@ class Summary(NamedTuple):
             for line in [heads, *lines]
         ]
         kib = self.parameter_bytes / 1024
-        told = [
+        totals = [
             f"{self.parameters:,} parameters ({self.trainable:,} trained), {kib:,.1f} KiB",
             f"{self.flops / 1e6:,.3f} MFLOP, {self.output_bytes / 1024:,.1f} KiB of outputs",
         ]
-        return "\n".join([*shown, *told])
+        return "\n".join([*shown, *totals])
 
     __repr__ = __str__
 

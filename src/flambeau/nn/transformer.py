@@ -20,10 +20,10 @@ from .norm import LayerNorm
 ACTIVATIONS = {"relu": relu, "gelu": COMPOSED["gelu"]}
 
 
-def _activation(given: Any) -> Callable[[Tensor], Tensor]:
-    if isinstance(given, str) and given not in ACTIVATIONS:
-        raise ValueError(f"activation={given!r}: is unknown: use 'relu', 'gelu' or a function")
-    return ACTIVATIONS[given] if isinstance(given, str) else given
+def _activation(choice: Any) -> Callable[[Tensor], Tensor]:
+    if isinstance(choice, str) and choice not in ACTIVATIONS:
+        raise ValueError(f"activation={choice!r}: is unknown: use 'relu', 'gelu' or a function")
+    return ACTIVATIONS[choice] if isinstance(choice, str) else choice
 
 
 @dataclass(eq=False, repr=False)
@@ -238,13 +238,13 @@ class Transformer(Module):
         dtype = own.pop("dtype")
         names = ("dim_feedforward", "dropout", "activation", "layer_norm_eps", "bias", "device")
         how = {name: own.pop(name) for name in names} | {"norm_first": own.pop("norm_first")}
-        given = (self.d_model, self.nhead)
+        sizes = (self.d_model, self.nhead)
         norm = lambda: LayerNorm(self.d_model, how["layer_norm_eps"], bias=how["bias"], device=how["device"])  # noqa: E731
         count, others = own.pop("num_encoder_layers"), own.pop("num_decoder_layers")
         encoder, decoder = own.pop("custom_encoder"), own.pop("custom_decoder")
         how["batch_first"] = self.batch_first
-        self.encoder = encoder or TransformerEncoder(TransformerEncoderLayer(*given, **how), count, norm())
-        self.decoder = decoder or TransformerDecoder(TransformerDecoderLayer(*given, **how), others, norm())
+        self.encoder = encoder or TransformerEncoder(TransformerEncoderLayer(*sizes, **how), count, norm())
+        self.decoder = decoder or TransformerDecoder(TransformerDecoderLayer(*sizes, **how), others, norm())
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)
@@ -262,5 +262,5 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """The causal mask of sz places: 0 where a query may look, -inf behind it. -> [sz, sz]"""
         ones = Tensor.full((sz, sz), True, device=device)
-        made = ones.triu(1).where(float("-inf"), 0.0)
-        return made if dtype is None else made.to(dtype)
+        mask = ones.triu(1).where(float("-inf"), 0.0)
+        return mask if dtype is None else mask.to(dtype)

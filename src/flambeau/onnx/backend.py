@@ -28,9 +28,9 @@ class PreparedModel(BackendRep):
         names = [v.name for v in self.model.inputs]
         feeds = inputs if is_dict(inputs) else dict(zip(names, inputs, strict=True))
         with no_grad():
-            found = self.model(feeds)
-            self.ran_on = {t.device.kind for t in tensors_in(found)}
-            return tuple(to_array(v) for v in found)
+            outputs = self.model(feeds)
+            self.ran_on = {t.device.kind for t in tensors_in(outputs)}
+            return tuple(to_array(v) for v in outputs)
 
 
 class FlambeauBackend(Backend):

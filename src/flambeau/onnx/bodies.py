@@ -56,9 +56,9 @@ def _of_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
     raw = schema.get_context_dependent_function_with_opset_version(
         version, proto.SerializeToString(), [t.SerializeToString() for t in types]
     )
-    made = FunctionProto()
-    made.ParseFromString(raw)
-    return made
+    body = FunctionProto()
+    body.ParseFromString(raw)
+    return body
 
 
 def _type_of(value: Any) -> Any:
@@ -74,5 +74,7 @@ def _with_defaults(f: FunctionDef, schema: Any) -> FunctionDef:
     from dataclasses import replace
 
     read = Reader(f.name, None)
-    given = {n: read.attribute(a.default_value) for n, a in schema.attributes.items() if a.default_value.name}
-    return replace(f, attributes={**f.attributes, **given})
+    defaults = {
+        n: read.attribute(a.default_value) for n, a in schema.attributes.items() if a.default_value.name
+    }
+    return replace(f, attributes={**f.attributes, **defaults})

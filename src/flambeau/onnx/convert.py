@@ -54,10 +54,10 @@ def domain_of(name: Any) -> str:
     return "" if name == "ai.onnx" else name
 
 
-def dtype_of(code: int, what: str) -> str:
+def dtype_of(code: int, place: str) -> str:
     """The name of a DataType; OnnxError for one that there is not."""
     if code not in DTYPES:
-        raise OnnxError(f"{what}: has data type {code}, which ONNX does not define: 1 to {max(DTYPES)} are")
+        raise OnnxError(f"{place}: has data type {code}, which ONNX does not define: 1 to {max(DTYPES)} are")
     return DTYPES[code]
 
 
@@ -123,23 +123,23 @@ class Reader:
         """A TensorProto as a NumPy array; strings as an array of objects."""
         import numpy as np
 
-        what = f"{self.place}: tensor {text_of(t.name)!r}"
-        dtype, shape = dtype_of(t.data_type, what), tuple(t.dims)
+        place = f"{self.place}: tensor {text_of(t.name)!r}"
+        dtype, shape = dtype_of(t.data_type, place), tuple(t.dims)
         if any(n < 0 for n in shape) or prod(shape) > LARGEST:
             raise OnnxError(
-                f"{what}: has the shape {list(shape)}: sizes are from 0 on, {LARGEST:,} elements at most"
+                f"{place}: has the shape {list(shape)}: sizes are from 0 on, {LARGEST:,} elements at most"
             )
         if dtype == "string":
             values = np.array([text_of(s) for s in t.string_data], object)
         elif t.data_location == 1:
-            values = _unpacked(self.files(t, what), dtype, what, prod(shape))
+            values = _unpacked(self.files(t, place), dtype, place, prod(shape))
         elif t.HasField("raw_data"):
-            values = _unpacked(t.raw_data, dtype, what, prod(shape))
+            values = _unpacked(t.raw_data, dtype, place, prod(shape))
         else:
             values = _typed(getattr(t, FIELDS.get(dtype, "int32_data")), dtype, prod(shape))
         if values.size != prod(shape):
             raise OnnxError(
-                f"{what}: has {values.size:,} elements, and its shape {list(shape)} {prod(shape):,}"
+                f"{place}: has {values.size:,} elements, and its shape {list(shape)} {prod(shape):,}"
             )
         return values.reshape(shape)
 
@@ -147,17 +147,17 @@ class Reader:
         """A SparseTensorProto as the array that it stands for."""
         import numpy as np
 
-        what = f"{self.place}: tensor {text_of(s.values.name)!r}"
+        place = f"{self.place}: tensor {text_of(s.values.name)!r}"
         values, places, shape = self.array(s.values), self.array(s.indices), tuple(s.dims)
         if any(n < 0 for n in shape) or prod(shape) > DENSE:
-            raise OnnxError(f"{what}: is sparse, of shape {list(shape)}: it would take too much memory")
+            raise OnnxError(f"{place}: is sparse, of shape {list(shape)}: it would take too much memory")
         flat = (
             places
             if places.ndim == 1
             else places @ np.array([prod(shape[d + 1 :]) for d in range(len(shape))])
         )
         if flat.size != values.size or (flat.size and not 0 <= flat.min() <= flat.max() < prod(shape)):
-            raise OnnxError(f"{what}: is sparse, and has indices outside its shape {list(shape)}")
+            raise OnnxError(f"{place}: is sparse, and has indices outside its shape {list(shape)}")
         out = np.zeros(prod(shape), values.dtype)
         out[flat] = values
         return out.reshape(shape)
@@ -195,17 +195,17 @@ def numpy_dtype(name: str) -> Any:
         return np.dtype(getattr(ml_dtypes, name))
 
 
-def _unpacked(raw: Any, dtype: str, what: str, count: int) -> Any:
+def _unpacked(raw: Any, dtype: str, place: str, count: int) -> Any:
     """Bytes as numbers; several may share one."""
     import numpy as np
 
-    found = numpy_dtype(dtype)
-    bits = BITS[dtype] if dtype in BITS else 8 * found.itemsize
+    numpy_type = numpy_dtype(dtype)
+    bits = BITS[dtype] if dtype in BITS else 8 * numpy_type.itemsize
     needs = -(-count * bits // 8)
     if len(raw) != needs:
-        raise OnnxError(f"{what}: has {len(raw):,} bytes, and {count:,} elements of {dtype} take {needs:,}")
+        raise OnnxError(f"{place}: has {len(raw):,} bytes, and {count:,} elements of {dtype} take {needs:,}")
     if dtype not in BITS:
-        return np.frombuffer(raw, found)
+        return np.frombuffer(raw, numpy_type)
     return _shared(np.frombuffer(raw, np.uint8), dtype, count)
 
 
@@ -227,18 +227,18 @@ def _typed(numbers: Any, dtype: str, count: int) -> Any:
     """Numbers of a field of the message: of 16 bits and less their bits, in complex numbers pairs."""
     import numpy as np
 
-    found = numpy_dtype(dtype)
+    numpy_type = numpy_dtype(dtype)
     if isinstance(numbers, array):  # our own reader returns floats as an array
         numbers = np.frombuffer(numbers, f"f{numbers.itemsize}")
     if dtype in BITS:
         return _shared(np.array(numbers, np.int64).astype(np.uint8), dtype, count)
     if dtype in ("float16", "bfloat16"):
-        return np.array(numbers, np.int64).astype(np.uint16).view(found)
+        return np.array(numbers, np.int64).astype(np.uint16).view(numpy_type)
     if dtype.startswith("float8"):
-        return np.array(numbers, np.int64).astype(np.uint8).view(found)
+        return np.array(numbers, np.int64).astype(np.uint8).view(numpy_type)
     if dtype.startswith("complex"):
-        return np.array(numbers, "f4" if dtype == "complex64" else "f8").view(found)
-    return np.array(numbers, np.int64 if found.kind in "ib" else found).astype(found)
+        return np.array(numbers, "f4" if dtype == "complex64" else "f8").view(numpy_type)
+    return np.array(numbers, np.int64 if numpy_type.kind in "ib" else numpy_type).astype(numpy_type)
 
 
 # AttributeProto.AttributeType -> how its value is read

@@ -123,8 +123,12 @@ class Emitter:
 
     def _known(self, n: TracedNode) -> bool:
         check = FITS.get(n.name)
-        whole = len(n.parents) == len(n.node.parents)
-        return n.name in EMITTERS and (n.node.op.kind != "composite" or whole) and (check is None or check(n))
+        has_all_parents = len(n.parents) == len(n.node.parents)
+        return (
+            n.name in EMITTERS
+            and (n.node.op.kind != "composite" or has_all_parents)
+            and (check is None or check(n))
+        )
 
     def _emitted(self, n: TracedNode, needed: list[TracedNode], missing: dict[str, None]) -> str:
         if n.node.buffer is not None:
@@ -257,8 +261,8 @@ def _floored(e: Emitter, n: TracedNode, a: str, b: str) -> str:
     if n.dtype.is_int:
         rest = e.add("Mod", a, b)
         return rest if n.name == "remainder" else e.add("Div", e.add("Sub", a, rest), b)
-    whole = e.add("Floor", e.add("Div", a, b))
-    return whole if n.name == "floor_divide" else e.add("Sub", a, e.add("Mul", whole, b))
+    quotient = e.add("Floor", e.add("Div", a, b))
+    return quotient if n.name == "floor_divide" else e.add("Sub", a, e.add("Mul", quotient, b))
 
 
 @emits("constant")
@@ -322,8 +326,8 @@ def _slice(e: Emitter, n: TracedNode, x: str) -> str:
     if not dims:
         return x
     ends = [_end(starts[d], steps[d].base, shape[d]) for d in dims]
-    given = [starts[d] for d in dims], ends, dims, _fixed([steps[d] for d in dims])
-    return e.add("Slice", x, *[e.ints(*values) for values in given])
+    arguments = [starts[d] for d in dims], ends, dims, _fixed([steps[d] for d in dims])
+    return e.add("Slice", x, *[e.ints(*values) for values in arguments])
 
 
 def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
@@ -455,10 +459,10 @@ def _max_pool(e: Emitter, n: TracedNode, x: str) -> str:
 
 @emits("window_sum")
 def _window_sum(e: Emitter, n: TracedNode, x: str) -> str:
-    given = _windows(n)
-    given.pop("dilations")
-    mean = e.add("AveragePool", x, count_include_pad=1, **given)
-    return e.add("Mul", mean, e.number(prod(given["kernel_shape"]), n.dtype.name))
+    window = _windows(n)
+    window.pop("dilations")
+    mean = e.add("AveragePool", x, count_include_pad=1, **window)
+    return e.add("Mul", mean, e.number(prod(window["kernel_shape"]), n.dtype.name))
 
 
 @emits("_index_select")
@@ -468,8 +472,8 @@ def _index_select(e: Emitter, n: TracedNode, x: str, index: str) -> str:
 
 @emits("_gather")
 def _gather(e: Emitter, n: TracedNode, x: str, index: str) -> str:
-    dim, (whole, at) = n.attrs["dim"].base, [p.shape for p in n.inputs]
-    cut = [d for d in range(len(at)) if d != dim and whole[d] != at[d]]
+    dim, (input_shape, at) = n.attrs["dim"].base, [p.shape for p in n.inputs]
+    cut = [d for d in range(len(at)) if d != dim and input_shape[d] != at[d]]
     if cut:
         x = e.add("Slice", x, e.ints(*[0] * len(cut)), e.ints(*[at[d] for d in cut]), e.ints(*cut))
     return e.add("GatherElements", x, index, axis=dim)

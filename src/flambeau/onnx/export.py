@@ -77,13 +77,13 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
 
     weights = {id(t.node): name for name, t in _weights(model).items()}
     emitter = Emitter(graph, weights)
-    made = emitter.run()
+    results = emitter.run()
     wanted = [names] if isinstance(names, str) else list(names or graph.outputs)
-    if len(wanted) != len(made):
-        raise ValueError(f"export(names={names!r}): the model has {len(made)} outputs")
+    if len(wanted) != len(results):
+        raise ValueError(f"export(names={names!r}): the model has {len(results)} outputs")
     outputs: list[Any] = []
-    for name, given, n in zip(wanted, made, graph.roots):
-        emitter.nodes.append(helper.make_node("Identity", [given], [name]))
+    for name, result, n in zip(wanted, results, graph.roots):
+        emitter.nodes.append(helper.make_node("Identity", [result], [name]))
         outputs.append(helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_named, n.shape))))
     inputs = [helper.make_tensor_value_info(s.name, CODES[s.dtype.name], list(s.shape)) for s in graph.specs]
     nodes = _asked(emitter.nodes, wanted)

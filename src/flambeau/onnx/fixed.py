@@ -53,7 +53,9 @@ class FixedValues:
             self.nodes(function.nodes, inside, function.opsets or opsets)
             return [inside.get(name, Fixed.NOTHING) for name in function.outputs]
         if not node.domain and node.op in CONTROL:
-            return CONTROL[node.op](node, inputs, lambda g, given: self._graph(g, given, levels, opsets))
+            return CONTROL[node.op](
+                node, inputs, lambda g, levels_inside: self._graph(g, levels_inside, levels, opsets)
+            )
         row = find(node.domain, node.op, opsets.get(node.domain, 1))
         return [of_row(row, node, inputs)] * len(node.outputs)
 

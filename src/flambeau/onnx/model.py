@@ -104,9 +104,11 @@ class OnnxModel(Module):
     def to(self, *args: Any, **kw: Any) -> Self:
         """As Module.to; what the graph computes moves with its weights."""
         super().to(*args, **kw)
-        given = kw.get("device") or next((a for a in args if not isinstance(a, bool) and _is_device(a)), None)
-        if given is not None:
-            self.runner.to(get_device(given))
+        device = kw.get("device") or next(
+            (a for a in args if not isinstance(a, bool) and _is_device(a)), None
+        )
+        if device is not None:
+            self.runner.to(get_device(device))
         return self
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
@@ -176,8 +178,8 @@ class OnnxModel(Module):
 
     def _weights_beside(self, feeds: dict[str, Any]) -> Initializers:
         """The initializers, but those that are given as inputs."""
-        found = ((n, owner or self, last) for n, (owner, last) in self._weights.items() if n not in feeds)
-        tensors = {n: getattr(owner, last) for n, owner, last in found}
+        places = ((n, owner or self, last) for n, (owner, last) in self._weights.items() if n not in feeds)
+        tensors = {n: getattr(owner, last) for n, owner, last in places}
         constants = HostConstants({n: v for n, v in self._constants.items() if n not in feeds})
         return Initializers(constants, tensors, self._single)
 
@@ -189,28 +191,24 @@ class OnnxModel(Module):
         problems += [f"the input {v.name!r} is not given" for v in self.inputs if v.name not in feeds]
         if problems:
             raise OnnxError(f"{place}: {'; '.join(problems)}: it takes {self._signature()}")
-        values = {name: self._value(known[name], given) for name, given in feeds.items()}
+        values = {name: self._value(known[name], value) for name, value in feeds.items()}
         sizes: dict[str, int] = {}
         problems = [p for name, v in values.items() if (p := mismatch(known[name], v, sizes))]
         if problems:
             raise OnnxError(f"{place}: {'; '.join(problems)}")
         return values
 
-    def _value(self, wanted: ValueDef, given: Any) -> Any:
+    def _value(self, wanted: ValueDef, data: Any) -> Any:
         """An input as a value: Python's numbers in the dtype that is wanted."""
-        if (
-            isinstance(given, int | float | list)
-            and wanted.kind == "tensor"
-            and not isinstance(given, Tensor)
-        ):
+        if isinstance(data, int | float | list) and wanted.kind == "tensor" and not isinstance(data, Tensor):
             import numpy as np
 
             try:
-                given = np.asarray(given, numpy_dtype(wanted.dtype or "float32"))
+                data = np.asarray(data, numpy_dtype(wanted.dtype or "float32"))
             except ValueError:
                 rule = "is a list of other than numbers in rows of one length"
                 raise OnnxError(f"{self.definition.place}: the input {wanted.name!r} {rule}") from None
-        return to_value(given, self.device)
+        return to_value(data, self.device)
 
     def _signature(self) -> str:
         return ", ".join(printable(f"{v.name}: {v}") for v in self.inputs) or "no inputs"
@@ -235,13 +233,13 @@ class OnnxModel(Module):
         owner: Module = self
         *path, last = name.split(".")
         for part in path:
-            found = vars(owner).get(part)
-            if found is None and part and not hasattr(type(owner), part):
-                found = WeightsOf()
-                setattr(owner, part, found)
-            if not isinstance(found, WeightsOf):
+            inner = vars(owner).get(part)
+            if inner is None and part and not hasattr(type(owner), part):
+                inner = WeightsOf()
+                setattr(owner, part, inner)
+            if not isinstance(inner, WeightsOf):
                 return self, self._free(self, name.replace(".", "_"))
-            owner = found
+            owner = inner
         return owner, self._free(owner, last)
 
     def _free(self, owner: Module, name: str) -> str:
@@ -260,10 +258,10 @@ def requires_grad(value: Any) -> bool:
     return any(t.requires_grad for t in tensors_in([value]))
 
 
-def _is_device(given: Any) -> bool:
-    if isinstance(given, str):
-        return given not in DTYPES
-    return given is not None and not isinstance(given, DType | type)
+def _is_device(argument: Any) -> bool:
+    if isinstance(argument, str):
+        return argument not in DTYPES
+    return argument is not None and not isinstance(argument, DType | type)
 
 
 def running_state(graph: GraphDef) -> set[str]:
@@ -278,16 +276,16 @@ def mismatch(wanted: ValueDef, value: Any, sizes: dict[str, int]) -> str:
         return ""
     if not hasattr(value, "shape"):
         return f"the input {wanted.name!r} is {wanted}, given {type(value).__name__}"
-    told = f"the input {wanted.name!r} is {wanted}, given {dtype_name(value)}{list(value.shape)}"
+    problem = f"the input {wanted.name!r} is {wanted}, given {dtype_name(value)}{list(value.shape)}"
     if wanted.dtype and dtype_name(value) != wanted.dtype:
-        return told
+        return problem
     if wanted.shape is None:
         return ""
     if len(wanted.shape) != len(value.shape):
-        return told
+        return problem
     for want, n in zip(wanted.shape, value.shape):
         if isinstance(want, str):
             want = sizes.setdefault(want, n)
         if want is not None and want != n:
-            return told
+            return problem
     return ""

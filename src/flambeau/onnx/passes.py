@@ -69,12 +69,12 @@ class Folded:
         tensors = {n: t for n, t in weights.tensors.items() if frozen or not t.dtype.has_gradients}
         single = [(n, *pair) for n, pair in weights.single.items() if n in tensors]
         numbers = {n: number for n, node, number in single if tensors[n].node is node}
-        whole = {n for n, t in tensors.items() if not t.dtype.has_gradients}
+        without_gradients = {n for n, t in tensors.items() if not t.dtype.has_gradients}
         constants = weights.constants.values
-        names, static = {*constants, *tensors}, {*constants, *numbers, *whole}
-        found = Folded(values={**numbers}, names=names, static=static, tensors=tensors)
-        found.follow({*numbers, *whole})
-        return found
+        names, static = {*constants, *tensors}, {*constants, *numbers, *without_gradients}
+        folded = Folded(values={**numbers}, names=names, static=static, tensors=tensors)
+        folded.follow({*numbers, *without_gradients})
+        return folded
 
     def adding(self, values: dict[str, Any], nodes: list[NodeDef]) -> "Folded":
         """With these values beside, made by nodes."""

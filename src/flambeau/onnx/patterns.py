@@ -44,20 +44,20 @@ class Finder:
         weights = self.own(cast.inputs[0] if cast else node.inputs[0], "Softmax")
         if weights is None:
             return None
-        found = self.scores(weights.inputs[0])
-        if found is None:
+        scores = self.scores(weights.inputs[0])
+        if scores is None:
             return None
-        inputs = (found.q, found.k, node.inputs[1], *found.added, *(name for name, _ in found.factors))
-        attributes = weights.attributes | {"added": len(found.added)}
-        attributes |= {"forms": tuple(form for _, form in found.factors)}
+        inputs = (scores.q, scores.k, node.inputs[1], *scores.added, *(name for name, _ in scores.factors))
+        attributes = weights.attributes | {"added": len(scores.added)}
+        attributes |= {"forms": tuple(form for _, form in scores.factors)}
         return replace(node, op="SpelledAttention", domain=OWN, inputs=inputs, attributes=attributes)
 
     def scores(self, name: str) -> Scores | None:
         """What softmax is taken of: masks are added last."""
         for side, other in self.sides(name, "Add"):
-            found = self.scores(side)
-            if found is not None:
-                return replace(found, added=(*found.added, other))
+            scores = self.scores(side)
+            if scores is not None:
+                return replace(scores, added=(*scores.added, other))
         return self.products(name)
 
     def products(self, name: str) -> Scores | None:
@@ -67,10 +67,10 @@ class Finder:
             (q, of_q), (k, of_k) = (self.scaled(x, form) for x, form in zip(product.inputs, "qk"))
             return Scores(q, k, (*of_q, *of_k))
         for side, factor in self.sides(name, "Mul", "Div"):
-            found = self.products(side)
-            if found is not None:
+            products = self.products(side)
+            if products is not None:
                 form = "/" if self.made[name].op == "Div" else "s"
-                return replace(found, factors=(*found.factors, (factor, form)))
+                return replace(products, factors=(*products.factors, (factor, form)))
         return None
 
     def scaled(self, name: str, form: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -107,4 +107,4 @@ def fused(model: ModelDef) -> ModelDef:
 
 def _matched(find: Finder, node: NodeDef) -> NodeDef:
     patterns = () if node.domain else PATTERNS.get(node.op, ())
-    return next((made for match in patterns if (made := match(find, node)) is not None), node)
+    return next((replacement for match in patterns if (replacement := match(find, node)) is not None), node)

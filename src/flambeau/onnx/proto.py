@@ -113,13 +113,13 @@ def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
     """Fill a message with what bytes say; of a field that is there twice the last counts, messages join."""
     if depth > DEEPEST:
         raise ValueError(f"its messages lie more than {DEEPEST} deep in each other")
-    fields, found = KINDS[into.kind], into.__dict__
+    fields, values = KINDS[into.kind], into.__dict__
     for number, wire, value in _parts(view):
         field = fields.get(number)
         if field is None or wire not in (WIRES_OF_LISTS if field.many else WIRES)[field.type]:
             continue  # an unknown field, of whoever wrote it
         if field.type not in SCALARS:
-            old = None if field.many else found.get(field.name)
+            old = None if field.many else values.get(field.name)
             read = _message(value, old or ProtoMessage(field.type), depth + 1)
         else:
             read = SCALARS[field.type](value, wire)
@@ -204,10 +204,10 @@ def _floats(code: str) -> Callable[[Any, int], Any]:
     def read(value: Any, wire: int) -> Any:
         if wire != 2:
             return struct.unpack(f"<{code}", value)[0]
-        found = array(code, bytes(value))
+        numbers = array(code, bytes(value))
         if sys.byteorder == "big":
-            found.byteswap()
-        return found
+            numbers.byteswap()
+        return numbers
 
     return read
 

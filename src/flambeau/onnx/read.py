@@ -66,52 +66,54 @@ class Beside:
         self.folder = folder
         self.files: dict[str, Any] = {}
 
-    def __call__(self, t: Any, what: str) -> Any:
+    def __call__(self, t: Any, tensor_name: str) -> Any:
         entries = {text_of(e.key): text_of(e.value) for e in t.external_data}
         name = entries.get("location", "")
-        data = self.file(name, what)
+        data = self.file(name, tensor_name)
         try:
             start = int(entries.get("offset") or 0)
             end = start + int(entries.get("length") or len(data) - start)
         except ValueError:
-            raise OnnxError(f"{what}: its offset or length in {name!r} is no number") from None
+            raise OnnxError(f"{tensor_name}: its offset or length in {name!r} is no number") from None
         if not 0 <= start <= end <= len(data):
             raise OnnxError(
-                f"{what}: lies at bytes {start:,} to {end:,} of {name!r}, which has {len(data):,}"
+                f"{tensor_name}: lies at bytes {start:,} to {end:,} of {name!r}, which has {len(data):,}"
             )
         return data[start:end]
 
-    def file(self, name: str, what: str) -> Any:
+    def file(self, name: str, tensor_name: str) -> Any:
         """The bytes of a file by the name that the model has for it."""
         if self.folder is None:
             raise OnnxError(
-                f"{what}: lies in the file {name!r}, and bytes have no folder: give the model's path"
+                f"{tensor_name}: lies in the file {name!r}, and bytes have no folder: give the model's path"
             )
         if name not in self.files:
-            self.files[name] = looked_at(self._inside(name, what), name, what)
+            self.files[name] = looked_at(self._inside(name, tensor_name), name, tensor_name)
         return self.files[name]
 
-    def _inside(self, name: str, what: str) -> Path:
+    def _inside(self, name: str, tensor_name: str) -> Path:
         """The path of a file below the folder, links followed; OnnxError for one that is not there."""
         assert self.folder is not None
         folder = self.folder.resolve()
         try:
             path = (folder / name).resolve()
         except (OSError, ValueError, RuntimeError):
-            raise OnnxError(f"{what}: lies in {name!r}, which is no name of a file") from None
+            raise OnnxError(f"{tensor_name}: lies in {name!r}, which is no name of a file") from None
         if not name or Path(name).is_absolute() or not path.is_relative_to(folder):
-            raise OnnxError(f"{what}: lies in {name!r}, outside the model's folder: such files are not read")
+            raise OnnxError(
+                f"{tensor_name}: lies in {name!r}, outside the model's folder: such files are not read"
+            )
         return path
 
 
-def looked_at(path: Path, name: str, what: str) -> memoryview:
+def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
     """A file's bytes, which are read where they are looked at."""
     import mmap
 
     try:
         if not path.is_file():
             raise OnnxError(
-                f"{what}: lies in {name!r}, which is not there or no file: put it beside the model"
+                f"{tensor_name}: lies in {name!r}, which is not there or no file: put it beside the model"
             )
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
@@ -120,4 +122,4 @@ def looked_at(path: Path, name: str, what: str) -> memoryview:
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return memoryview(file.read())
     except OSError as e:
-        raise OnnxError(f"{what}: lies in {name!r}, which can't be read: {e.strerror or e}") from None
+        raise OnnxError(f"{tensor_name}: lies in {name!r}, which can't be read: {e.strerror or e}") from None

@@ -104,15 +104,15 @@ class NodeCall:
         inside.update(zip([v.name for v in graph.inputs], inputs, strict=True))
         return self.runner.graph(graph, inside, self.opsets, self.depth + 1)
 
-    def again(self, name: str, given: dict[str, Any]) -> Any:
+    def again(self, name: str, values: dict[str, Any]) -> Any:
         """A value of the node's graph, computed anew with other values for some names."""
         needed = {name}
         nodes: list[NodeDef] = []
         for node in reversed(self.around):
-            if any(out in needed and out not in given for out in node.outputs):
+            if any(out in needed and out not in values for out in node.outputs):
                 nodes.append(node)
-                needed |= {n for n in node.inputs if n} - given.keys()
-        inside = ChainMap({**given}, self.values)
+                needed |= {n for n in node.inputs if n} - values.keys()
+        inside = ChainMap({**values}, self.values)
         self.runner.nodes(tuple(reversed(nodes)), inside, self.opsets, self.depth + 1)
         return inside[name]
 
@@ -174,12 +174,12 @@ class Runner:
         """What is made of the weights as they are now."""
         frozen = frozen and self._changes < CHANGES
         key = frozen and settings(), frozenset(weights.tensors), frozenset(weights.constants.values)
-        found = self._foldings.get(key)
-        if found is not None and not found.holds(weights):
+        folded = self._foldings.get(key)
+        if folded is not None and not folded.holds(weights):
             self._changes += 1
-            self._plans = Recent({k: plan for k, plan in self._plans.items() if k[0] is not found})
-            found = None
-        return found or self._foldings.keep(key, self._fold(weights, frozen), FOLDINGS_KEPT)
+            self._plans = Recent({k: plan for k, plan in self._plans.items() if k[0] is not folded})
+            folded = None
+        return folded or self._foldings.keep(key, self._fold(weights, frozen), FOLDINGS_KEPT)
 
     def _fold(self, weights: Initializers, frozen: bool) -> Folded:
         """Run the nodes that read nothing but constants, and frozen weights."""
@@ -189,8 +189,8 @@ class Runner:
         nodes = folded_nodes(graph, fold.names, self.model.functions)
         for node in nodes:
             self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
-        made = {name for node in nodes for name in node.outputs if name}
-        sizes = {name: own_bytes(values[name]) for name in made & read_beside(graph, nodes)}
+        names = {name for node in nodes for name in node.outputs if name}
+        sizes = {name: own_bytes(values[name]) for name in names & read_beside(graph, nodes)}
         if sum(sizes.values()) > ROOM:  # each call makes the large ones anew
             sizes = {name: 0 for name, size in sizes.items() if not size}
         fold.room -= sum(sizes.values())
@@ -202,14 +202,14 @@ class Runner:
         folded = self.folded
         if key not in folded.kept:
             with record_with(None):
-                made: Any = make()
-                parts: list[Any] = [t for t in (made if is_tuple(made) else (made,)) if own_bytes(t)]
+                value: Any = make()
+                parts: list[Any] = [t for t in (value if is_tuple(value) else (value,)) if own_bytes(t)]
                 fits = sum(map(own_bytes, parts)) <= folded.room
                 if fits:
                     folded.room -= sum(map(own_bytes, parts))
                     folded.follow(names)
                     store(parts)
-            folded.kept[key] = (made,) if fits else ()
+            folded.kept[key] = (value,) if fits else ()
         return folded.kept[key][0] if folded.kept[key] else make()
 
     def _planned(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
@@ -254,9 +254,9 @@ class Runner:
     def constant(self, of: Any, make: Callable[[], Any]) -> Any:
         """What `make` gives of a node or an array, made once."""
         if id(of) not in self._constants:
-            made: Any = make()
-            self._constants[id(of)] = of, made  # held: another object may have its id later
-            parts: tuple[Any, ...] = made if is_tuple(made) else (made,)
+            value: Any = make()
+            self._constants[id(of)] = of, value  # held: another object may have its id later
+            parts: tuple[Any, ...] = value if is_tuple(value) else (value,)
             self._moved |= dict.fromkeys(map(id, parts))
         return self._constants[id(of)][1]
 
@@ -298,36 +298,36 @@ class Runner:
         problem = misuse(row, [v is not None for v in inputs], node.attributes)
         if problem:
             raise TypeError(problem)
-        given = self._arranged(row, inputs)
+        arguments = self._arranged(row, inputs)
         if row.moves:
-            given = self._together(given)
+            arguments = self._together(arguments)
         extra = {"node": call} if row.takes_node else {}
         run = partial(row.function, **node.attributes, **extra)
-        result: Any = by_places(run, given) if row.places else run(*given)
+        result: Any = by_places(run, arguments) if row.places else run(*arguments)
         return result if is_tuple(result) else (result,)
 
     def _arranged(self, row: Operator, inputs: list[Any]) -> list[Any]:
         """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
         names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
-        given = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
-        check_arrays(given, row)
-        return given
+        arguments = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
+        check_arrays(arguments, row)
+        return arguments
 
     def _numbers(self, value: Any) -> Any:
         """A value as Python's numbers and lists; what shapes decide has been read."""
-        found = self.known(value)
-        return numbers(value) if found is None else found
+        known = self.known(value)
+        return numbers(value) if known is None else known
 
     def known(self, value: Any) -> Any:
         """What shapes decide, as Python's numbers and lists; None of other values."""
         return self._plan.lists.get(id(value))
 
-    def _together(self, given: list[Any]) -> list[Any]:
+    def _together(self, values: list[Any]) -> list[Any]:
         """Values on one device; a constant is moved once."""
-        device = common_device(given, self.device)
+        device = common_device(values, self.device)
         if device is None:
-            return given
-        return [self._kept(v, device) for v in given]
+            return values
+        return [self._kept(v, device) for v in values]
 
     def _kept(self, value: Any, device: Any) -> Any:
         """A value on a device; one that all calls share is moved once, which no recording repeats."""
@@ -381,8 +381,8 @@ def reason(e: Exception, inputs: list[Any]) -> str:
         return f"needs more memory than there is: {e}" if str(e) else "needs more memory than there is"
     if isinstance(e, ValueError | TypeError | FlambeauError):
         return str(e)
-    given = ", ".join("none" if v is None else described(v) for v in inputs)
-    return f"its inputs ({given}) and attributes do not fit each other: {type(e).__name__}: {e}"
+    shapes = ", ".join("none" if v is None else described(v) for v in inputs)
+    return f"its inputs ({shapes}) and attributes do not fit each other: {type(e).__name__}: {e}"
 
 
 def described(value: Any) -> str:
@@ -395,12 +395,12 @@ def place_of(array: Any, device: Any) -> Any:
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 
-def check_arrays(given: list[Any], row: Operator) -> None:
+def check_arrays(values: list[Any], row: Operator) -> None:
     """TypeError for what the operator can't take."""
     import numpy as np
 
     bad: Any = (
-        None if row.arrays or row.places else next((v for v in given if isinstance(v, np.ndarray)), None)
+        None if row.arrays or row.places else next((v for v in values if isinstance(v, np.ndarray)), None)
     )
     if bad is not None:
         raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
@@ -420,18 +420,18 @@ def _kind(value: Any) -> tuple[Any, ...]:
 
 def bound(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
     """A function's nodes with a call's attributes in place."""
-    given = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
-    return tuple(_with(node, given) for node in f.nodes)
+    values = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
+    return tuple(_with(node, values) for node in f.nodes)
 
 
-def _with(node: NodeDef, given: dict[str, Any]) -> NodeDef:
+def _with(node: NodeDef, values: dict[str, Any]) -> NodeDef:
     """A node whose Refs are values; what neither the call nor the function gives is left out."""
-    pairs = ((name, given.get(v.name) if isinstance(v, Ref) else v) for name, v in node.attributes.items())
-    found = {name: _inside(v, given) for name, v in pairs if v is not None}
-    return replace(node, attributes=found)
+    pairs = ((name, values.get(v.name) if isinstance(v, Ref) else v) for name, v in node.attributes.items())
+    attributes = {name: _inside(v, values) for name, v in pairs if v is not None}
+    return replace(node, attributes=attributes)
 
 
-def _inside(value: Any, given: dict[str, Any]) -> Any:
+def _inside(value: Any, values: dict[str, Any]) -> Any:
     if isinstance(value, GraphDef):
-        return replace(value, nodes=tuple(_with(n, given) for n in value.nodes))
+        return replace(value, nodes=tuple(_with(n, values) for n in value.nodes))
     return value

@@ -116,14 +116,14 @@ class _Trace:
         tracer = ExportTracer(start)
         try:
             with record_with(tracer), inference(fn):  # type: ignore[arg-type]
-                made = fn(*map(Tensor, self.inputs))
+                result = fn(*map(Tensor, self.inputs))
         finally:
             for t, old in reversed(tracer.assigned):
                 t.node, old.replaced = old, False
         if tracer.assigned:
             rule = "the model assigns to a tensor, and a graph keeps no state: call model.eval()"
             raise OnnxError(f"export: {rule}")
-        tensors, _, names = parts_of(made)
+        tensors, _, names = parts_of(result)
         self.names, self.roots = names, [t.node for t in tensors]
         run.realize(*(Tensor(x) for x in made_before(self.roots, start)))
         self.order = _order(self.roots, self.inputs)
@@ -138,7 +138,7 @@ def _joined(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, 
     """Traces of one graph as one with formulas."""
     places = [(s, k, d) for k, spec in enumerate(specs) for d, s in enumerate(spec.shape)]
     symbols = {s: (k, d) for s, k, d in places if isinstance(s, str)}
-    made: dict[int, TracedNode] = {}
+    traced_nodes: dict[int, TracedNode] = {}
     for place, n in enumerate(first.order):
         twins = {name: t.order[place] for name, t in others.items()}
         formula = _Formula(sizes, n)
@@ -146,13 +146,13 @@ def _joined(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, 
         said = {a: v for a, v in n.attrs.items() if a not in UNSAID}
         attrs = {a: formula.of(v, {k: t.attrs[a] for k, t in twins.items()}) for a, v in said.items()}
         known = n.buffer is not None
-        traced = TracedNode(n, [] if known else [made[id(x)] for x in n.inputs], [], shape, attrs)
+        traced = TracedNode(n, [] if known else [traced_nodes[id(x)] for x in n.inputs], [], shape, attrs)
         if not known:
-            traced.parents = [made[id(x)] for x in n.parents if id(x) in made]
+            traced.parents = [traced_nodes[id(x)] for x in n.parents if id(x) in traced_nodes]
         if n.scalars and n.op.name == "constant":
             traced.scalar = formula.scalar(n.scalars[0], {k: t.scalars[0] for k, t in twins.items()})
-        made[id(n)] = traced
-    inputs, roots = ([made[id(n)] for n in nodes] for nodes in (first.inputs, first.roots))
+        traced_nodes[id(n)] = traced
+    inputs, roots = ([traced_nodes[id(n)] for n in nodes] for nodes in (first.inputs, first.roots))
     return TracedGraph(specs, inputs, roots, first.names, symbols)
 
 
@@ -191,9 +191,12 @@ class _Formula:
             return value
         if type(value) is int:
             return self.size(value, twins)
-        whole, inverse = {k: round(t) for k, t in twins.items()}, {k: round(1 / t) for k, t in twins.items()}
-        if value == round(value) and all(t == whole[k] for k, t in twins.items()):
-            return self.size(round(value), whole)
+        rounded, inverse = (
+            {k: round(t) for k, t in twins.items()},
+            {k: round(1 / t) for k, t in twins.items()},
+        )
+        if value == round(value) and all(t == rounded[k] for k, t in twins.items()):
+            return self.size(round(value), rounded)
         if abs(round(1 / value) * value - 1) < 1e-9:
             return Reciprocal(self.size(round(1 / value), inverse))
         raise OnnxError(f"export: {self._op}: {value} depends on a size: {LEAVE}")

@@ -192,9 +192,9 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
     if len({a.dtype for a in arrays}) > 1:
         raise TypeError(f"inputs are of several dtypes: {', '.join(sorted({dtype_name(a) for a in arrays}))}")
     starts = accumulate([0, *[a.size for a in arrays]])
-    given = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
+    arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
     every: Any = np.concatenate([a.reshape(-1) for a in arrays])
-    result = function(*given)
+    result = function(*arguments)
     return tuple(_taken(every, r) for r in result) if type(result) is tuple else _taken(every, result)
 
 

@@ -16,24 +16,24 @@ DEEPEST = 60  # graphs and functions in each other
 
 def verify(model: ModelDef) -> None:
     """OnnxError with all problems of a model; nothing where there is none."""
-    found = problems(model)
-    if len(found) == 1:
-        raise OnnxError(f"{model.place}: {found[0]}")
-    if found:
-        more = [f"and {len(found) - TOLD} more"] if len(found) > TOLD else []
-        lines = "".join(f"\n- {line}" for line in [*found[:TOLD], *more])
-        raise OnnxError(f"{model.place}: has {len(found)} problems:{lines}")
+    problem_lines = problems(model)
+    if len(problem_lines) == 1:
+        raise OnnxError(f"{model.place}: {problem_lines[0]}")
+    if problem_lines:
+        more = [f"and {len(problem_lines) - TOLD} more"] if len(problem_lines) > TOLD else []
+        lines = "".join(f"\n- {line}" for line in [*problem_lines[:TOLD], *more])
+        raise OnnxError(f"{model.place}: has {len(problem_lines)} problems:{lines}")
 
 
 def problems(model: ModelDef) -> list[str]:
     """What is wrong with a model, a line each, in the file's order."""
     check = Check(model)
-    found = list(check.functions())
-    if not found:  # of functions that call each other without end no more is said
-        found += check.graph(model.graph, set(), model.opsets, 0)
+    lines = list(check.functions())
+    if not lines:  # of functions that call each other without end no more is said
+        lines += check.graph(model.graph, set(), model.opsets, 0)
         for f in model.functions.values():
-            found += check.body(f)
-    return list(dict.fromkeys(found))
+            lines += check.body(f)
+    return list(dict.fromkeys(lines))
 
 
 @dataclass
@@ -54,17 +54,17 @@ class Check:
             f"the graph has two initializers {name!r}: give each a name of its own" for name in g.doubled
         )
         yield from self.nodes(g.nodes, known, opsets, depth)
-        made = known | {name for node in g.nodes for name in node.outputs}
-        yield from (f"nothing makes the output {v.name!r}" for v in g.outputs if v.name not in made)
+        names = known | {name for node in g.nodes for name in node.outputs}
+        yield from (f"nothing makes the output {v.name!r}" for v in g.outputs if v.name not in names)
 
     def body(self, f: FunctionDef) -> Iterator[str]:
         """Problems of a function's nodes."""
         known, opsets = set(f.inputs), f.opsets or self.model.opsets
         for line in self.nodes(f.nodes, known, opsets, 1):
             yield f"function {f.name!r}: {line}"
-        made = known | {name for node in f.nodes for name in node.outputs}
+        names = known | {name for node in f.nodes for name in node.outputs}
         yield from (
-            f"function {f.name!r}: nothing makes its output {n!r}" for n in f.outputs if n not in made
+            f"function {f.name!r}: nothing makes its output {n!r}" for n in f.outputs if n not in names
         )
 
     def nodes(
@@ -153,13 +153,13 @@ def _twice(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def misuse(row: Operator, given: list[bool], attributes: dict[str, Any]) -> str:
+def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> str:
     """How inputs (which are there) and attributes are not as the operator has them, or ""."""
-    if len(given) < row.least or (row.most is not None and len(given) > row.most):
+    if len(present) < row.least or (row.most is not None and len(present) > row.most):
         most = "any number" if row.most is None else row.most
         wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"
-        return f"takes {wanted} inputs, given {len(given)}"
-    missing_one = next((row.inputs[k] for k in range(row.least) if not given[k]), "")
+        return f"takes {wanted} inputs, given {len(present)}"
+    missing_one = next((row.inputs[k] for k in range(row.least) if not present[k]), "")
     if missing_one and not row.optional:
         return f"its input {missing_one!r} is left out, and it needs one"
     unknown = [] if row.attributes is None else sorted(attributes.keys() - row.attributes)

@@ -34,45 +34,45 @@ class Resize(ImageTransform):
         self.interpolation = interpolation_of(type(self), interpolation)
 
     def _made(self, images: Images) -> tuple[int, int]:
-        given = tuple(self.size) if isinstance(self.size, Sequence) else (self.size,)
-        if len(given) == 2:
-            return given[0], given[1]
+        sizes = tuple(self.size) if isinstance(self.size, Sequence) else (self.size,)
+        if len(sizes) == 2:
+            return sizes[0], sizes[1]
         short, long = sorted((images.height, images.width))
-        new_short, new_long = given[0], int(given[0] * long / short)
+        new_short, new_long = sizes[0], int(sizes[0] * long / short)
         if self.max_size is not None and new_long > self.max_size:
             new_short, new_long = int(self.max_size * new_short / new_long), self.max_size
         return (new_short, new_long) if images.height <= images.width else (new_long, new_short)
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        made = self._made(images)
-        if made == (images.height, images.width):
+        size = self._made(images)
+        if size == (images.height, images.width):
             return []
 
         def resized(x: Any) -> Any:
             down, across = (
-                tensor(self._weights(n, m), device=x.device) for n, m in zip(x.shape[2:], made, strict=True)
+                tensor(self._weights(n, m), device=x.device) for n, m in zip(x.shape[2:], size, strict=True)
             )
             return down @ x @ across.T
 
-        return [Whole(resized, made)]
+        return [Whole(resized, size)]
 
-    def _weights(self, n: int, made: int) -> list[list[float]]:
+    def _weights(self, n: int, out: int) -> list[list[float]]:
         """What each of `made` elements takes of n, in rows that sum up to 1."""
         if self.interpolation == "nearest":
-            return [_row(n, {min(i * n // made, n - 1): 1.0}) for i in range(made)]
-        scale = n / made
+            return [_row(n, {min(i * n // out, n - 1): 1.0}) for i in range(out)]
+        scale = n / out
         reach = max(scale, 1.0) if self.antialias else 1.0
-        return [_row(n, _tent(n, (i + 0.5) * scale - 0.5, reach, self.antialias)) for i in range(made)]
+        return [_row(n, _tent(n, (i + 0.5) * scale - 0.5, reach, self.antialias)) for i in range(out)]
 
 
 def _tent(n: int, at: float, reach: float, leaves_out: bool) -> dict[int, float]:
     """The weights about a place, by how near elements are; outside they are left out, or count at an edge."""
-    found: dict[int, float] = {}
+    weights: dict[int, float] = {}
     for k in range(ceil(at - reach), floor(at + reach) + 1):
         inside = min(max(k, 0), n - 1)
         if inside == k or not leaves_out:
-            found[inside] = found.get(inside, 0.0) + max(1 - abs(k - at) / reach, 0.0)
-    return found
+            weights[inside] = weights.get(inside, 0.0) + max(1 - abs(k - at) / reach, 0.0)
+    return weights
 
 
 def _row(n: int, weights: dict[int, float]) -> list[float]:

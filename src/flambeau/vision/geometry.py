@@ -166,13 +166,13 @@ class RandomResizedCrop(ImageTransform):
         area, ratio, v, u = drawn_parts(images, self.scale, self.ratio)
         w, h = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
         inside = (w > 0) & (w <= width) & (h > 0) & (h <= height)
-        whole = width / height
-        w0 = round(height * wide) if whole > wide else width
-        h0 = round(width / narrow) if whole < narrow else height
-        found, (w, h, v, u) = first_of(inside, w, h, v, u)
-        w, h = found.where(w, float(w0)), found.where(h, float(h0))
-        top = found.where(whole_below(v, height - h + 1), float((height - h0) // 2))
-        left = found.where(whole_below(u, width - w + 1), float((width - w0) // 2))
+        image_ratio = width / height
+        w0 = round(height * wide) if image_ratio > wide else width
+        h0 = round(width / narrow) if image_ratio < narrow else height
+        fits, (w, h, v, u) = first_of(inside, w, h, v, u)
+        w, h = fits.where(w, float(w0)), fits.where(h, float(h0))
+        top = fits.where(whole_below(v, height - h + 1), float((height - h0) // 2))
+        left = fits.where(whole_below(u, width - w + 1), float((width - w0) // 2))
         return {"top": top, "left": left, "height": h, "width": w}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
@@ -259,8 +259,8 @@ class RandomAffine(ImageTransform):
         if self.shear is not None:
             spans |= {"shear_x": self.shear[:2], "shear_y": (*self.shear, 0.0, 0.0)[2:4]}
         drawn = zip(spans.items(), uniform(images, len(spans)), strict=True)
-        made = {k: between(u, *span) for (k, span), u in drawn}
-        return {k: v.round() if k.startswith("translate") else v for k, v in made.items()}
+        params = {k: between(u, *span) for (k, span), u in drawn}
+        return {k: v.round() if k.startswith("translate") else v for k, v in params.items()}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         size, fill = (images.height, images.width), fill_of(self, self.fill, images)

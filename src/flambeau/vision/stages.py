@@ -21,9 +21,9 @@ class Images(NamedTuple):
         """Those of a tensor [n, c, h, w] of uint8 or floats; TypeError and ValueError for others."""
         if not hasattr(images, "node") or images.ndim != 4:
             is_tensor = hasattr(images, "node")
-            given = f"shape {list(images.shape)}" if is_tensor else type(images).__name__
+            shape = f"shape {list(images.shape)}" if is_tensor else type(images).__name__
             cure = "use unsqueeze(0) for one image" if is_tensor else "wrap it in fb.tensor(...)"
-            raise ValueError(f"transforms take images [n, c, h, w]: got {given}: {cure}")
+            raise ValueError(f"transforms take images [n, c, h, w]: got {shape}: {cure}")
         if images.dtype is not dt.uint8 and not images.dtype.is_float:
             raise TypeError(
                 f"transforms take images of uint8 or floats: got {images.dtype.name}: cast with .to(...)"

@@ -52,12 +52,12 @@ def fuse_linear_bn_weights(
 
 def _fused(layer: Any, bn: Any, transpose: bool) -> Any:
     if layer.training or bn.training or bn.running_mean is None:
-        given = f"{type(layer).__name__}, {type(bn).__name__}"
-        raise ValueError(f"fuse({given}): folds running statistics: call eval() on both, and track them")
-    made = deepcopy(layer)
+        layers = f"{type(layer).__name__}, {type(bn).__name__}"
+        raise ValueError(f"fuse({layers}): folds running statistics: call eval() on both, and track them")
+    fused = deepcopy(layer)
     norm = FoldedNorm(bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
-    made.weight, made.bias = _folded(made.weight, made.bias, norm, 1 if transpose else 0)
-    return made
+    fused.weight, fused.bias = _folded(fused.weight, fused.bias, norm, 1 if transpose else 0)
+    return fused
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:

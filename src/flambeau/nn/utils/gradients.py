@@ -13,10 +13,10 @@ from ...tensor import Tensor
 
 
 def _listed(call: str, tensors: Any) -> list[Tensor]:
-    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    if not found:
+    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not listed:
         raise ValueError(f"{call}(0 gradients): there is no length of nothing: check requires_grad")
-    return found
+    return listed
 
 
 @no_grad()

@@ -56,11 +56,11 @@ class LoRALinear(Module):
 
 
 def _floats(m: QuantizedLinear) -> Linear:
-    made = Linear(m.in_features, m.out_features, m.bias is not None, m.words.device)
-    made.weight.assign_(m.weight.dequantize())
-    if made.bias is not None and m.bias is not None:
-        made.bias.assign_(m.bias)
-    return made
+    layer = Linear(m.in_features, m.out_features, m.bias is not None, m.words.device)
+    layer.weight.assign_(m.weight.dequantize())
+    if layer.bias is not None and m.bias is not None:
+        layer.bias.assign_(m.bias)
+    return layer
 
 
 class LowRank(Module):

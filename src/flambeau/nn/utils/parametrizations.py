@@ -105,8 +105,8 @@ def spectral_norm(
     if not isinstance(weight, Tensor) or n_power_iterations < 1:
         rule = "needs a parameter of that name, and at least one iteration: give these"
         raise ValueError(f"spectral_norm({name!r}, {n_power_iterations}): {rule}")
-    made = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
-    return register_parametrization(module, name, made)
+    norm = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
+    return register_parametrization(module, name, norm)
 
 
 MAPS = ("matrix_exp", "cayley", "householder")
@@ -131,8 +131,8 @@ class OrthogonalMap(Module):
         q = q.mT if q.shape[-2] < q.shape[-1] else q
         n, k = q.shape[-2:]
         q = q if n == k else cat([q, randn(*q.shape[:-1], n - k, device=q.device)], -1)
-        made, r = linalg_qr(q)
-        return made * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
+        nearest, r = linalg_qr(q)
+        return nearest * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
 
     def forward(self, x: Tensor) -> Tensor:
         turned = x.shape[-2] < x.shape[-1]
@@ -194,5 +194,5 @@ def orthogonal(
     chosen = orthogonal_map or ("matrix_exp" if square else "householder")
     if chosen not in MAPS:
         raise ValueError(f"orthogonal({name!r}, {chosen!r}): is unknown: use one of {', '.join(MAPS)}")
-    made = OrthogonalMap(weight, chosen, use_trivialization)
-    return register_parametrization(module, name, made, unsafe=True)
+    map_ = OrthogonalMap(weight, chosen, use_trivialization)
+    return register_parametrization(module, name, map_, unsafe=True)

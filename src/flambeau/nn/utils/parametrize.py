@@ -108,9 +108,9 @@ class ParametrizationList(ModuleList):
 
 def _check_kept(shown: str, value: Any) -> None:
     """ValueError where a parametrization made another shape or dtype of a tensor."""
-    if (made := describe(value)) != shown:
+    if (computed := describe(value)) != shown:
         rule = "a parametrization keeps shape and dtype: change it, or give unsafe=True"
-        raise ValueError(f"register_parametrization({shown} becomes {made}): {rule}")
+        raise ValueError(f"register_parametrization({shown} becomes {computed}): {rule}")
 
 
 def _chains(module: Module) -> Any:
@@ -162,9 +162,9 @@ def register_parametrization(
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrizations, or one of that name."""
-    found = vars(module).get("parametrizations")
-    has = isinstance(found, ModuleDict) and hasattr(type(module), "_before")
-    return has and (tensor_name is None or tensor_name in found)  # type: ignore[operator]
+    parametrized = vars(module).get("parametrizations")
+    has = isinstance(parametrized, ModuleDict) and hasattr(type(module), "_before")
+    return has and (tensor_name is None or tensor_name in parametrized)  # type: ignore[operator]
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
@@ -179,14 +179,14 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         rule = "it has several originals: only its value can be left"
         raise ValueError(f"remove_parametrizations({tensor_name!r}, leave_parametrized=False): {rule}")
     value = getattr(module, tensor_name) if leave_parametrized else chain.original
-    made = value.detach()
-    made = Parameter(made, chain.wanted) if chain.is_parameter else Buffer(made)
+    detached = value.detach()
+    detached = Parameter(detached, chain.wanted) if chain.is_parameter else Buffer(detached)
     del _chains(module)[tensor_name]
     delattr(type(module), tensor_name)
     if not len(_chains(module)):
         delattr(module, "parametrizations")
         module.__class__ = type_before_parametrizations(module)
-    setattr(module, tensor_name, made)
+    setattr(module, tensor_name, detached)
     return module
 
 

@@ -91,10 +91,10 @@ def padded(
     starts = [sum(batch_sizes[:t]) for t in range(len(batch_sizes))]
     at = [[a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)]
     index = tensor(at, device=data.device)
-    found = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
+    rows = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
     if all(n == batch for n in batch_sizes):
-        return found
-    return where((index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)), found, value)
+        return rows
+    return where((index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)), rows, value)
 
 
 def pack_padded_sequence(
@@ -105,16 +105,16 @@ def pack_padded_sequence(
     lengths: of each sequence, numbers or a tensor, which is read. enforce_sorted: they come the longest
     first; else they are sorted here. ValueError for lengths that are not so, or of another count.
     """
-    x, given = input.transpose(0, 1) if batch_first else input, _whole(lengths)
-    call = f"pack_padded_sequence({describe(input)}, {given})"
-    if len(given) != x.shape[1] or not given:
+    x, all_sizes = input.transpose(0, 1) if batch_first else input, _whole(lengths)
+    call = f"pack_padded_sequence({describe(input)}, {all_sizes})"
+    if len(all_sizes) != x.shape[1] or not all_sizes:
         raise ValueError(f"{call}: there are {x.shape[1]} sequences: give the length of each")
-    if min(given) < 1 or max(given) > x.shape[0]:
+    if min(all_sizes) < 1 or max(all_sizes) > x.shape[0]:
         raise ValueError(f"{call}: lengths are 1 to {x.shape[0]}: give others")
-    if enforce_sorted and given != sorted(given, reverse=True):
+    if enforce_sorted and all_sizes != sorted(all_sizes, reverse=True):
         raise ValueError(f"{call}: the longest does not come first: sort them, or give enforce_sorted=False")
-    order = sorted(range(len(given)), key=lambda i: -given[i])
-    sizes = tuple(sum(n > t for n in given) for t in range(max(given)))
+    order = sorted(range(len(all_sizes)), key=lambda i: -all_sizes[i])
+    sizes = tuple(sum(n > t for n in all_sizes) for t in range(max(all_sizes)))
     data = packed(x, sizes, order)
     if enforce_sorted:
         return PackedSequence(data, sizes)
@@ -158,15 +158,15 @@ def pad_sequence(
 
     padding_value: what is added. padding_side: "right" or "left". ValueError for another side, or none.
     """
-    given = list(sequences)
-    if padding_side not in ("right", "left") or not given:
+    tensors = list(sequences)
+    if padding_side not in ("right", "left") or not tensors:
         rule = "needs sequences, and 'right' or 'left' for the side: give these"
-        raise ValueError(f"pad_sequence({len(given)} sequences, padding_side={padding_side!r}): {rule}")
-    longest = max(len(x) for x in given)
-    ends = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in given]
+        raise ValueError(f"pad_sequence({len(tensors)} sequences, padding_side={padding_side!r}): {rule}")
+    longest = max(len(x) for x in tensors)
+    ends = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in tensors]
     rows = [
         x.pad((*(0,) * (2 * (x.ndim - 1)), *end), "constant", padding_value)
-        for x, end in zip(given, ends, strict=True)
+        for x, end in zip(tensors, ends, strict=True)
     ]
     return stack(rows, 0 if batch_first else 1)
 
@@ -182,8 +182,10 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences [n, ...] packed; enforce_sorted and errors as of pack_padded_sequence."""
-    given = list(sequences)
-    return pack_padded_sequence(pad_sequence(given), [len(x) for x in given], enforce_sorted=enforce_sorted)
+    tensors = list(sequences)
+    return pack_padded_sequence(
+        pad_sequence(tensors), [len(x) for x in tensors], enforce_sorted=enforce_sorted
+    )
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:

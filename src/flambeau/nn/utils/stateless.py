@@ -45,15 +45,15 @@ def functional_call(
     strict, tie = how.pop("strict", False), how.pop("tie_weights", True)
     if how:
         raise TypeError(f"functional_call: unknown: {', '.join(how)}: it takes strict, tie_weights")
-    given = dict(parameters_and_buffers)
+    tensors = dict(parameters_and_buffers)
     if tie:
-        given |= _tied(module, given)
-    with swapped(module, given, strict):
+        tensors |= _tied(module, tensors)
+    with swapped(module, tensors, strict):
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
-def _tied(module: Module, given: dict[str, Any]) -> dict[str, Any]:
+def _tied(module: Module, tensors: dict[str, Any]) -> dict[str, Any]:
     """The other names of shared tensors, with what was given under one of them."""
     every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    named = {id(t): given[name] for name, t in every if name in given}
-    return {name: named[id(t)] for name, t in every if id(t) in named and name not in given}
+    named = {id(t): tensors[name] for name, t in every if name in tensors}
+    return {name: named[id(t)] for name, t in every if id(t) in named and name not in tensors}

@@ -22,12 +22,12 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
     vec: as parameters_to_vector gives it. parameters: as model.parameters(). ValueError for another length.
     """
-    given = list(parameters)
-    size = sum(p.numel() for p in given)
+    targets = list(parameters)
+    size = sum(p.numel() for p in targets)
     if vec.numel() != size:
         rule = f"the parameters have {size} numbers: give a vector of so many"
         raise ValueError(f"vector_to_parameters([{vec.numel()}]): {rule}")
     at = 0
-    for p in given:
+    for p in targets:
         p.assign_(vec[at : at + p.numel()].reshape(p.shape))
         at += p.numel()

@@ -262,8 +262,8 @@ RULES = {
 def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
     if rule not in RULES:
         raise ValueError(f"update_rule {rule!r} is unknown: use one of {', '.join(RULES)}")
-    for name, wanted, given in zip(("decay", "beta"), RULES[rule], (i.decay, i.beta), strict=True):
-        if wanted != (given is not None):
+    for name, wanted, value in zip(("decay", "beta"), RULES[rule], (i.decay, i.beta), strict=True):
+        if wanted != (value is not None):
             raise ValueError(f"update_rule {rule!r} {'needs' if wanted else 'takes no'} {name}")
     if min(heads) < 1 or heads[0] % heads[1]:
         raise ValueError(f"{heads[0]} heads of queries are no multiple of {heads[1]} of keys")
@@ -321,13 +321,13 @@ def rotary_embedding(
     if attributes:
         raise TypeError(f"has no attribute {min(attributes)!r}")
     flat = x.ndim == 3
-    whole = split_heads(x, heads)
-    wanted = (dim or whole.shape[-1]) // 2
+    by_heads = split_heads(x, heads)
+    wanted = (dim or by_heads.shape[-1]) // 2
     if cos.shape[-1] != wanted or sin.shape != cos.shape:
         raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {wanted} elements")
     if places is not None:
         cos, sin = (t[places.long()] for t in (cos, sin))
-    y = turned(whole, cos.unsqueeze(1), sin.unsqueeze(1), bool(interleaved))
+    y = turned(by_heads, cos.unsqueeze(1), sin.unsqueeze(1), bool(interleaved))
     return merge_heads(y) if flat else y
 
 

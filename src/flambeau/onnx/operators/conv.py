@@ -24,11 +24,11 @@ def _of_rank(table: dict[Any, Any], x: Tensor, w: Tensor) -> Any:
     return table[rank]
 
 
-def check_kernel(w: Tensor, given: list[int] | None) -> list[int]:
+def check_kernel(w: Tensor, kernel_shape: list[int] | None) -> list[int]:
     """The weight's spatial sizes; ValueError where kernel_shape says otherwise."""
     kernel = list(w.shape[2:])
-    if given and list(given) != kernel:
-        raise ValueError(f"kernel_shape {list(given)} is not that of the weight, {kernel}")
+    if kernel_shape and list(kernel_shape) != kernel:
+        raise ValueError(f"kernel_shape {list(kernel_shape)} is not that of the weight, {kernel}")
     return kernel
 
 
@@ -156,7 +156,7 @@ def causal_conv_with_state(
     before = w.shape[2] - 1
     if past is None:
         past = Tensor.zeros(*x.shape[:2], before, dtype=x.dtype, device=x.device)
-    whole = cat([past, x], 2)
-    y = F.conv1d(whole, w, b, groups=x.shape[1])
-    present = whole.narrow(2, whole.shape[2] - before, before)
+    with_past = cat([past, x], 2)
+    y = F.conv1d(with_past, w, b, groups=x.shape[1])
+    present = with_past.narrow(2, with_past.shape[2] - before, before)
     return (y if activation == "none" else F.silu(y)), present

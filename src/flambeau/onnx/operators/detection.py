@@ -56,7 +56,7 @@ def non_max_suppression(
     """What is left of boxes that overlap. [n, k, 4], [n, classes, k] -> [left, 3] of n, class, k"""
     limit, overlap = int(first_number(most) or 0), float(first_number(overlap) or 0.0)
     all_boxes, all_scores = to_array(boxes), to_array(scores)
-    found = [
+    kept = [
         (image, kind, k)
         for image in range(len(all_scores))
         for kind in range(all_scores.shape[1])
@@ -68,4 +68,4 @@ def non_max_suppression(
             first_number(least),
         )
     ]
-    return host(found).reshape(-1, 3)
+    return host(kept).reshape(-1, 3)

@@ -147,9 +147,9 @@ def equal(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Ten
 
 @operator("IsInf")
 def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
-    found = x.isinf()
-    found = found if detect_negative else found & (x > 0)
-    return found if detect_positive else found & (x < 0)
+    infinite = x.isinf()
+    infinite = infinite if detect_negative else infinite & (x > 0)
+    return infinite if detect_positive else infinite & (x < 0)
 
 
 @operator("BitShift")

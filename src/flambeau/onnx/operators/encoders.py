@@ -65,8 +65,8 @@ def feature_vectorizer(*xs: Tensor, inputdimensions: tuple[int, ...] = ()) -> Te
     sizes = inputdimensions or [x.shape[1] for x in rows]
     if len(sizes) != len(rows):
         raise ValueError(f"inputdimensions has {len(sizes)} numbers for {len(rows)} inputs")
-    made = [x[:, :n].pad([0, max(n - x.shape[1], 0)]) for x, n in zip(rows, sizes, strict=True)]
-    return cat(made, 1)
+    columns = [x[:, :n].pad([0, max(n - x.shape[1], 0)]) for x, n in zip(rows, sizes, strict=True)]
+    return cat(columns, 1)
 
 
 # --- looking up ---
@@ -77,10 +77,10 @@ def _looked_up(x: Any, table: dict[Any, Any], default: Any) -> Any:
     import numpy as np
 
     keys = to_array(x)
-    found = [table.get(key, default) for key in keys.reshape(-1).tolist()]
+    values = [table.get(key, default) for key in keys.reshape(-1).tolist()]
     if isinstance(default, str):
-        texts: Any = np.empty(len(found), object)
-        texts[:] = found
+        texts: Any = np.empty(len(values), object)
+        texts[:] = values
         return texts.reshape(keys.shape)
     dtype = (
         default.dtype.name
@@ -89,7 +89,7 @@ def _looked_up(x: Any, table: dict[Any, Any], default: Any) -> Any:
         if isinstance(default, int)
         else "float32"
     )
-    return host(np.array(found, dtype).reshape(keys.shape), dtype)
+    return host(np.array(values, dtype).reshape(keys.shape), dtype)
 
 
 @operator("CategoryMapper", domain=ML, arrays=True, moves=False)
@@ -123,10 +123,10 @@ def one_hot_encoder(
     places = [table.get(k, -1) for k in keys]
     if not zeros and -1 in places:
         raise ValueError(f"{keys[places.index(-1)]!r} is no category, and zeros=0 takes no others")
-    found = np.zeros((len(keys), len(table)), np.float32)
+    hot = np.zeros((len(keys), len(table)), np.float32)
     rows = [k for k, p in enumerate(places) if p >= 0]
-    found[rows, [places[k] for k in rows]] = 1
-    return host(found.reshape(*array.shape, len(table)), "float32")
+    hot[rows, [places[k] for k in rows]] = 1
+    return host(hot.reshape(*array.shape, len(table)), "float32")
 
 
 # --- maps ---
@@ -155,8 +155,8 @@ def dict_vectorizer(
     if any(isinstance(v, str) for v in values):
         return np.array([[v or "" for v in values]], object)
     filled = [0 if v is None else v for v in values]
-    whole = all(isinstance(v, int) for v in filled) and any(v is not None for v in values)
-    return host([filled], "int64" if whole else "float32")
+    are_integers = all(isinstance(v, int) for v in filled) and any(v is not None for v in values)
+    return host([filled], "int64" if are_integers else "float32")
 
 
 @operator("CastMap", domain=ML, arrays=True, moves=False, sized_by_values=True)

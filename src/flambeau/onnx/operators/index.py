@@ -19,11 +19,11 @@ def gather(x: Tensor, index: Tensor, *, axis: int = 0, node: Any = None) -> Tens
     axis %= x.ndim
     at = None if node is None else node.number(index)
     if at is not None and -x.shape[axis] <= at < x.shape[axis]:  # a view
-        found = x.narrow(axis, at % x.shape[axis], 1)
-        return found.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+        slice_ = x.narrow(axis, at % x.shape[axis], 1)
+        return slice_.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
     flat = from_start(index, x.shape[axis]).reshape(-1)
-    found = x.index_select(axis, flat)
-    return found.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    slice_ = x.index_select(axis, flat)
+    return slice_.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
 
 
 @operator("GatherElements", places=True)
@@ -39,8 +39,8 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Tensor:
     own = arange(prod(batch), device=x.device).reshape(-1, *[1] * (index.ndim - batch_dims))
     flat = index.reshape(prod(batch), *index.shape[batch_dims:])
     own = own.broadcast_to((*flat.shape[:-1], 1)).to(index.dtype)
-    found = x.reshape(prod(batch), *x.shape[batch_dims:]).gather_nd(cat([own, flat], -1))
-    return found.reshape(*index.shape[:-1], *x.shape[batch_dims + depth :])
+    gathered = x.reshape(prod(batch), *x.shape[batch_dims:]).gather_nd(cat([own, flat], -1))
+    return gathered.reshape(*index.shape[:-1], *x.shape[batch_dims + depth :])
 
 
 JOINED = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}

@@ -55,8 +55,8 @@ def _best(scores: Tensor, classes: int) -> Any:
     """The place of each row's class; a single score says by its sign which of two it is."""
     import numpy as np
 
-    found = to_array(scores)
-    return np.argmax(found, 1) if found.shape[1] > 1 else (found[:, 0] > 0).astype(int)
+    values = to_array(scores)
+    return np.argmax(values, 1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)
 
 
 @operator("LinearClassifier", domain=ML)
@@ -205,10 +205,10 @@ def svm_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
         scores = x @ _rows(a.coefficients, max(len(labels), 1), x).mT + a.rho[0]
         return labelled(_best(scores, len(labels)), labels), transformed(scores, a.post_transform)
     scores = _between(x, a)
-    found = to_array(scores)
-    best = _votes(found, len(a.vectors_per_class))
+    values = to_array(scores)
+    best = _votes(values, len(a.vectors_per_class))
     if a.prob_a:
-        chances = _probabilities(found, a)
+        chances = _probabilities(values, a)
         best = best if len(a.rho) > 1 else chances.argmax(1)
         return labelled(best, labels), transformed(host(chances, "float32"), a.post_transform)
     if len(a.rho) == 1:

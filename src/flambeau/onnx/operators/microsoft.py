@@ -103,8 +103,8 @@ def _turned(x: Tensor, last: int, batch: int) -> Tensor:
 def fused_matmul(x: Tensor, y: Tensor, **attributes: Any) -> Tensor:
     """alpha * a @ b, either transposed."""
     a = MatMulAttributes(**attributes)
-    made = _turned(x, a.transA, a.transBatchA) @ _turned(y, a.transB, a.transBatchB)
-    return made if a.alpha == 1 else made * a.alpha
+    product = _turned(x, a.transA, a.transBatchA) @ _turned(y, a.transB, a.transBatchB)
+    return product if a.alpha == 1 else product * a.alpha
 
 
 def _identity(x: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ def _quick_gelu(x: Tensor, alpha: float = 1.702) -> Tensor:
     return x * (x * alpha).sigmoid()
 
 
-def _activated(x: Tensor, name: str, given: tuple[float, ...]) -> Tensor:
+def _activated(x: Tensor, name: str, numbers: tuple[float, ...]) -> Tensor:
     """The activation of a fused product."""
     table: dict[str, Callable[..., Tensor]] = {
         "": _identity,
@@ -138,7 +138,7 @@ def _activated(x: Tensor, name: str, given: tuple[float, ...]) -> Tensor:
     }
     if name not in table:
         raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(n for n in table if n)}")
-    return table[name](x, *given)
+    return table[name](x, *numbers)
 
 
 @operator("FusedGemm", domain=MS)
@@ -146,8 +146,8 @@ def fused_gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, *, activation: str = "", **attributes: Any
 ) -> Tensor:
     """Gemm and an activation."""
-    given = tuple(attributes.pop(n) for n in ("activation_alpha", "activation_beta") if n in attributes)
-    return _activated(gemm(a, b, c, **attributes), activation, given)
+    numbers = tuple(attributes.pop(n) for n in ("activation_alpha", "activation_beta") if n in attributes)
+    return _activated(gemm(a, b, c, **attributes), activation, numbers)
 
 
 @operator("GemmFastGelu", domain=MS)
@@ -166,9 +166,9 @@ def fused_conv(
     **attributes: Any,
 ) -> Tensor:
     """Conv, a sum with z and an activation."""
-    given = tuple(attributes.pop("activation_params", ()))
+    numbers = tuple(attributes.pop("activation_params", ()))
     y = conv(x, w, b, **attributes)
-    return _activated(y if z is None else y + z, activation, given)
+    return _activated(y if z is None else y + z, activation, numbers)
 
 
 @operator("NhwcConv", domain=MS)

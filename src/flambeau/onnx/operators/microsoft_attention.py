@@ -24,12 +24,12 @@ from .table import operator
 MS = "com.microsoft"
 
 
-def _refuse(what: str, *values: Any) -> None:
+def _refuse(feature: str, *values: Any) -> None:
     """ValueError for what is offered by other forms of an operator alone."""
     if any(v is not None and v is not False and v != 0 for v in values if not isinstance(v, Tensor)) or any(
         isinstance(v, Tensor) for v in values
     ):
-        raise ValueError(f"{what}: this is not offered")
+        raise ValueError(f"{feature}: this is not offered")
 
 
 def _places(n: int, device: Any) -> Tensor:
@@ -92,17 +92,17 @@ def ms_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
     """Self attention with its projection in. [b, n, i], [i, q + k + v] -> [b, n, v], [2, b, heads, all, d]"""
     i, a = MsAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
     _refuse("shared buffers", i.past_length)
-    made = i.x @ i.weights
-    return _self_attention(made if i.bias is None else made + i.bias, i, a)
+    projected = i.x @ i.weights
+    return _self_attention(projected if i.bias is None else projected + i.bias, i, a)
 
 
 def _self_attention(
-    made: Tensor, i: "MsAttentionInputs | QAttentionInputs", a: MsAttentionAttributes
+    projected: Tensor, i: "MsAttentionInputs | QAttentionInputs", a: MsAttentionAttributes
 ) -> tuple[Any, ...]:
     """Attention of queries, keys and values behind each other. [b, n, q + k + v] -> [b, n, v], present"""
     _refuse("rotary embeddings and shared buffers", a.do_rotary, a.past_present_share_buffer)
-    sizes = list(a.qkv_hidden_sizes or [made.shape[-1] // 3] * 3)
-    q, k, v = (split_heads(t, a.num_heads) for t in made.split(sizes, -1))
+    sizes = list(a.qkv_hidden_sizes or [projected.shape[-1] // 3] * 3)
+    q, k, v = (split_heads(t, a.num_heads) for t in projected.split(sizes, -1))
     past = 0 if i.past is None else i.past.shape[3]
     if i.past is not None:
         k, v = cat([i.past[0], k], 2), cat([i.past[1], v], 2)
@@ -134,8 +134,8 @@ class QAttentionInputs(NamedTuple):
 def q_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
     """Attention whose projection is of quantised numbers. [b, n, i], [i, q + k + v] -> [b, n, v], present"""
     i, a = QAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
-    made = matmul_integer(i.x, i.weights, i.x_zero, i.w_zero).float() * (i.x_scale * i.w_scale) + i.bias
-    return _self_attention(made, i, a)
+    projected = matmul_integer(i.x, i.weights, i.x_zero, i.w_zero).float() * (i.x_scale * i.w_scale) + i.bias
+    return _self_attention(projected, i, a)
 
 
 class MultiHeadInputs(NamedTuple):
@@ -240,13 +240,13 @@ def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
         d = i.q.shape[-1] // (a.num_heads + 2 * a.kv_num_heads)
         parts = list(i.q.split([a.num_heads * d, *[a.kv_num_heads * d] * 2], -1))
     heads = (a.num_heads, a.kv_num_heads, a.kv_num_heads)
-    made = [split_heads(p, h) for p, h in zip(parts, heads, strict=True)]
+    by_heads = [split_heads(p, h) for p, h in zip(parts, heads, strict=True)]
     norms = ((i.q_norm, a.q_norm_epsilon), (i.k_norm, a.k_norm_epsilon))
     for at, (weight, epsilon) in enumerate(norms):
         if weight is not None:
-            given = a.qk_norm_epsilon if epsilon is None else epsilon
-            made[at] = F.rms_norm(made[at], (made[at].shape[-1],), weight, given)
-    return made
+            eps = a.qk_norm_epsilon if epsilon is None else epsilon
+            by_heads[at] = F.rms_norm(by_heads[at], (by_heads[at].shape[-1],), weight, eps)
+    return by_heads
 
 
 def _written(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Tensor:
@@ -323,10 +323,10 @@ def ms_rotary_embedding(
     _refuse("a packed batch", more.pop("is_packed_batching", 0), *more)
     _refuse("a scale", scale if scale != 1 else 0)
     flat = x.ndim == 3
-    whole = split_heads(x, heads or x.shape[-1] // (2 * cos.shape[-1]))
+    by_heads = split_heads(x, heads or x.shape[-1] // (2 * cos.shape[-1]))
     if places.numel() == 1:
-        places = places.reshape(1, 1) + _places(whole.shape[2], x.device)
+        places = places.reshape(1, 1) + _places(by_heads.shape[2], x.device)
     cos, sin = (t[places.long()].unsqueeze(1) for t in (cos, sin))
     width = (dim or 2 * cos.shape[-1]) // 2
-    y = turned(whole, cos[..., :width], sin[..., :width], bool(interleaved))
+    y = turned(by_heads, cos[..., :width], sin[..., :width], bool(interleaved))
     return merge_heads(y) if flat else y

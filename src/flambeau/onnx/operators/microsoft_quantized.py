@@ -87,9 +87,9 @@ def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
 def _packed(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
     """[n, words] uint32, [n, blocks] scales, and where zero points are said (middle - point) * scale."""
     scales = scales.reshape(a.N, a.blocks)
-    whole = as_words(words.reshape(a.N, -1))
+    packed = as_words(words.reshape(a.N, -1))
     points = _points(zeros, a)
-    return whole, scales, None if zeros is None else (2 ** (a.bits - 1) - points) * scales.float()
+    return packed, scales, None if zeros is None else (2 ** (a.bits - 1) - points) * scales.float()
 
 
 def _points(zeros: Tensor | None, a: BitsAttributes) -> Any:
@@ -182,8 +182,8 @@ def dynamic_quantize_matmul(
     a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
     """a @ b, a quantised by its own range. [..., k], [k, n] of 8 bits -> [..., n]"""
-    whole, scale, zero = dynamic_quantize_linear(a)
-    y = matmul_integer(whole, b, zero, b_zero).float() * (b_scale * scale)
+    quantized, scale, zero = dynamic_quantize_linear(a)
+    y = matmul_integer(quantized, b, zero, b_zero).float() * (b_scale * scale)
     return y if bias is None else y + bias
 
 
@@ -199,8 +199,8 @@ def matmul_integer_to_float(*inputs: Any) -> Tensor:
 
 
 def _floats(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-    whole = x.int() if zero is None else x.int() - zero.int()
-    return whole.float() * scale
+    integers = x.int() if zero is None else x.int() - zero.int()
+    return integers.float() * scale
 
 
 def _back(y: Tensor, scale: Tensor, zero: Tensor | None, like: Tensor) -> Tensor:

@@ -27,11 +27,11 @@ def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[
 
 def _column_major(places: Any, size: tuple[int, ...]) -> Tensor:
     """Places in row-major order as places in column-major order."""
-    found, step = 0, 1
+    flat, step = 0, 1
     for n, stride in zip(size, contiguous_strides(size), strict=True):
-        found = places // stride % n * step + found
+        flat = places // stride % n * step + flat
         step *= n
-    return found  # type: ignore[return-value]
+    return flat  # type: ignore[return-value]
 
 
 @operator("MaxPool")
@@ -61,16 +61,16 @@ def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> li
 
 def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], include: int) -> Any:
     """What each sum of a window is divided by: a number where all agree."""
-    found: Any = 1
+    counts_of_all: Any = 1
     for i, (p, w, n) in enumerate(zip(plain, spec, x.shape[2:], strict=True)):
         ends = (p.before, p.after) if include else (0, 0)
         each = _taps_inside(n, w, w.positions(n), ends)
         if len(set(each)) == 1:
-            found = found * each[0]
+            counts_of_all = counts_of_all * each[0]
         else:
             counts = tensor([float(v) for v in each], device=x.device)
-            found = counts.reshape(-1, *(1,) * (len(spec) - 1 - i)) * found
-    return found
+            counts_of_all = counts.reshape(-1, *(1,) * (len(spec) - 1 - i)) * counts_of_all
+    return counts_of_all
 
 
 @operator("AveragePool")

@@ -70,8 +70,8 @@ def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) 
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
     y = x.float() / scale.float()
     if name in RANGES:
-        found = rounded(y, zero, name)
-        return cast(found, name) if name in ON_DEVICES else converted(found.numpy(), name, True, "up")
+        quantized = rounded(y, zero, name)
+        return cast(quantized, name) if name in ON_DEVICES else converted(quantized.numpy(), name, True, "up")
     return converted((y if zero is None else y + zero).numpy(), name, bool(a.saturate), "up")
 
 
@@ -171,8 +171,8 @@ def conv_integer(
 ) -> Tensor:
     """[n, c, *size], [o, c / group, *kernel] of 8 bits -> [n, o, *out] int32"""
     x_zero = None if x_zero is None else x_zero.reshape(())
-    whole = _whole(w, _outputs(w_zero, w.ndim))
-    return _conv_int(_whole(x, x_zero), whole, group, WindowAttributes(**window))
+    weight = _whole(w, _outputs(w_zero, w.ndim))
+    return _conv_int(_whole(x, x_zero), weight, group, WindowAttributes(**window))
 
 
 class ConvInputs(NamedTuple):

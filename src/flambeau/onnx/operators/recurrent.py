@@ -55,10 +55,10 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
         raise ValueError(f"activations {list(names)}: takes {each} for each of {directions} directions")
     names = names * directions if len(names) == each else names
     alphas, betas = iter(a.activation_alpha or ()), iter(a.activation_beta or ())
-    found = [_activation(name, alphas, betas) for name in names]
+    activations = [_activation(name, alphas, betas) for name in names]
     # clip holds what goes into gates and candidates; a cell's last activation reads the state as it is
-    found = [cells.clipped(f, a.clip) if k % each < 2 else f for k, f in enumerate(found)]
-    return [found[i * each : (i + 1) * each] for i in range(directions)]
+    activations = [cells.clipped(f, a.clip) if k % each < 2 else f for k, f in enumerate(activations)]
+    return [activations[i * each : (i + 1) * each] for i in range(directions)]
 
 
 def _activation(name: str, alphas: Iterator[Any], betas: Iterator[Any]) -> Activation:
@@ -96,12 +96,12 @@ def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[A
     """What one direction runs over; weights: its own, `_ordered`."""
     w, r, of_input, of_state = weights
     none = Tensor.zeros(x.shape[1], r.shape[-1], dtype=x.dtype, device=x.device)
-    given = x @ w.transpose(0, 1)
-    given = given if of_input is None else given + of_input
+    gates = x @ w.transpose(0, 1)
+    gates = gates if of_input is None else gates + of_input
     hidden, cell = (none if t is None else t[d] for t in (i.hidden, i.cell))
     peepholes = None if i.peepholes is None else i.peepholes[d].reshape(3, -1)
     cell = cell if kind == "LSTM" else None
-    return Sequence(given, r, hidden, of_state, cell=cell, peepholes=peepholes)
+    return Sequence(gates, r, hidden, of_state, cell=cell, peepholes=peepholes)
 
 
 def _kept(i: RecurrentInputs) -> Tensor | None:
@@ -188,10 +188,10 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
     acts, x = _activations("LSTM", a, directions), dynamic_quantize_linear(q.x)
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
-        given = _product(x, q.w[d], q.w_scale[d], q.w_zero[d])
-        given = given if q.b is None else given + q.b[d].reshape(2, -1).sum(0)
-        given = _backward(given, q.lengths) if back else given
-        y, hidden, cell = _stepwise(q, d, given, kept, CELLS["LSTM"](acts[d], a))
+        gates = _product(x, q.w[d], q.w_scale[d], q.w_zero[d])
+        gates = gates if q.b is None else gates + q.b[d].reshape(2, -1).sum(0)
+        gates = _backward(gates, q.lengths) if back else gates
+        y, hidden, cell = _stepwise(q, d, gates, kept, CELLS["LSTM"](acts[d], a))
         parts.append((_backward(y, q.lengths) if back else y, hidden, cell))
     y, hidden, cell = (stack([p[k] for p in parts], int(k == 0)) for k in range(3))
     return y, hidden, cell
@@ -207,17 +207,17 @@ def _product(x: tuple[Tensor, Tensor, Tensor], w: Tensor, scale: Tensor, zero: T
     return matmul_integer(x[0], w, x[2], zero).float() * (x[1] * scale)
 
 
-def _stepwise(q: QuantizedInputs, d: int, given: Tensor, kept: Tensor | None, cell: Cell) -> tuple[Any, ...]:
+def _stepwise(q: QuantizedInputs, d: int, inputs: Tensor, kept: Tensor | None, cell: Cell) -> tuple[Any, ...]:
     """Outputs of all steps, and the last states, of one direction."""
-    none = Tensor.zeros(given.shape[1], q.r.shape[1], device=given.device)
+    none = Tensor.zeros(inputs.shape[1], q.r.shape[1], device=inputs.device)
     hidden, state = (none if t is None else t[d] for t in (q.hidden, q.cell))
     peepholes = None if q.peepholes is None else q.peepholes[d].reshape(3, -1)
-    no_more = Tensor.zeros(q.r.shape[2], q.r.shape[1], device=given.device)  # the product is there already
+    no_more = Tensor.zeros(q.r.shape[2], q.r.shape[1], device=inputs.device)  # the product is there already
     rows: list[Tensor] = []
-    for t in range(given.shape[0]):
+    for t in range(inputs.shape[0]):
         before = rows[-1] if rows else hidden  # of sequences that are over it is 0
         product = _product(dynamic_quantize_linear(before), q.r[d], q.r_scale[d], q.r_zero[d])
-        gates = (given[t] + product).chunk(4, -1)
+        gates = (inputs[t] + product).chunk(4, -1)
         step = cat([gates[k] for k in ORDERS["LSTM"]], -1).unsqueeze(0)
         s = Sequence(step, no_more, hidden, None, cell=state, peepholes=peepholes)
         states = recurrence(cell, s._replace(kept=None if kept is None else kept[t : t + 1].unsqueeze(-1)))[0]

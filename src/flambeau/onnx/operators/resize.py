@@ -82,8 +82,8 @@ def _centres(line: ResizedAxis) -> list[float]:
 
 
 def _symmetric(line: ResizedAxis) -> list[float]:
-    whole = single(line.scale * line.n)
-    offset = single(line.n / 2 * single(1 - single(line.o / whole)))
+    length = single(line.scale * line.n)
+    offset = single(line.n / 2 * single(1 - single(line.o / length)))
     return singles(offset + (i + 0.5) / line.scale - 0.5 for i in range(line.o))
 
 
@@ -202,11 +202,11 @@ def _check(a: ResizeAttributes) -> None:
         raise ValueError("antialias is for the modes linear and cubic, not for nearest")
 
 
-def _by_sizes(given: list[int], have: list[int], policy: str) -> list[tuple[int, float]]:
+def _by_sizes(sizes: list[int], have: list[int], policy: str) -> list[tuple[int, float]]:
     """(size, scale) of each dim, from sizes."""
-    ratios = singles(o / n for o, n in zip(given, have, strict=True))
+    ratios = singles(o / n for o, n in zip(sizes, have, strict=True))
     if policy == "stretch":
-        return list(zip(given, ratios, strict=True))
+        return list(zip(sizes, ratios, strict=True))
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
     return [(floor(single(n * ratio) + 0.5), ratio) for n in have]
 
@@ -214,11 +214,11 @@ def _by_sizes(given: list[int], have: list[int], policy: str) -> list[tuple[int,
 def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, ResizedAxis]:
     """The dims that are resized, and how."""
     axes = [d % x.ndim for d in (range(x.ndim) if a.axes is None else a.axes)]
-    have, given = [x.shape[d] for d in axes], scales or sizes
-    if not given or (scales and sizes) or len(given) != len(axes):
+    have, wanted = [x.shape[d] for d in axes], scales or sizes
+    if not wanted or (scales and sizes) or len(wanted) != len(axes):
         raise ValueError(f"takes either scales or sizes, {len(axes)} of them: got {scales} and {sizes}")
-    if not all(0 < v < LARGEST for v in given):
-        raise ValueError(f"takes scales and sizes above 0, and finite: got {given}")
+    if not all(0 < v < LARGEST for v in wanted):
+        raise ValueError(f"takes scales and sizes above 0, and finite: got {wanted}")
     targets: list[tuple[int, float]] = (
         [(floor(single(n * s)), s) for n, s in zip(have, singles(scales), strict=True)]
         if scales
@@ -237,8 +237,10 @@ def resized(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Te
     """Every dim that `lines` names resized; bytes are rounded and held."""
     _check(a)
     if a.coordinate_transformation_mode != "tf_crop_and_resize":
-        whole = all(v.n == v.o for v in lines.values())
-        lines = {d: v for d, v in lines.items() if v.n != v.o or not (whole or a.antialias or v.scale == 1)}
+        keeps_size = all(v.n == v.o for v in lines.values())
+        lines = {
+            d: v for d, v in lines.items() if v.n != v.o or not (keeps_size or a.antialias or v.scale == 1)
+        }
     y = x if a.mode == "nearest" else x.to(x.dtype.as_float)
     beyond: Any = None
     for dim, line in sorted(lines.items(), key=lambda pair: pair[1].o / max(pair[1].n, 1)):

@@ -59,26 +59,26 @@ REFUSED = {"GROUPREF", "GROUPREF_EXISTS", "ASSERT", "ASSERT_NOT"}
 
 
 def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
-    for op, given in tree:
+    for op, argument in tree:
         name = str(op)
         if name in REFUSED:
             raise ValueError(f"pattern={pattern!r}: looks back or ahead, which RE2 has not")
-        repeats = name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and given[1] > 16
+        repeats = name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and argument[1] > 16
         counts[0] += repeats
         if repeats and inside:
             raise ValueError(
                 f"pattern={pattern!r}: repeats a part that repeats itself: it could take for ever"
             )
-        for part in _trees(given):
+        for part in _trees(argument):
             _check(part, inside or repeats, pattern, counts)
 
 
-def _trees(given: Any) -> Any:
+def _trees(pattern: Any) -> Any:
     """The patterns inside one."""
-    if isinstance(given, parser.SubPattern):
-        yield given
-    elif is_sequence(given):
-        for part in given:
+    if isinstance(pattern, parser.SubPattern):
+        yield pattern
+    elif is_sequence(pattern):
+        for part in pattern:
             yield from _trees(part)
 
 
@@ -101,8 +101,8 @@ def string_normalizer(
     same: Callable[[str], str] = str if is_case_sensitive else str.lower
     stop = {same(w) for w in stopwords}
     kept = [change(str(v)) for v in x.reshape(-1) if same(str(v)) not in stop] or [""]
-    found = np.array(kept, object)
-    return found if x.ndim == 1 else found.reshape(1, -1)
+    texts = np.array(kept, object)
+    return texts if x.ndim == 1 else texts.reshape(1, -1)
 
 
 CASES = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
@@ -114,87 +114,92 @@ MAPS = {  # kind of LabelEncoder's keys and values: their default
 
 
 @operator("LabelEncoder", domain="ai.onnx.ml", arrays=True)
-def label_encoder(x: Any, **given: Any) -> Any:
+def label_encoder(x: Any, **attributes: Any) -> Any:
     """Each element by a map of keys to values."""
     import numpy as np
 
-    if "classes_strings" in given:
-        return _encoded(x, list(given["classes_strings"]), list(range(len(given["classes_strings"]))), given)
-    keys, values = (_side(side, given) for side in ("keys", "values"))
-    default = given.get("default_tensor")
-    kind = next((k for k in MAPS if f"values_{k}" in given), None)
+    if "classes_strings" in attributes:
+        return _encoded(
+            x,
+            list(attributes["classes_strings"]),
+            list(range(len(attributes["classes_strings"]))),
+            attributes,
+        )
+    keys, values = (_side(side, attributes) for side in ("keys", "values"))
+    default = attributes.get("default_tensor")
+    kind = next((k for k in MAPS if f"values_{k}" in attributes), None)
     if default is None:
-        default = given.get(f"default_{(kind or 'floats')[:-1]}", MAPS[kind or "floats"])
+        default = attributes.get(f"default_{(kind or 'floats')[:-1]}", MAPS[kind or "floats"])
     table = dict(zip(keys.tolist(), values.tolist()))
-    if "default_tensor" in given:
+    if "default_tensor" in attributes:
         default = np.asarray(default).reshape(-1)[0].item()
     nan = next((v for k, v in table.items() if k != k), default)
     array = to_array(x)
-    found = [table.get(v, nan if v != v else default) for v in array.reshape(-1).tolist()]
+    labels = [table.get(v, nan if v != v else default) for v in array.reshape(-1).tolist()]
     return to_value(
-        np.array(found, values.dtype).reshape(array.shape), x.device if isinstance(x, Tensor) else cpu()
+        np.array(labels, values.dtype).reshape(array.shape), x.device if isinstance(x, Tensor) else cpu()
     )
 
 
-def _encoded(x: Any, classes: list[str], places: list[int], given: dict[str, Any]) -> Any:
+def _encoded(x: Any, classes: list[str], places: list[int], attributes: dict[str, Any]) -> Any:
     """Opset 1: texts to their places among the classes, or back."""
     import numpy as np
 
     array = to_array(x)
     if array.dtype == object:
         table = dict(zip(classes, places))
-        found = [table.get(v, given.get("default_int64", -1)) for v in array.reshape(-1)]
-        return host(found).reshape(array.shape)
-    default = given.get("default_string", "_Unused")
+        numbers = [table.get(v, attributes.get("default_int64", -1)) for v in array.reshape(-1)]
+        return host(numbers).reshape(array.shape)
+    default = attributes.get("default_string", "_Unused")
     texts: list[str] = [classes[v] if 0 <= v < len(classes) else default for v in array.reshape(-1).tolist()]
     return np.array(texts, object).reshape(array.shape)
 
 
-def _side(side: str, given: dict[str, Any]) -> Any:
+def _side(side: str, attributes: dict[str, Any]) -> Any:
     """Keys or values as an array."""
     import numpy as np
 
-    tensor = given.get(f"{side}_tensor")
+    tensor = attributes.get(f"{side}_tensor")
     if tensor is not None:
         return tensor.reshape(-1)
     kinds = {"strings": object, "int64s": np.int64, "floats": np.float32}
-    name = next((k for k in kinds if f"{side}_{k}" in given), None)
+    name = next((k for k in kinds if f"{side}_{k}" in attributes), None)
     if name is None:
         raise TypeError(
             f"needs one of the attributes {side}_tensor, {', '.join(f'{side}_{k}' for k in kinds)}"
         )
-    return np.array(given[f"{side}_{name}"], kinds[name])
+    return np.array(attributes[f"{side}_{name}"], kinds[name])
 
 
 @operator("TfIdfVectorizer", arrays=True)
-def tf_idf_vectorizer(x: Any, *, mode: str, **given: Any) -> Tensor:
+def tf_idf_vectorizer(x: Any, *, mode: str, **attributes: Any) -> Tensor:
     """How often each n-gram of a pool is in a row ("TF"), its weight ("IDF") or their product."""
     import numpy as np
 
     array = to_array(x)
     rows = array.reshape(1, -1) if array.ndim < 2 else array
-    grams = ngrams(given)
-    places = given["ngram_indexes"]
+    grams = ngrams(attributes)
+    places = attributes["ngram_indexes"]
     shape = len(rows), max(places, default=-1) + 1
     check_array("float32", shape, 4 * prod(shape))
     out = np.zeros(shape, np.float32)
     for r, row in enumerate(rows.tolist()):
-        for gram in found_in(row, given):
+        for gram in found_in(row, attributes):
             if gram in grams:
                 out[r, places[grams[gram]]] += 1
     weights = np.ones(len(places), np.float32)
-    weights[:] = given.get("weights") or 1
+    weights[:] = attributes.get("weights") or 1
     scale = np.ones(out.shape[1], np.float32)
     scale[list(places)] = weights
     out = {"TF": out, "IDF": (out > 0) * scale, "TFIDF": out * scale}[mode].astype(np.float32)
     return to_value(out if array.ndim > 1 else out[0], x.device if isinstance(x, Tensor) else cpu())
 
 
-def ngrams(given: dict[str, Any]) -> dict[tuple[Any, ...], int]:
+def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     """The pool's n-grams, each with its number: first those of one element, then of two, and so on."""
-    pool = given.get("pool_strings") or given.get("pool_int64s") or ()
+    pool = attributes.get("pool_strings") or attributes.get("pool_int64s") or ()
     numbers: dict[tuple[Any, ...], int] = {}
-    starts = [*given["ngram_counts"], len(pool)]
+    starts = [*attributes["ngram_counts"], len(pool)]
     if starts != sorted(starts) or starts[0] < 0:
         raise ValueError(f"ngram_counts {starts[:-1]} do not cut a pool of {len(pool)} elements")
     for n in range(1, len(starts)):
@@ -203,11 +208,11 @@ def ngrams(given: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     return numbers
 
 
-def found_in(row: list[Any], given: dict[str, Any]) -> Any:
+def found_in(row: list[Any], attributes: dict[str, Any]) -> Any:
     """The n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
-    low, high = given["min_gram_length"], given["max_gram_length"]
+    low, high = attributes["min_gram_length"], attributes["max_gram_length"]
     for n in range(max(low, 1), min(high, len(row)) + 1):
-        for skip in range(min(given["max_skip_count"], len(row)) + 1 if n > 1 else 1):
+        for skip in range(min(attributes["max_skip_count"], len(row)) + 1 if n > 1 else 1):
             span = (n - 1) * (skip + 1) + 1
             for at in range(len(row) - span + 1):
                 yield tuple(row[at : at + span : skip + 1])

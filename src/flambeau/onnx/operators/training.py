@@ -17,8 +17,10 @@ def gradient(*values: Tensor, xs: Any, y: str, zs: Any = (), node: Any) -> tuple
     with enable_grad():
         leaves = {name: at[name].detach().requires_grad_() for name in xs}
         result = node.again(y, {**at, **leaves})
-        found = result.sum().backward(create_graph=False, retain_graph=True)
-    return tuple(found[leaves[name]] if leaves[name] in found else zeros_like(at[name]) for name in xs)
+        gradients = result.sum().backward(create_graph=False, retain_graph=True)
+    return tuple(
+        gradients[leaves[name]] if leaves[name] in gradients else zeros_like(at[name]) for name in xs
+    )
 
 
 def _groups(values: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:

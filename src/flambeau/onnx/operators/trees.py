@@ -89,11 +89,11 @@ def _summed(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
     return total / leaves.shape[1] if how == "AVERAGE" else total
 
 
-def _one_of(names: tuple[str, ...], value: Any, what: str) -> str:
+def _one_of(names: tuple[str, ...], value: Any, attribute: str) -> str:
     """A name that may be given by its number."""
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else value
     if name not in names:
-        raise ValueError(f"{what} {value!r} is unknown: use one of {', '.join(names)}")
+        raise ValueError(f"{attribute} {value!r} is unknown: use one of {', '.join(names)}")
     return name
 
 

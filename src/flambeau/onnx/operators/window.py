@@ -20,25 +20,25 @@ class WindowAttributes(NamedTuple):
 LARGEST = 1 << 31  # elements of a channel, places of a dim: more is a mistake, or an attack
 
 
-def bounded(count: int, what: str, most: int = LARGEST) -> int:
+def bounded(count: int, subject: str, most: int = LARGEST) -> int:
     """A count that is not out of all proportion; ValueError else."""
     if count > most:
-        raise ValueError(f"{what} would be {count:,}: {most:,} at most are computed")
+        raise ValueError(f"{subject} would be {count:,}: {most:,} at most are computed")
     return count
 
 
 def spread(values: list[int] | None, rank: int, default: int, name: str) -> list[int]:
     """One number a spatial dim; ValueError where another count of them is given."""
-    found = [default] * rank if not values else [int(v) for v in values]
-    if len(found) != rank:
-        raise ValueError(f"{name} {found} is for {len(found)} dims: the input has {rank} spatial dims")
-    return found
+    numbers = [default] * rank if not values else [int(v) for v in values]
+    if len(numbers) != rank:
+        raise ValueError(f"{name} {numbers} is for {len(numbers)} dims: the input has {rank} spatial dims")
+    return numbers
 
 
 def pairs_of(pads: list[int] | None, rank: int) -> list[tuple[int, int]]:
     """Pads as (before, after) a dim; ValueError where another count of them is given."""
-    found = spread(pads, 2 * rank, 0, "pads")
-    return list(zip(found[:rank], found[rank:], strict=True))
+    numbers = spread(pads, 2 * rank, 0, "pads")
+    return list(zip(numbers[:rank], numbers[rank:], strict=True))
 
 
 def _automatic(n: int, span: int, stride: int, lower: bool) -> tuple[int, int]:
@@ -74,8 +74,8 @@ def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) ->
     if a.auto_pad.startswith("SAME"):
         each = zip(size, kernel, strides, dilations, strict=True)
         pads = [_automatic(n, d * (k - 1) + 1, s, a.auto_pad == "SAME_LOWER") for n, k, s, d in each]
-    found = zip(kernel, strides, dilations, pads, strict=True)
-    return tuple(Window(k, s, d, before, after) for k, s, d, (before, after) in found)
+    rows = zip(kernel, strides, dilations, pads, strict=True)
+    return tuple(Window(k, s, d, before, after) for k, s, d, (before, after) in rows)
 
 
 def grown(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) -> tuple[Window, ...]:
