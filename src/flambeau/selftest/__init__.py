@@ -1,4 +1,4 @@
-"""Random programs whose results a device and NumPy have to agree on: what `flambeau selftest` runs."""
+"""Compares random programs on a device with NumPy: what `flambeau selftest` runs."""
 
 from .compare import Difference, check
 from .failure_report import report, script

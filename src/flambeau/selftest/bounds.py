@@ -1,9 +1,9 @@
-"""A graph into its values in float64, and how far a device may be from each of them.
+"""Evaluates a graph in float64, with a bound on a device's error for each element.
 
-Every node is evaluated by its reference in float64. Beside it goes a bound, element by element: what the
-bounds of the inputs come to (the op is evaluated at their ends), and the op's own roundings, in any order.
-Where arithmetic is exact the bound is 0, so that ops that jump (comparisons, casts to integers, places) are
-compared there; where the jump lies inside a bound, the value is not known, and its bound is infinite.
+Each node's reference is evaluated in float64. Its bound combines the propagated bounds of the inputs (the op
+is evaluated at both ends of their ranges) and the op's own rounding, in any order of its terms. Exact
+arithmetic has the bound 0, so that ops that jump (comparisons, casts to integers, positions) are compared
+after it. If a jump lies inside the input's range, the value is unknown, and its bound is infinite.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from .chains import EXACT, Chain, begun, joined
 
 Array = Any
 U, LEAST = TOLERANCES[dt.float32].unit, TOLERANCES[dt.float32].least
-# of an op's own: "" none, "once" one rounding, else relative and absolute
+# ops without a rounding of their own
 KEEPING = {
     "neg",
     "abs",
@@ -42,25 +42,25 @@ KEEPING = {
 ONCE = {"add", "sub", "mul", "square"}
 CHAINED = {*ONCE, "neg", "div"}
 NEAR = {"div": 8 * U, "reciprocal": 8 * U, "sqrt": 8 * U, "rsqrt": 16 * U, "hypot": 32 * U, "pow": 4e-5}
-SLACK = 8e-6  # of all other functions, relative above 1 and absolute below: twice what their own tests allow
+SLACK = 8e-6  # all other functions: relative above 1, absolute below; twice the bound of their own tests
 POLES = {"div": 1, "reciprocal": 0, "rsqrt": 0, "log": 0, "log2": 0, "log10": 0, "remainder": 1, "fmod": 1}
-WHOLE = {"floor_divide", "remainder", "fmod"}  # that jump where a quotient is whole
-# Winograd's transforms: how much larger than the products of neighbours what it adds may be
+WHOLE = {"floor_divide", "remainder", "fmod"}  # ops that jump where a quotient is an integer
+# how much larger the terms of Winograd's transforms may be than the products of neighbours
 SPREAD = 64.0
 
 NP = Namespace("numpy")
 
 
 class Known(NamedTuple):
-    """Values (floats in float64) and how far a device may be from each, or None where all are exact."""
+    """Values (floats in float64), and a device's largest error for each; None if all are exact."""
 
     value: Array
     error: Array | None
-    chain: Chain | None = None  # of floats that are sums and products, what they are sums and products of
+    chain: Chain | None = None  # for sums and products of floats: their terms
 
 
 def evaluate(roots: list[Node]) -> list[Known]:
-    """The values of nodes of NumPy's device, and the bounds of their errors."""
+    """The values and bounds of nodes on NumPy's device."""
     values: dict[Node, Known] = {}
     with np.errstate(all="ignore"):
         for node in sorted(toposort(roots), key=lambda n: n.serial):
@@ -79,7 +79,7 @@ def _of(node: Node, inputs: list[Known]) -> Known:
     )
     value, error, chain = rule(node, inputs)
     if error is not None and value.dtype.kind == "f" and all(map(_is_exact, inputs)):
-        error = np.where(np.isfinite(value), error, 0.0)  # no rounding makes a number of what is none
+        error = np.where(np.isfinite(value), error, 0.0)  # rounding makes no infinity or NaN finite
     return _settle(node, value, error)._replace(chain=chain)
 
 
@@ -93,7 +93,7 @@ def _wide(x: Array) -> Array:
 
 
 def _xp(node: Node, arrays: list[Array]) -> Array:
-    """The op's reference; integers in the types that kernels compute in."""
+    """The op's reference. Integers have the types that kernels compute in."""
     if node.op.kind not in ("leaf", "movement", "gather"):
         arrays = [
             a if i.dtype.has_gradients else a.astype(i.dtype.wide.numpy, copy=False)
@@ -103,8 +103,7 @@ def _xp(node: Node, arrays: list[Array]) -> Array:
 
 
 def _settle(node: Node, value: Array, error: Array | None) -> Known:
-    """Values as the dtype holds them: integers wrap, 16-bit floats may be rounded (or not: fused ones are
-    not)."""
+    """Values as the dtype holds them: integers wrap; 16-bit floats may be rounded, or fused and not."""
     if not node.dtype.is_float:
         if value.dtype.kind == "f":
             value = np.where(np.isfinite(value), value, 0).astype("i8")
@@ -123,7 +122,7 @@ def _settle(node: Node, value: Array, error: Array | None) -> Known:
 
 
 def rounded(x: Array, to: dt.DType) -> Array:
-    """float64 to the nearest of a dtype, as float64."""
+    """float64 values rounded to a dtype, as float64."""
     if to is dt.bfloat16:
         return from_raw(to_raw(x.astype("f4"), to), to).reshape(x.shape).astype("f8")
     return x.astype(to.numpy).astype("f8")
@@ -175,7 +174,7 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
 
 
 def _between(node: Node, inputs: list[Known], value: Array) -> Array:
-    """The largest change of the value at the ends of what the inputs may be, twice for what is between."""
+    """The largest change of the value at the ends of the inputs' ranges, doubled for what lies between."""
     ends = [_ends(k) for k in inputs]
     far = np.zeros(value.shape)
     for corner in product(*ends):
@@ -183,7 +182,7 @@ def _between(node: Node, inputs: list[Known], value: Array) -> Array:
             continue
         there = _wide(_xp(node, list(corner)))
         change = np.abs(there.astype("f8") - value.astype("f8"))
-        # an infinity that stays is no change; what is no number there may be anything
+        # an infinity at both ends is no change; NaN at an end may be any number
         change = np.where(there == value, 0.0, np.where(np.isnan(change), np.inf, change))
         far = np.maximum(far, np.where(np.isnan(there.astype("f8")) & np.isnan(value), 0.0, change))
     return 2 * far
@@ -205,7 +204,7 @@ def _ends(k: Known) -> tuple[Array, ...]:
 def _own(
     name: str, value: Array, inputs: list[Known], inherited: Array | None, chain: Chain | None
 ) -> Array | None:
-    """The rounding of an op itself, in float32."""
+    """An op's own rounding, in float32."""
     if name in WHOLE:
         quotient: Array = inputs[0].value / inputs[1].value
         nearest: Array = np.round(quotient)
@@ -264,7 +263,7 @@ def _move(node: Node, inputs: list[Known]) -> Known:
     def of(x: Array) -> Array:
         return np.asarray(node.op.xp(NP, np.broadcast_to(x, value.shape), **node.attrs))
 
-    if chain is not None:  # what padding adds is 0, of which every step is a multiple
+    if chain is not None:  # padding adds zeros, which every step divides
         chain = Chain(of(chain.mass), 1 / of(1 / np.maximum(chain.step, 1e-300)), chain.length)
     return Known(of(value), None if error is None else of(error), chain)
 
@@ -289,7 +288,7 @@ def _join(node: Node, inputs: list[Known]) -> Known:
 
 
 def quantum(*arrays: Array) -> float:
-    """The largest power of two that all values are multiples of; 0 where there is none worth the name."""
+    """The largest power of two that divides all values; 1 without finite values other than 0."""
     least = np.inf
     for x in arrays:
         x = x[(x != 0) & np.isfinite(x)]
@@ -302,8 +301,8 @@ def quantum(*arrays: Array) -> float:
 
 
 def _sum_error(total: Array, n: int, step: float, inherited: Array | None) -> Array | None:
-    """Of sums of n terms whose magnitudes come to `total`: none while they count in steps, or where a term
-    is surely no finite number."""
+    """The error of sums of n terms with total magnitude `total`: none while float32 counts their steps
+    exactly, or if a term is not finite."""
     odd = ~np.isfinite(total)
     if inherited is None:
         exact = odd | (total < EXACT * step)
@@ -431,7 +430,7 @@ def _scatter(node: Node, inputs: list[Known]) -> Known:
 
 
 def _sort_places(node: Node, inputs: list[Known]) -> Known:
-    """Places in an order: not known where two neighbours may change theirs."""
+    """Positions in a sorted order: unknown where two neighbours may swap."""
     value, error, _ = inputs[0]
     result = _xp(node, [value])
     if error is None:
@@ -453,13 +452,13 @@ def _sort_places(node: Node, inputs: list[Known]) -> Known:
 
 
 def _running(node: Node, inputs: list[Known]) -> Known:
-    """The latest best so far: not known where inputs are not."""
+    """Running extremes: unknown if the inputs are not exact."""
     result = _xp(node, [inputs[0].value])
     return Known(result, None if inputs[0].error is None else np.full(result.shape, np.inf))
 
 
 def _sure(node: Node, inputs: list[Known]) -> Known:
-    """Integers of integers, or nothing that is known."""
+    """Integer results: unknown if the inputs are not exact."""
     result = _wide(_xp(node, [k.value for k in inputs]))
     lost = any(k.error is not None and np.any(k.error > 0) for k in inputs)
     return Known(result, np.full(result.shape, np.inf) if lost else None)
@@ -477,7 +476,7 @@ def _back(node: Node, inputs: list[Known]) -> Known:
 
 
 def _estimate(node: Node, inputs: list[Known]) -> Known:
-    """Four times what changes of the inputs by their bounds do, and roundings of all they come to."""
+    """Four times the change by inputs moved within their bounds, and the rounding of all terms."""
     arrays = [k.value for k in inputs]
     result = _wide(_xp(node, arrays))
     if result.dtype.kind != "f":
@@ -496,7 +495,7 @@ def _estimate(node: Node, inputs: list[Known]) -> Known:
         far = np.maximum(far, np.where(np.isnan(change), np.inf, change))
     width = max((a.shape[-1] for a in floats if a.ndim), default=1)
     top = np.max(np.abs(result), initial=0.0, where=np.isfinite(result))
-    # what cancels leaves roundings of what it came from; matrix units round what lies between, too
+    # cancellation leaves the rounding of the terms; matrix units round intermediate values too
     sizes = [max(np.max(np.abs(a), initial=1.0, where=np.isfinite(a)), 1.0) for a in floats]
     halves = max(map(_half_of, node.inputs), default=0.0)
     far += 2 * U * np.prod(sizes) + halves * max(sizes, default=0.0) / 4
@@ -504,8 +503,7 @@ def _estimate(node: Node, inputs: list[Known]) -> Known:
 
 
 def _complex(node: Node, inputs: list[Known]) -> Known:
-    """Of complex numbers, or from them: eight times what changes of both parts do, and a function's
-    roundings."""
+    """Complex results or inputs: eight times the change by moved parts, and a function's rounding."""
     result = _xp(node, [k.value for k in inputs])
     result = result.astype("c16") if node.dtype.is_complex else _wide(result)
     rng, far = np.random.default_rng(7), np.zeros(result.shape)
@@ -523,7 +521,7 @@ def _complex(node: Node, inputs: list[Known]) -> Known:
 
 
 def _half_of(node: Node) -> float:
-    """Half a step of the 16-bit floats that a value was widened from, 0 where it was none."""
+    """Half a step of the 16-bit dtype that a value was widened from; 0 if it was not."""
     while node.inputs and not node.dtype.is_packed and (node.op.kind == "movement" or node.op.name == "cast"):
         node = node.inputs[0]
     return TOLERANCES[node.dtype].unit if node.dtype.is_packed and node.dtype in TOLERANCES else 0.0

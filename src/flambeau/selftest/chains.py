@@ -1,8 +1,8 @@
-"""Sums and products behind each other, which a driver may take in another order.
+"""Bounds chains of sums and products, which a driver may reorder.
 
-WGSL lets a compiler change the order of sums, and take out what two products share; Mesa's does. What
-roundings then come to is told by the magnitudes of all terms, not by those of the sums that a kernel writes
-down. And only where all terms count in steps that float32 can hold together is a chain exact in every order.
+WGSL lets a compiler reorder sums and factor products; Mesa's does. The rounding error then follows from the
+magnitudes of all terms, not from the sums that a kernel writes down. A chain is exact in every order only if
+float32 can hold all terms in one common step.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = Any
-EXACT = 2.0**24  # steps that float32 counts
-LONGEST = 16  # operations of a chain that are counted: longer ones are cut by kernels
+EXACT = 2.0**24  # steps that float32 counts exactly
+LONGEST = 16  # the most operations of a chain; kernels cut longer ones
 
 
 class Chain(NamedTuple):
-    """Of each element: what the magnitudes of all terms come to, the step that they are multiples of (0 of
-    none, infinite of 0), and how many operations there are."""
+    """For each element: the sum of the magnitudes of all terms; the step that divides them (0 if none,
+    infinite for 0); the number of operations."""
 
     mass: Array
     step: Array
@@ -30,7 +30,7 @@ class Chain(NamedTuple):
 
 
 def steps(x: Array) -> Array:
-    """The largest power of two that each value is a multiple of."""
+    """The largest power of two that divides each value."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     bits = np.abs(mantissa * 2.0**53).astype("i8")
     return np.where(x == 0, np.inf, (bits & -bits).astype("f8") * np.exp2(exponent - 53.0))
@@ -42,7 +42,7 @@ def begun(value: Array) -> Chain:
 
 
 def joined(name: str, parts: list[Chain]) -> Chain | None:
-    """The chain of an op of chains; None where it begins another."""
+    """The chain of an op on chains; None if the op starts a new one."""
     rule = RULES.get(name)
     if rule is None:
         return None

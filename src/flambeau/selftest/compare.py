@@ -1,4 +1,4 @@
-"""A program into where a device's results differ from NumPy's, computed in several ways."""
+"""Compares a program's results on a device, computed in several ways, with NumPy's."""
 
 import traceback
 from collections.abc import Generator, Iterable
@@ -30,13 +30,13 @@ NOISE = 1e-11  # of float64's own sums
 
 @dataclass
 class Difference:
-    """What is wrong with a result: how it was computed, its name, its elements that differ, the call."""
+    """A wrong result: the way it was computed, its name, its elements that differ, the number of the call."""
 
     way: str
     name: str
     elements: Differing | None = None
     turn: int = 0
-    error: str = ""  # that was raised instead
+    error: str = ""  # an exception instead of a result
     forced: dict[str, str] = field(default_factory=dict[str, str])
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Difference:
 
 
 class Right(NamedTuple):
-    """What a result is, and how far a device may be from it."""
+    """A result's value, and a device's largest error for each element."""
 
     name: str
     dtype: dt.DType
@@ -57,8 +57,7 @@ class Right(NamedTuple):
 
 
 def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
-    """The results of each call: values by NumPy's lines, the slopes by the graph in float64; bounds by the
-    graph."""
+    """The results of each call: values by NumPy's lines, gradients and bounds by the graph in float64."""
     graph = called(program, "cpu", turns)
     dtypes = dtypes_of(program)
     values = expected(program, dtypes, turns)
@@ -93,7 +92,7 @@ def ways_of(device: Any) -> tuple[str, ...]:
 
 
 def results_of(program: Program, device: Any, way: str, turns: int) -> list[list[Array]]:
-    """What a device gives, call after call."""
+    """A device's results, call after call."""
     if way == "recorded":
         tensors = called(program, device, turns, wrap=fb.jit)
     elif way == "op by op":
@@ -108,8 +107,8 @@ def results_of(program: Program, device: Any, way: str, turns: int) -> list[list
 
 
 def bounds_of(got: Array, value: Array, error: Array) -> Array:
-    """How far a result may be from a value whose error is known. An integer is exact, or unknown where its
-    error is not 0."""
+    """How far a result may be from a value of known error. An integer is exact, or unknown if its error is
+    not 0."""
     if got.dtype.kind in "iub" and value.dtype.kind in "iub":
         return np.where(error == 0, 0.0, np.inf)
     return error + within(NOISE, 1e-37, value)
@@ -163,7 +162,9 @@ def check(
     try:
         rights = right_of(program, TURNS if "recorded" in ways else 1)
         if program.by and not program.states and slopes and (wrong := wrong_slope(program, rights[0])):
-            aside = moved_aside(program)  # of equals in max and min each has a part, though one alone moves
+            aside = moved_aside(
+                program
+            )  # equal values share the gradient of max and min, though only one moves
             if wrong_slope(aside, right_of(aside)[0]):
                 return wrong, 0.0
     except KeyboardInterrupt:
@@ -181,8 +182,8 @@ def check(
 
 
 def moved_aside(program: Program) -> Program:
-    """A program of floats that are a little off, so that none are equal by chance: in float32, since 16 bits
-    would round many of them back."""
+    """The program with its float inputs moved a little, so that none are equal by chance. In float32, since
+    16 bits would round many of them back."""
     rng = np.random.default_rng(program.seed)
     inputs = [
         i._replace(data=i.array() + 1e-2 * rng.standard_normal(i.shape), dtype=dt.float32)
@@ -194,7 +195,7 @@ def moved_aside(program: Program) -> Program:
 
 
 def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
-    """The slopes of the graph, in float64, against how NumPy's loss changes; None where that has a corner."""
+    """Compare the graph's gradients in float64 with the slope of NumPy's loss; None also near a corner."""
     dtypes = dtypes_of(program)
     start: dict[str, Array] = {i.name: i.array() for i in program.inputs}
     rng = np.random.default_rng(program.seed)
@@ -225,7 +226,7 @@ def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
 
 
 class Forced(dict[str, str]):
-    """Choices by family, whatever the sizes."""
+    """Forced variants by family, for all sizes."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return dict[str, str].get(self, key[0], default)
@@ -233,7 +234,7 @@ class Forced(dict[str, str]):
 
 @contextmanager
 def variants(device: Any, forced: dict[str, str]) -> Generator[None]:
-    """Compute by these variants of kernels where they fit."""
+    """Compute with these variants of kernels, where they apply."""
     if not forced or device.kind != "gpu":
         yield
         return
@@ -246,7 +247,7 @@ def variants(device: Any, forced: dict[str, str]) -> Generator[None]:
 
 
 def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
-    """The variants that a program may be computed by, by family."""
+    """The variants that a program can be computed with, by family."""
     if device.kind != "gpu":
         return {}
     with choose.questions() as choices:

@@ -1,5 +1,5 @@
-"""Families of what lies on an edge: empty tensors, places on grid points, wide integers, parameters at their
-ends, sizes that come from values, tensors as arguments, complex numbers."""
+"""Families of edge cases: empty tensors, samples at grid points, wide integers, parameters at their limits,
+sizes computed from values, tensors as arguments, complex numbers."""
 
 from collections.abc import Callable
 
@@ -131,7 +131,7 @@ def filled(row: Row, **names: object) -> Row:
 
 
 def several(b: Builder, draw: Callable[[], Texts], most: int = 5) -> None:
-    """Two lines and up to so many more."""
+    """Add two lines, and up to `most` more."""
     for _ in range(b.whole(2, most)):
         if texts := draw():
             b.line(*texts)
@@ -149,7 +149,7 @@ def empty(b: Builder) -> None:
 
 
 def grid_points(b: Builder) -> None:
-    """Samples at pixels and between two, in the picture and beside it; sizes by fractional scales."""
+    """Samples at pixels, between two, and outside the image; sizes from fractional scales."""
     b.most = 1 << 14
     if b.chance(0.5):
         x = b.input((b.small(3), b.small(3), b.whole(1, 40)), dt.float32)
@@ -172,7 +172,7 @@ def grid_points(b: Builder) -> None:
 
 
 def wide(b: Builder) -> None:
-    """Integers over all that a dtype holds."""
+    """Integers over a dtype's whole range."""
     b.most = 1 << 14
     dtype, shape = b.one(WIDE), (b.small(9), b.small(33))
     for _ in range(2):
@@ -187,13 +187,13 @@ def wide(b: Builder) -> None:
 
 
 def whole_cast(b: Builder) -> Texts:
-    """Between integers, which wrap."""
+    """Casts between integers, which wrap."""
     x, to = b.pick(lambda v: v.dtype.is_int), b.one(WIDE)
     return x and (f"{x.name}.to(fb.{to.name})", x.name)
 
 
 def ends(b: Builder) -> None:
-    """Parameters at the ends of what they may be."""
+    """Parameters at their limits."""
     b.most = 1 << 14
     x = b.input([b.small(17) for _ in range(b.whole(1, 3))], b.one((*FLOATS, dt.int32)))
     rows = (*OF_ENDS, *(OF_FLOAT_ENDS if x.is_float else ()))
@@ -209,7 +209,7 @@ def ends(b: Builder) -> None:
 
 
 def _alike(b: Builder, top: int = 4) -> dict[str, object]:
-    """Names of floats, integers and bools of one shape, and of one place along a dim."""
+    """Names of floats, integers and bools of one shape, and of one position along a dim."""
     shape = (b.small(9), b.small(17))
     d = b.whole(0, 1)
     values: dict[str, Value] = {n: b.input(shape, dt.float32) for n in "xy"}
@@ -218,13 +218,13 @@ def _alike(b: Builder, top: int = 4) -> dict[str, object]:
 
 
 def of_values(b: Builder) -> None:
-    """Sizes and places that come from values."""
+    """Sizes and positions computed from values."""
     names = _alike(b)
     several(b, lambda: filled(b.one(OF_VALUES), **names), 4)
 
 
 def arguments(b: Builder) -> None:
-    """Tensors where others give numbers."""
+    """Tensors as arguments that are usually numbers."""
     names = _alike(b)
     several(b, lambda: filled(b.one(OF_ARGUMENTS), **names), 4)
 

@@ -1,4 +1,4 @@
-"""A difference into a stand-alone script and a file to send."""
+"""Writes a difference as a stand-alone script, and all of them as a file to send."""
 
 import platform
 from dataclasses import replace
@@ -13,7 +13,7 @@ from ..fusion.planner import plan
 from .compare import Difference, dtypes_of, variants
 from .programs import Input, Program, called, spelled
 
-SHOWN = 64  # elements of an input that are written out
+SHOWN = 64  # the most elements of an input to write out
 
 SCRIPT = '''"""{about}"""
 
@@ -78,7 +78,7 @@ print("by its gradients, and by", (ends[1] - ends[0]) / 2e-4)
 
 
 def script(program: Program, wrong: Difference, device: Any) -> str:
-    """A file of Python that shows the difference."""
+    """A Python file that shows the difference."""
     dtypes = ", ".join(f'"{n}": fb.{spelled(d)}' for n, d in dtypes_of(program).items())
     inputs = "\n".join(f'    "{i.name}": {values_of(i)},' for i in program.inputs)
     states = "".join(f'{n} = tensor("{n}")\n' for n in program.states)
@@ -107,7 +107,7 @@ def script(program: Program, wrong: Difference, device: Any) -> str:
 
 
 def values_of(input: Input) -> str:
-    """The values as an expression: as they are made, or as they are."""
+    """An input's values as an expression: drawn from its seed, or written out."""
     a = input.array()
     if input.data is None and a.size > SHOWN:
         dtype, rest = spelled(input.dtype), f"{input.kind!r}, {input.seed}, {input.top}"
@@ -117,7 +117,7 @@ def values_of(input: Input) -> str:
 
 
 def facts(device: Any, seed: int) -> list[str]:
-    """What ran: the adapter, its driver, and versions."""
+    """The adapter, its driver, and versions."""
     driver = device.adapter.driver if device.adapter else ""
     rows = [("device", device.name), ("driver", driver), ("flambeau", fb.__version__)]
     rows += [("Python", platform.python_version()), ("system", platform.platform())]

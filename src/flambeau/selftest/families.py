@@ -1,4 +1,4 @@
-"""Families of cases: each draws a short program about one kind of kernel, at sizes that matter to it."""
+"""Families of cases: each draws a short program around one kind of kernel, at sizes where kernels change."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -12,19 +12,19 @@ from .programs import Program
 
 MANY = 1 << 18  # elements of an input
 WORK = 1 << 23  # multiply-adds of a product
-NOT_FINITE = "not finite"  # WGSL lets drivers compute as if there were no such values: drawn on demand
-KINDS = ("quarters", "quarters", "normal")  # of inputs: sums of quarters are exact
+NOT_FINITE = "not finite"  # WGSL lets drivers assume that there are none, so they are drawn on demand
+KINDS = ("quarters", "quarters", "normal")  # of input values; sums of quarters are exact
 
 
 def extended(b: Builder, kinds: Sequence[Callable[[Builder], Texts]], most: int) -> None:
-    """Up to so many lines of these kinds."""
+    """Add up to `most` lines of these kinds."""
     for _ in range(b.whole(0, most)):
         if texts := b.one(kinds)(b):
             b.line(*texts)
 
 
 def some(b: Builder, rank: int, most: int = MANY) -> tuple[int, ...]:
-    """Sizes of a tensor of so many dims, of which one may be large."""
+    """A shape of this rank, with at most one large dim."""
     large = int(b.sizes.integers(rank)) if rank else 0
     shape = [b.small(12 if rank > 2 else 40) for _ in range(rank)]
     if rank:
@@ -100,7 +100,7 @@ def products(b: Builder) -> None:
     k = b.size(max(min(WORK // max(m * n * prod(batch), 1), 8200), 1))
     dtype = b.one((dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16, dt.int32))
     data = b.one(KINDS)
-    turned = b.chance(0.3), b.chance(0.6)  # which of the two lies the other way
+    turned = b.chance(0.3), b.chance(0.6)  # which operands are transposed
     a = b.input((*batch, k, m) if turned[0] else (*batch, m, k), dtype, data)
     c = b.input((*batch, n, k) if turned[1] else (*batch, k, n), dtype, data)
     names = [x.name + (".transpose(-1, -2)" if t else "") for x, t in zip((a, c), turned, strict=True)]
@@ -295,7 +295,7 @@ def losses(b: Builder) -> None:
 
 
 def not_finite(b: Builder) -> None:
-    """Infinities, what is no number, and masks."""
+    """Infinities, NaN, and masks."""
     b.most, b.odd = 1 << 16, True
     shape = some(b, b.whole(1, 3), 1 << 13)
     for kind in ("no numbers", b.one(("infinities", "no numbers", "quarters"))):
@@ -324,7 +324,7 @@ FAMILIES: dict[str, Callable[[Builder], None]] = {
 
 
 def drawn(family: str, structure: int, sizes: int) -> Program:
-    """A program of a family: what it does, and how large it is."""
+    """A program of a family. structure, sizes: seeds of its lines and of its sizes."""
     if family not in FAMILIES:
         return random_program(structure)
     b = Builder(structure, sizes=sizes)

@@ -1,4 +1,4 @@
-"""Cases drawn by a seed, as long as there is time, into a table and the differences that were found."""
+"""Draws cases from a seed for some time, and collects the differences in a table."""
 
 import threading
 from collections import Counter
@@ -16,24 +16,24 @@ from .shrink import smaller
 
 RANDOM, RECORDED, THREADS = "random programs", "recorded programs", "threads"
 EVERY = (*FAMILIES, RANDOM, RECORDED, THREADS)
-USUAL = tuple(f for f in EVERY if f != NOT_FINITE)  # those that every driver has to compute alike
-OLD = 0.6  # of the cases, those whose lines were seen before, at other sizes: they compile little
-RARELY = 0.1  # of the cases with gradients of attention, by a GPU's kernels that a CPU takes long to compile
-MOST = 10  # differences after which a run ends
+USUAL = tuple(f for f in EVERY if f != NOT_FINITE)  # families that every driver must compute alike
+OLD = 0.6  # the share of cases that repeat earlier lines at other sizes: they compile little
+RARELY = 0.1  # the share of attention cases with gradients if a CPU compiles a GPU's kernels, which is slow
+MOST = 10  # differences that end a run
 AT_ONCE = 3  # threads
-LATE = 4.0  # seconds that a run may take longer than it was given, for its last case
+LATE = 4.0  # seconds that the last case may exceed the run's time by
 
 
 @dataclass
 class Tally:
-    """What a family came to."""
+    """The results of a family."""
 
     tried: int = 0
     differences: int = 0
     worst: float = 0.0  # error in units of the bound
     variants: Counter[tuple[str, str]] = field(
         default_factory=Counter[tuple[str, str]]
-    )  # cases that each was forced in
+    )  # cases by forced variant
     slowest: float = 0.0  # seconds of a case
 
 
@@ -47,10 +47,10 @@ class Case:
 
 
 class Selftest:
-    """Draws cases by a seed: the same seed draws the same cases on the same device.
+    """Draws cases from a seed: the same seed draws the same cases on the same device.
 
-    families: those that are drawn from. `tallies` and `found` (programs as small as they could be made, and
-    what is wrong with them) may be read at any time.
+    families: the families to draw from. `tallies` and `found` (shrunk programs with their differences) may be
+    read at any time.
     """
 
     def __init__(self, device: Any, seed: int, families: Sequence[str] = USUAL):
@@ -62,7 +62,7 @@ class Selftest:
         self.order: list[str] = []
 
     def run(self, seconds: float, progress: Callable[[str, Tally], None] | None = None) -> None:
-        """Try cases until the time is over, or too much is wrong."""
+        """Try cases for `seconds`, or until MOST differences are found."""
         end = monotonic() + seconds
         while len(self.found) < MOST:
             family = self.family()
@@ -73,7 +73,7 @@ class Selftest:
                 progress(self.last, self.tallies[self.last])
 
     def step(self, end: float = float("inf"), family: str | None = None) -> None:
-        """Try one case, of the next family unless one is named."""
+        """Try one case of a family, by default the next one."""
         begin, self.last = monotonic(), family or self.family()
         tally = self.tallies[self.last]
         case, wrong, worst = None, None, 0.0
@@ -83,7 +83,7 @@ class Selftest:
         except KeyboardInterrupt:
             raise
         except Exception as e:
-            # a line that the package refuses, or draws that go wrong, are told as they are
+            # a line that the package refuses is reported as a difference
             wrong = Difference("drawing", "", error=f"{type(e).__name__}: {e}")
         tally.tried += 1
         tally.worst = max(tally.worst, worst)
@@ -98,7 +98,7 @@ class Selftest:
                 self.found.append((program, wrong))
 
     def family(self) -> str:
-        """The next family: all in turn, each time in another order."""
+        """The next family: each in turn, in another order each time."""
         if not self.order:
             self.order = [self.families[i] for i in self.rng.permutation(len(self.families))]
         return self.order.pop()
@@ -112,7 +112,7 @@ class Selftest:
         else:
             seen.append(structure)
         program = replace(drawn(family, structure, sizes), family=family)
-        if draws[1] >= RARELY and self.is_dear(program):
+        if draws[1] >= RARELY and self.is_slow_to_compile(program):
             program = replace(program, by=())
         if self.device.kind == "cpu":
             return Case(program, ways_of(self.device))
@@ -124,15 +124,14 @@ class Selftest:
         ways += ["recorded"] if draws[3] < 0.2 and not forced else []
         return Case(program, ways, forced)
 
-    def is_dear(self, program: Program) -> bool:
-        """Whether kernels of a GPU would be compiled for a CPU that are a minute's work to it."""
+    def is_slow_to_compile(self, program: Program) -> bool:
+        """Whether a CPU adapter would compile a GPU's kernels for a minute."""
         adapter = self.device.adapter
         slow = adapter is not None and adapter.is_software and not self.device.limits.software
         return slow and any("scaled_dot_product" in line.text for line in program.lines)
 
     def forced(self, program: Program, family: str) -> dict[str, str]:
-        """A variant of a family of kernels that this program may be computed by, one not tried
-        before if there is one."""
+        """A variant to compute this program with, one not tried before if there is one."""
         names = [(k, n) for k, variants in asked_of(program, self.device).items() for n in variants]
         new = [pair for pair in names if pair not in self.tallies[family].variants]
         pairs = new or names
@@ -150,13 +149,13 @@ class Selftest:
         return wrong, worst
 
     def at_once(self, program: Program) -> tuple[Difference | None, float]:
-        """Several threads compute programs, each its own, at once: plainly, step by step, recorded."""
+        """Several threads compute their own programs at the same time: plainly, step by step, recorded."""
         seeds = self.rng.integers(1 << 31, size=AT_ONCE - 1)
         programs = [
             program,
             *(drawn("losses" if i % 2 else RANDOM, int(s), int(s)) for i, s in enumerate(seeds)),
         ]
-        # random numbers come from one stream, which threads share: theirs may come in any order
+        # threads share one stream of random numbers, in any order
         programs = [p for p in programs if not any("rand" in x.text for x in p.lines)]
         rights = [right_of(p, TURNS) for p in programs]
         results: list[Any] = [None] * len(programs)

@@ -1,4 +1,4 @@
-"""Random programs: lines of all kinds, one after the other."""
+"""Random programs of lines of all kinds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +57,7 @@ LINES: tuple[Callable[[Builder], Any], ...] = (
 
 
 def random_program(seed: int, lines: int = 30) -> Program:
-    """A program of up to so many lines over two to four inputs of every dtype."""
+    """A program of up to `lines` lines over two to four inputs of any dtype."""
     b = Builder(seed)
     rank = b.one((0, 1, 2, 2, 3, 3, 4))
     large = b.chance(0.15)

@@ -1,4 +1,4 @@
-"""Lines that reduce, sort, multiply and index: each gives tensor code and NumPy's, or None."""
+"""Lines that reduce, sort, multiply and index: each returns tensor code and NumPy's code, or None."""
 
 from math import prod
 
@@ -215,13 +215,13 @@ def assigned(b: Builder) -> Texts:
     if state is not None and of_alike(state, x) and state.is_float >= x.is_float and state.is_number:
         b.assign(state, x)
         return f"{state.name} + 1", f"{state.name} + 1"
-    # np.s_ would be shorter, but what reads it is not recorded
+    # np.s_ would be shorter, but a function that reads it is not recorded
     key = ", ".join(as_call(a_slice(b, n)) for n in x.shape)
     return f"{x.name}.slice_assign(({key},), 1)", f"ref.assigned({x.name}, ({key},), 1)"
 
 
 def as_call(text: str) -> str:
-    """A slice as brackets take it, as a call of `slice`."""
+    """A slice in brackets as a call of `slice`."""
     ends = [part or "None" for part in text.split(":")]
     return f"slice({', '.join(ends)})"
 

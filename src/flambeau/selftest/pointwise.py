@@ -1,4 +1,4 @@
-"""Lines of elementwise ops and views: each kind takes what there is and gives tensor code and NumPy's."""
+"""Lines of elementwise ops and views: each picks variables and returns tensor code and NumPy's code."""
 
 from math import prod
 
@@ -70,12 +70,12 @@ def unary(b: Builder) -> Texts:
 
 
 def meets(x: Value, y: Value) -> bool:
-    """Whether two values are broadcast together, to no more elements than one of them has four times."""
+    """Whether two values broadcast together."""
     return all(a == c or 1 in (a, c) for a, c in zip(x.shape[::-1], y.shape[::-1], strict=False))
 
 
 def of_alike(x: Value, y: Value) -> bool:
-    """Whether no dtype of the two changes what a number is: a 0-d integer takes that of one with dims."""
+    """Whether promotion of the two dtypes keeps all values: a 0-d integer takes the other's dtype."""
     if x.dtype is y.dtype:
         return True
     pairs = [(a, b) for a, b in ((x, y), (y, x)) if not a.shape and b.shape]

@@ -1,4 +1,4 @@
-"""Programs line by line: what each variable is, and draws of sizes, inputs and variables."""
+"""Builds programs line by line: tracks each variable, and draws sizes, inputs and variables."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ LARGEST = {dt.float32: 2.0**16, dt.float16: 2.0**9, dt.bfloat16: 2.0**12}
 SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 FLOATS = (dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16)
 EVERY = (*FLOATS, dt.int64, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.int16, dt.uint16, dt.bool_)
-# sizes at which kernels are chosen, or cut, otherwise: the code's own
+# sizes at which the code chooses or splits kernels differently
 THRESHOLDS = sorted(
     {
         reduce.SPLIT_AT,
@@ -58,7 +58,7 @@ GROUPS = Limits.groups
 
 
 class Value(NamedTuple):
-    """A variable: a tensor of NumPy's device that is never computed, and what NumPy gives."""
+    """A variable: a tensor on NumPy's device that is never computed, and NumPy's value."""
 
     name: str
     tensor: Any
@@ -86,12 +86,12 @@ class Value(NamedTuple):
 
 
 class Builder:
-    """A program that grows by lines; what would be too large, or no number, is not taken."""
+    """A program that grows by lines. Lines with too large or non-finite values are rejected."""
 
     def __init__(self, seed: int, most: int = 1 << 14, sizes: int | None = None):
         self.rng, self.seed, self.most = np.random.default_rng(seed), seed, most
-        self.odd = False  # whether values may be infinite or no number
-        # sizes by draws of their own: the same lines come again with others, which costs no new shader
+        self.odd = False  # whether values may be infinite or NaN
+        # sizes have their own generator: equal lines with other sizes need no new shader
         self.sizes = np.random.default_rng([seed, sizes]) if sizes is not None else self.rng
         self.inputs: list[Input] = []
         self.lines: list[Line] = []
@@ -111,14 +111,14 @@ class Builder:
         return bool(self.rng.random() < of)
 
     def whole(self, low: int, high: int) -> int:
-        """From low to high, both included."""
+        """An integer from low to high, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def small(self, most: int = 65) -> int:
         return int(self.sizes.choice([n for n in SMALL if n <= most]))
 
     def size(self, most: int = 1 << 14) -> int:
-        """A size that is small, a kernel's own, a multiple of one or beside it."""
+        """A size: small, at a kernel's threshold, a multiple of one, or beside it."""
         draw = self.sizes
         kind = draw.integers(4)
         if kind == 0:
@@ -133,7 +133,7 @@ class Builder:
         return max(min(at, most), 1)
 
     def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
-        """One of the last values that fit."""
+        """One of the latest values that fit."""
         fitting = [v for v in self.values if fits(v)]
         return self.one(fitting[-8:]) if fitting else None
 
@@ -147,11 +147,11 @@ class Builder:
         return self._enter(Value(name, _placeholder(shape, dtype), array))
 
     def places(self, shape: Sequence[int], top: int, kind: str = "places") -> Value:
-        """Integers from 0 to below top; "each": of a row each at most once."""
+        """Integers below top; kind "each": each at most once in a row."""
         return self.input(shape, dt.int32, kind, top)
 
     def line(self, text: str, says: str) -> Value | None:
-        """A line, unless its value is too large, empty without need, or not finite."""
+        """Add a line, unless its value is too large or not finite."""
         place = self.stream.place
         tensor = eval(text, self.scope)
         if prod(tensor.shape) > self.most or tensor.ndim > 6:
@@ -168,7 +168,7 @@ class Builder:
         return self._enter(Value(name, tensor, array))
 
     def assign(self, state: Value, value: Value) -> None:
-        """A line that gives an input another value, and one that reads it."""
+        """Add a line that assigns to an input."""
         self.lines.append(Line(state.name, f"{state.name}.assign_({value.name})", value.name))
         if state.name not in self.states:
             self.states.append(state.name)
@@ -192,7 +192,8 @@ class Builder:
         return bool((self.odd or finite.all()) and largest <= LARGEST[dtype])
 
     def ended(self, family: str = "", results: int = 4, gradients: bool = True) -> Program:
-        """The program: results are what no line uses, and the last value; gradients by all its floats."""
+        """The program. Results are variables that no line uses and the last one; gradients are by all float
+        inputs."""
         used = {name for line in self.lines for name in line.uses if name != line.name}
         made = [line.name for line in self.lines if line.name not in self.states]
         ends = [n for n in made if n not in used] or made[-1:]
@@ -213,7 +214,7 @@ class Builder:
 
 
 def flows(program: Program) -> bool:
-    """Whether there is a gradient of the results by one of the inputs that are asked for."""
+    """Whether the results have a gradient by one of the requested inputs."""
     names = [n for n in program.results]
     scope: dict[str, Any] = {n: t for n, t in tensors(program, "cpu", 0).items()}
     f = compiled(replace(program, by=()).source(), **{n: scope[n] for n in program.states})
@@ -224,13 +225,13 @@ def flows(program: Program) -> bool:
 
 
 def _placeholder(shape: Sequence[int], dtype: dt.DType, slopes: bool = True) -> Any:
-    """A tensor that is never computed, for its shape and dtype."""
+    """A tensor that is never computed; it has a shape and a dtype."""
     zeros = fb.zeros(*shape, dtype=dtype, device="cpu")
     return zeros.requires_grad_() if dtype.is_float and slopes else zeros
 
 
 def only(b: Builder, value: Value) -> Builder:
-    """The same program, of which lines see one value alone."""
+    """The same program, but lines can pick only one value."""
 
     class One(Builder):
         def __init__(self):

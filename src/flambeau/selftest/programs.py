@@ -1,4 +1,4 @@
-"""A program: inputs that a seed makes, lines of tensor code with what NumPy computes for each, results."""
+"""A program: inputs drawn from seeds, lines of tensor code with NumPy's code for each, results."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,22 +19,22 @@ KINDS = ("quarters", "normal", "places")
 ODD = {
     "infinities": (np.inf, -np.inf),
     "no numbers": (np.inf, -np.inf, np.nan),
-}  # kinds, and what is among them
+}  # kinds, and their special values
 
 
 class Input(NamedTuple):
-    """An argument: its values are made from a seed and the number of the call, or given."""
+    """An argument: its values are drawn from a seed and the call's number, or given."""
 
     name: str
     shape: tuple[int, ...]
     dtype: dt.DType
     kind: str = "quarters"
     seed: int = 0
-    top: int = 2  # of quarters the largest magnitude; of places how many there are
+    top: int = 2  # the largest magnitude of quarters; the number of places
     data: Any = None
 
     def array(self, turn: int = 0) -> Array:
-        """The values: floats in float64 and integers in int64, each of which the dtype holds."""
+        """The values: floats in float64 and integers in int64; the dtype holds each exactly."""
         if self.data is not None:
             data = np.asarray(self.data).reshape(self.shape)
             return rounded(data.astype("f8"), self.dtype) if self.dtype.is_float else data
@@ -52,7 +52,7 @@ class Input(NamedTuple):
         low = 0 if self.dtype.kind == "u" else -4 * self.top
         if not self.dtype.is_float:
             return rng.integers(low, 4 * self.top + 1, self.shape)
-        if self.kind == "half cells":  # of `top` cells from -1 to 1: their edges and middles, and beside them
+        if self.kind == "half cells":  # edges and middles of `top` cells from -1 to 1, and points outside
             return rng.integers(-2, 2 * self.top + 3, self.shape) / self.top - 1
         if self.kind == "normal":
             return rounded(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
@@ -78,7 +78,7 @@ def spelled(dtype: dt.DType) -> str:
 
 
 class Line(NamedTuple):
-    """A variable, the tensor code that makes it, and NumPy's."""
+    """A variable, its tensor code, and NumPy's code."""
 
     name: str
     text: str
@@ -91,8 +91,8 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs, lines and the names of what comes out; `by`: the inputs that the gradients of `loss` are taken
-    by; `states`: inputs that a line assigns to, which a recorded program finds outside of it."""
+    """Inputs, lines, and the names of the results. `by`: the inputs for the gradients of `loss`. `states`:
+    inputs that a line assigns to; a recorded program closes over them."""
 
     inputs: tuple[Input, ...] = ()
     lines: tuple[Line, ...] = ()
@@ -104,7 +104,7 @@ class Program:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of what a run gives."""
+        """The names of a run's results."""
         return (*self.results, *(("loss", *(f"by_{n}" for n in self.by)) if self.by else ()))
 
     def source(self, settle: bool = False) -> str:
@@ -120,7 +120,7 @@ class Program:
         return function_of("program", parameters, lines, self.outputs)
 
     def says(self) -> str:
-        """What NumPy computes, as a function of the inputs and a dict of dtypes by name."""
+        """NumPy's code as a function of the inputs."""
         lines: list[str] = []
         for line in self.lines:
             lines.append(f"{line.name} = settle({line.says}, {line.name!r})")
@@ -129,11 +129,11 @@ class Program:
         return function_of("expected", [i.name for i in self.inputs], lines, names)
 
     def without(self, *names: str) -> "Program":
-        """Less these lines."""
+        """The program without these lines."""
         return replace(self, lines=tuple(x for x in self.lines if x.name not in names))
 
     def needed(self) -> "Program":
-        """Only what the results need."""
+        """The lines and inputs that the results need."""
         wanted = {*self.results, *self.states}
         kept: list[Line] = []
         for line in reversed(self.lines):
@@ -146,7 +146,7 @@ class Program:
 
 
 def loss_of(results: Sequence[str], form: str) -> str:
-    """One number of all results: its slopes differ from element to element."""
+    """A scalar of all results, with different gradients for different elements."""
     terms: list[str] = []
     for name in results:
         v = form.replace("v", name, 1)
@@ -172,7 +172,7 @@ def compiled(text: str, **scope: Any) -> Callable[..., list[Any]]:
 
 
 def settled(value: Array, dtype: dt.DType) -> Array:
-    """What NumPy computed as the dtype holds it: integers wrap; floats stay as exact as they are."""
+    """NumPy's value as the dtype holds it: integers wrap; floats are not rounded."""
     value = np.asarray(value)
     if dtype.is_float:
         return value.astype("f8")
@@ -197,7 +197,7 @@ def tensors(program: Program, device: Any, turn: int) -> dict[str, fb.Tensor]:
     arguments: dict[str, fb.Tensor] = {}
     for i in program.inputs:
         a = i.array(turn)
-        # whole words for integers: what they are cast to is what they would be on a device
+        # int64 for integers: the cast to their dtype wraps as on a device
         values = a if not i.dtype.is_float else a.astype("f4")
         arguments[i.name] = fb.tensor(values, dtype=i.dtype, device=device)
     return arguments
@@ -206,9 +206,9 @@ def tensors(program: Program, device: Any, turn: int) -> dict[str, fb.Tensor]:
 def called(
     program: Program, device: Any, turns: int = 1, settle: Any = None, wrap: Any = None
 ) -> list[list[fb.Tensor]]:
-    """What a program gives, call after call: tensors, not computed unless `settle` does; wrap: around the
-    function, as fb.jit."""
-    if any("rand" in line.text for line in program.lines):  # seeding ends what another thread records
+    """A program's results, call after call: tensors, not computed unless `settle` computes them. wrap: wraps
+    the function, as fb.jit does."""
+    if any("rand" in line.text for line in program.lines):  # seeding ends others' recordings
         fb.manual_seed(program.seed)
     held = {n: t for n, t in tensors(program, device, 0).items() if n in program.states}
     f = compiled(program.source(settle is not None), settle=settle, **held)
@@ -221,7 +221,7 @@ def called(
 
 
 def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> list[list[Array]]:
-    """What NumPy gives, call after call."""
+    """NumPy's results, call after call."""
     stream = reference.Stream(program.seed)
     f = compiled(program.says(), settle=settle_by(dtypes), stream=stream)
     arrays: dict[str, Array] = {}

@@ -1,4 +1,4 @@
-"""What calls compute, in NumPy and float64, by their definitions and not by the package's code."""
+"""What calls compute, in NumPy and float64: by definition, without the package's code."""
 
 from itertools import product
 from math import erf as _erf
@@ -105,7 +105,7 @@ def _positions(size: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> li
 
 
 def _taken(x: Array, at: Sizes, out: list[int], stride: Sizes, dilation: Sizes) -> Array:
-    """The elements that lie at one place of every window."""
+    """The elements at one position of every window."""
     parts = zip(at, out, stride, dilation, strict=True)
     return x[(..., *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in parts))]
 
@@ -273,7 +273,7 @@ class Stream:
 
 
 def nearest(x: Array, mode: str, scale_factor: float | None = None, size: int | None = None) -> Array:
-    """Elements of the last dim that are nearest; places in float32, as PyTorch has them."""
+    """The nearest elements along the last dim; positions in float32, as PyTorch has them."""
     n = x.shape[-1]
     count = int(n * scale_factor) if size is None else size
     step = np.float32(n / count) if scale_factor is None else np.float32(1.0 / scale_factor)
@@ -283,7 +283,7 @@ def nearest(x: Array, mode: str, scale_factor: float | None = None, size: int | 
 
 
 def grid_sample(x: Array, grid: Array, padding_mode: str, align_corners: bool) -> Array:
-    """Between the four pixels around each place (across, down) of the grid, which goes from -1 to 1."""
+    """Bilinear samples at the (x, y) of a grid from -1 to 1."""
     h, w = x.shape[2:]
     sides: list[list[tuple[Array, Array, int]]] = []
     for g, n in ((grid[..., 1], h), (grid[..., 0], w)):

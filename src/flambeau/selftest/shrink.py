@@ -1,4 +1,4 @@
-"""A program that fails into a smaller one that still does: fewer lines, inputs, elements and dtypes."""
+"""Shrinks a failing program to one with fewer lines, inputs and elements that fails in the same way."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ LONGEST = 60.0  # seconds
 
 
 class Smaller:
-    """Tries smaller programs until none that is tried fails in the same way."""
+    """Tries smaller programs until none fails in the same way."""
 
     def __init__(self, program: Program, wrong: Difference, device: Any, seconds: float = LONGEST):
         self.program, self.wrong, self.device = program, wrong, device
         self.end = monotonic() + seconds
 
     def fails(self, program: Program) -> bool:
-        """Whether a program that differs from the last is wrong too, which is then the last."""
+        """Whether a program differs from the last one and fails; it then becomes the last."""
         if program == self.program or monotonic() > self.end:
             return False
         ways = () if self.wrong.way in ("slopes", "the graph") else (self.wrong.way,)
@@ -38,7 +38,7 @@ class Smaller:
         return True
 
     def run(self) -> tuple[Program, Difference]:
-        """The smallest that is found."""
+        """The smallest program found."""
         steps: tuple[Callable[[Program], Iterator[Program]], ...] = (
             one_result,
             without_gradients,
@@ -71,7 +71,7 @@ class Smaller:
 def smaller(
     program: Program, wrong: Difference, device: Any, seconds: float = LONGEST
 ) -> tuple[Program, Difference]:
-    """The smallest program of those tried that is wrong in the same way, and how."""
+    """The smallest program that fails in the same way, and its difference."""
     return Smaller(program, wrong, device, seconds).run()
 
 
@@ -90,14 +90,14 @@ def without_gradients(program: Program) -> Iterator[Program]:
 
 
 def earlier_results(program: Program) -> Iterator[Program]:
-    """What lines before the last make, in place of the results."""
+    """Replace the results with values of earlier lines."""
     names = [x.name for x in program.lines if x.name not in (*program.results, *program.states)]
     for name in names:
         yield replace(program, results=(name,)).needed()
 
 
 def from_values(program: Program) -> Iterator[Program]:
-    """Inputs that have the values of lines, whose own inputs may go."""
+    """Replace lines with inputs of their values."""
     if program.states:
         yield replace(
             program, states=(), lines=tuple(x for x in program.lines if x.name not in program.states)
@@ -119,7 +119,7 @@ def from_values(program: Program) -> Iterator[Program]:
 
 
 def past_lines(program: Program) -> Iterator[Program]:
-    """One of the values that a line is made of, in its place."""
+    """Replace a line with one of its operands."""
     for line in program.lines:
         if line.name in program.states:
             continue
@@ -138,7 +138,7 @@ def renamed(program: Program, name: str, to: str) -> Program:
 
 
 def fewer_elements(program: Program) -> Iterator[Program]:
-    """A smaller number wherever a size stands, in shapes and lines; of values that are given, a part."""
+    """Reduce sizes in shapes and lines; cut given values."""
     sizes = sorted({n for i in program.inputs for n in i.shape if n > 1}, reverse=True)
     for n in sizes:
         for m in dict.fromkeys((1, 2, n // 16, n // 2, n - n // 4, n - 8, n - 1)):
@@ -176,7 +176,7 @@ def cut(program: Program, at: int, d: int, m: int) -> Program:
 
 
 def plainer(program: Program) -> Iterator[Program]:
-    """float32 in place of other floats; ones, quarters, values of few digits."""
+    """Use float32 for other floats; ones, quarters, or values of few digits."""
     if any(i.dtype.is_float and i.dtype is not dt.float32 for i in program.inputs):
         inputs = tuple(i._replace(dtype=dt.float32) if i.dtype.is_float else i for i in program.inputs)
         yield replace(program, inputs=inputs)

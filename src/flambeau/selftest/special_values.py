@@ -1,4 +1,4 @@
-"""Lines over infinities and what is no number, and over boolean masks: each gives tensor code and NumPy's."""
+"""Lines over infinities, NaN and boolean masks: each returns tensor code and NumPy's code."""
 
 from collections.abc import Callable
 
@@ -53,7 +53,7 @@ OF_ROWS = {
     "any": ("({x} != {x}).any({d})", "np.isnan({x}).any({d})"),
     "all": ("{x}.isfinite().all({d})", "np.isfinite({x}).all({d})"),
 }
-# what a mask picks: how many that is depends on the values, so it is folded at once
+# the number of elements that a mask selects depends on the values, so they are reduced at once
 OF_MASKS = {
     "brackets": ("{x}[{m}].sum()", "{x}[{m}].sum()"),
     "masked_select": ("{x}.masked_select({m}).sum()", "{x}[{m}].sum()"),
@@ -81,7 +81,7 @@ def binary(b: Builder) -> Texts:
     x = b.pick(lambda v: v.is_float)
     if x is None:
         return None
-    # x - x and x / x are 0 and 1 to some drivers, whatever x is, as it is in rows of one
+    # some drivers fold x - x and x / x to 0 and 1 for any x; a row of one element is such a case
     y = b.pick(lambda v: v.is_float and v.name != x.name and meets(x, v))
     if y is None:
         return None
@@ -112,7 +112,7 @@ def masked(b: Builder) -> Texts:
 
 
 def longer(kind: Callable[[Builder], Texts]) -> Callable[[Builder], Texts]:
-    """Lines of a kind over values none of whose rows is a single element."""
+    """Lines of a kind, over values without dims of size 1."""
 
     def line(b: Builder) -> Texts:
         x = b.pick(lambda v: 1 not in v.shape)
