@@ -3,32 +3,16 @@
 struct Params {
   advance: u32,
   advance1: u32,
-  batch_dim: u32,
   batch: u32,
-  rows_dim: u32,
   rows: u32,
-  summed_dim: u32,
   summed: u32,
   stride: u32,
   stride1: u32,
-  batch_dim1: u32,
-  batch1: u32,
-  columns_dim: u32,
   columns: u32,
-  summed_dim1: u32,
-  summed1: u32,
   stride2: u32,
   stride3: u32,
-  batch_dim2: u32,
-  batch2: u32,
-  rows_dim1: u32,
-  rows1: u32,
-  columns_dim1: u32,
-  columns1: u32,
   stride4: u32,
   stride5: u32,
-  summed2: u32,
-  depth: u32,
   tiles: u32,
   groups: u32,
 }
@@ -51,12 +35,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let t = lid.x;
   let group = wid.x + wid.y * p.groups;
   let depth = group / p.tiles;
-  if (depth >= p.depth) {
+  if (depth >= p.batch) {
     return;
   }
   let batch = depth;
   let begin = 0u;
-  let end = p.summed2;
+  let end = p.summed;
   let lane = t % 32u;
   let strip = t / 32u;
   let column_0 = ((group % p.tiles) * 32u + lane) * 4u;
@@ -66,19 +50,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let a_first0 = min(0u, p.rows - 1u);
   let a_o0_0 = a_first0;
   let a0_0 = a_b0 * p.stride + a_o0_0 * p.stride1;
-  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows - 1u);
   let a0_1 = a_b0 * p.stride + a_o0_1 * p.stride1;
-  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim - 1u);
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows - 1u);
   let a0_2 = a_b0 * p.stride + a_o0_2 * p.stride1;
-  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim - 1u);
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows - 1u);
   let a0_3 = a_b0 * p.stride + a_o0_3 * p.stride1;
-  let a_o0_4 = min(a_o0_3 + 1u, p.rows_dim - 1u);
+  let a_o0_4 = min(a_o0_3 + 1u, p.rows - 1u);
   let a0_4 = a_b0 * p.stride + a_o0_4 * p.stride1;
-  let a_o0_5 = min(a_o0_4 + 1u, p.rows_dim - 1u);
+  let a_o0_5 = min(a_o0_4 + 1u, p.rows - 1u);
   let a0_5 = a_b0 * p.stride + a_o0_5 * p.stride1;
-  let a_o0_6 = min(a_o0_5 + 1u, p.rows_dim - 1u);
+  let a_o0_6 = min(a_o0_5 + 1u, p.rows - 1u);
   let a0_6 = a_b0 * p.stride + a_o0_6 * p.stride1;
-  let a_o0_7 = min(a_o0_6 + 1u, p.rows_dim - 1u);
+  let a_o0_7 = min(a_o0_6 + 1u, p.rows - 1u);
   let a0_7 = a_b0 * p.stride + a_o0_7 * p.stride1;
   var a_k = first;
   let a_k0_0 = a_k;
@@ -88,11 +72,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let b_first0 = min(column_0, p.columns - 1u);
   let b_o0_0 = b_first0;
   let b0_0 = b_b0 * p.stride2 + b_o0_0;
-  let b_o0_1 = min(b_o0_0 + 1u, p.columns_dim - 1u);
+  let b_o0_1 = min(b_o0_0 + 1u, p.columns - 1u);
   let b0_1 = b_b0 * p.stride2 + b_o0_1;
-  let b_o0_2 = min(b_o0_1 + 1u, p.columns_dim - 1u);
+  let b_o0_2 = min(b_o0_1 + 1u, p.columns - 1u);
   let b0_2 = b_b0 * p.stride2 + b_o0_2;
-  let b_o0_3 = min(b_o0_2 + 1u, p.columns_dim - 1u);
+  let b_o0_3 = min(b_o0_2 + 1u, p.columns - 1u);
   let b0_3 = b_b0 * p.stride2 + b_o0_3;
   var b_k = first;
   let b_k0_0 = b_k;
@@ -272,17 +256,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_b0 = batch;
   let row_0 = 0u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
-  let y_r0_4 = min(y_r0_3 + 1u, p.rows_dim1 - 1u);
-  let y_r0_5 = min(y_r0_4 + 1u, p.rows_dim1 - 1u);
-  let y_r0_6 = min(y_r0_5 + 1u, p.rows_dim1 - 1u);
-  let y_r0_7 = min(y_r0_6 + 1u, p.rows_dim1 - 1u);
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows - 1u);
+  let y_r0_4 = min(y_r0_3 + 1u, p.rows - 1u);
+  let y_r0_5 = min(y_r0_4 + 1u, p.rows - 1u);
+  let y_r0_6 = min(y_r0_5 + 1u, p.rows - 1u);
+  let y_r0_7 = min(y_r0_6 + 1u, p.rows - 1u);
   let y_c0_0 = column_0;
-  let y_c0_1 = min(y_c0_0 + 1u, p.columns_dim1 - 1u);
-  let y_c0_2 = min(y_c0_1 + 1u, p.columns_dim1 - 1u);
-  let y_c0_3 = min(y_c0_2 + 1u, p.columns_dim1 - 1u);
+  let y_c0_1 = min(y_c0_0 + 1u, p.columns - 1u);
+  let y_c0_2 = min(y_c0_1 + 1u, p.columns - 1u);
+  let y_c0_3 = min(y_c0_2 + 1u, p.columns - 1u);
   var sum0 = acc0_0;
   partials[t] = sum0;
   workgroupBarrier();
@@ -302,18 +286,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum0 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (0u < p.rows1)) {
+  if ((strip == 0u) & (0u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_0 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum0.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum0.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum0.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum0.w;
     }
   }
@@ -336,18 +320,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum1 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (1u < p.rows1)) {
+  if ((strip == 0u) & (1u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_1 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum1.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum1.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum1.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum1.w;
     }
   }
@@ -370,18 +354,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum2 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (2u < p.rows1)) {
+  if ((strip == 0u) & (2u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_2 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum2.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum2.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum2.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum2.w;
     }
   }
@@ -404,18 +388,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum3 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (3u < p.rows1)) {
+  if ((strip == 0u) & (3u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_3 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum3.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum3.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum3.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum3.w;
     }
   }
@@ -438,18 +422,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum4 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (4u < p.rows1)) {
+  if ((strip == 0u) & (4u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_4 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum4.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum4.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum4.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum4.w;
     }
   }
@@ -472,18 +456,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum5 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (5u < p.rows1)) {
+  if ((strip == 0u) & (5u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_5 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum5.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum5.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum5.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum5.w;
     }
   }
@@ -506,18 +490,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum6 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (6u < p.rows1)) {
+  if ((strip == 0u) & (6u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_6 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum6.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum6.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum6.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum6.w;
     }
   }
@@ -540,18 +524,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum7 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (7u < p.rows1)) {
+  if ((strip == 0u) & (7u < p.rows)) {
     let start = y_b0 * p.stride4 + y_r0_7 * p.stride5;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0] = sum7.x;
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1] = sum7.y;
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2] = sum7.z;
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3] = sum7.w;
     }
   }

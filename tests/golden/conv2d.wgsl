@@ -9,22 +9,19 @@ struct Params {
   advance3: u32,
   advance4: u32,
   batch: u32,
-  rows_dim: u32,
   rows: u32,
+  summed: u32,
   summed_dim: u32,
   summed_dim1: u32,
-  summed: u32,
   stride: u32,
   stride1: u32,
-  batch1: u32,
+  columns: u32,
   columns_dim: u32,
   columns_dim1: u32,
   columns_dim2: u32,
-  columns: u32,
   summed_dim2: u32,
   summed_dim3: u32,
   summed_dim4: u32,
-  summed1: u32,
   offset: u32,
   stride2: u32,
   stride3: u32,
@@ -32,16 +29,10 @@ struct Params {
   stride5: u32,
   offset1: u32,
   offset2: u32,
-  batch2: u32,
-  rows_dim1: u32,
-  rows1: u32,
   columns_dim3: u32,
   columns_dim4: u32,
-  columns1: u32,
   stride6: u32,
   stride7: u32,
-  summed2: u32,
-  depth: u32,
   tiles: u32,
   groups: u32,
 }
@@ -73,12 +64,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let t = lid.x;
   let group = wid.x + wid.y * p.groups;
   let depth = group / p.tiles;
-  if (depth >= p.depth) {
+  if (depth >= p.batch) {
     return;
   }
   let batch = depth;
   let begin = 0u;
-  let end = p.summed2;
+  let end = p.summed;
   let lane = t % 32u;
   let strip = t / 32u;
   let column_0 = ((group % p.tiles) * 32u + lane) * 4u;
@@ -87,11 +78,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let a_first0 = min(0u, p.rows - 1u);
   let a_o0_0 = a_first0;
   let a0_0 = a_o0_0 * p.stride;
-  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows - 1u);
   let a0_1 = a_o0_1 * p.stride;
-  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim - 1u);
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows - 1u);
   let a0_2 = a_o0_2 * p.stride;
-  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim - 1u);
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows - 1u);
   let a0_3 = a_o0_3 * p.stride;
   var a_k = first;
   var a_k_rest = a_k;
@@ -329,9 +320,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   // join the threads of the same columns, and write
   let row_0 = 0u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows - 1u);
   var column_0_rest = column_0;
   let y_c1_0 = column_0_rest % p.columns_dim4;
   column_0_rest /= p.columns_dim4;
@@ -367,18 +358,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum0 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (0u < p.rows1)) {
+  if ((strip == 0u) & (0u < p.rows)) {
     let start = y_r0_0 * p.stride6;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum0.x, y_r0_0, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum0.y, y_r0_0, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum0.z, y_r0_0, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum0.w, y_r0_0, y_c0_3, y_c1_3);
     }
   }
@@ -401,18 +392,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum1 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (1u < p.rows1)) {
+  if ((strip == 0u) & (1u < p.rows)) {
     let start = y_r0_1 * p.stride6;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum1.x, y_r0_1, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum1.y, y_r0_1, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum1.z, y_r0_1, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum1.w, y_r0_1, y_c0_3, y_c1_3);
     }
   }
@@ -435,18 +426,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum2 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (2u < p.rows1)) {
+  if ((strip == 0u) & (2u < p.rows)) {
     let start = y_r0_2 * p.stride6;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum2.x, y_r0_2, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum2.y, y_r0_2, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum2.z, y_r0_2, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum2.w, y_r0_2, y_c0_3, y_c1_3);
     }
   }
@@ -469,18 +460,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     sum3 += partials[t + 32u];
   }
   workgroupBarrier();
-  if ((strip == 0u) & (3u < p.rows1)) {
+  if ((strip == 0u) & (3u < p.rows)) {
     let start = y_r0_3 * p.stride6;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[start + y_c0_0 * p.stride7 + y_c1_0] = finish(sum3.x, y_r0_3, y_c0_0, y_c1_0);
     }
-    if (column_0 + 1u < p.columns1) {
+    if (column_0 + 1u < p.columns) {
       out[start + y_c0_1 * p.stride7 + y_c1_1] = finish(sum3.y, y_r0_3, y_c0_1, y_c1_1);
     }
-    if (column_0 + 2u < p.columns1) {
+    if (column_0 + 2u < p.columns) {
       out[start + y_c0_2 * p.stride7 + y_c1_2] = finish(sum3.z, y_r0_3, y_c0_2, y_c1_2);
     }
-    if (column_0 + 3u < p.columns1) {
+    if (column_0 + 3u < p.columns) {
       out[start + y_c0_3 * p.stride7 + y_c1_3] = finish(sum3.w, y_r0_3, y_c0_3, y_c1_3);
     }
   }

@@ -4,25 +4,12 @@ struct Params {
   advance: u32,
   advance1: u32,
   batch: u32,
-  rows_dim: u32,
   rows: u32,
-  summed_dim: u32,
   summed: u32,
   stride: u32,
-  batch1: u32,
-  columns_dim: u32,
   columns: u32,
-  summed_dim1: u32,
-  summed1: u32,
   stride1: u32,
-  batch2: u32,
-  rows_dim1: u32,
-  rows1: u32,
-  columns_dim1: u32,
-  columns1: u32,
   stride2: u32,
-  summed2: u32,
-  depth: u32,
   tiles: u32,
   tiles1: u32,
   groups: u32,
@@ -56,14 +43,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let place = group;
   let line = group / p.tiles;
   let depth = line / p.tiles1;
-  if (depth >= p.depth) {
+  if (depth >= p.batch) {
     return;
   }
   let column0 = (place % p.tiles) * 32u;
   let row0 = (line % p.tiles1) * 32u;
   let batch = depth;
   let begin = 0u;
-  let end = p.summed2;
+  let end = p.summed;
   // load the first tile of both sides
   let a_q = t / 4u;
   let a_in = (t % 4u) * 4u;
@@ -71,11 +58,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let a_first0 = min(row0 + a_q * 4u, p.rows - 1u);
   let a_o0_0 = a_first0;
   let a0_0 = a_o0_0 * p.stride;
-  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim - 1u);
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows - 1u);
   let a0_1 = a_o0_1 * p.stride;
-  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim - 1u);
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows - 1u);
   let a0_2 = a_o0_2 * p.stride;
-  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim - 1u);
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows - 1u);
   let a0_3 = a_o0_3 * p.stride;
   var a_k = begin + a_in;
   let a_k0_0 = a_k;
@@ -320,30 +307,30 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_c0_0 = column_0;
   let row_0 = row0 + ty * 4u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim1 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim1 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim1 - 1u);
-  if (row_0 < p.rows1) {
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows - 1u);
+  if (row_0 < p.rows) {
     let start = y_r0_0 * p.stride2;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[(start + y_c0_0) / 4u] = finish(acc0_0, y_r0_0, y_c0_0);
     }
   }
-  if (row_0 + 1u < p.rows1) {
+  if (row_0 + 1u < p.rows) {
     let start = y_r0_1 * p.stride2;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[(start + y_c0_0) / 4u] = finish(acc1_0, y_r0_1, y_c0_0);
     }
   }
-  if (row_0 + 2u < p.rows1) {
+  if (row_0 + 2u < p.rows) {
     let start = y_r0_2 * p.stride2;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[(start + y_c0_0) / 4u] = finish(acc2_0, y_r0_2, y_c0_0);
     }
   }
-  if (row_0 + 3u < p.rows1) {
+  if (row_0 + 3u < p.rows) {
     let start = y_r0_3 * p.stride2;
-    if (column_0 < p.columns1) {
+    if (column_0 < p.columns) {
       out[(start + y_c0_0) / 4u] = finish(acc3_0, y_r0_3, y_c0_0);
     }
   }

@@ -72,7 +72,7 @@ def test_bindings_may_change(product):
     """A buffer as scalars, and buffers in another order: bound by name; one more to write is zeros."""
     made, _ = product
     as_scalars = ("read> in2: array<vec4<f32>>", "read> in2: array<f32>")
-    at = ("in2[x1 / 4u]", "vec4<f32>(in2[x1], in2[x1 + 1u], in2[x1 + 2u], in2[x1 + 3u])")
+    at = ("in2[column / 4u]", "vec4<f32>(in2[column], in2[column + 1u], in2[column + 2u], in2[column + 3u])")
     assert made.session.run(0, edited(made, as_scalars, at)).outputs[0].different == 0
     swapped = edited(
         made, ("binding(1)", "binding(9)"), ("binding(2)", "binding(1)"), ("binding(9)", "binding(2)")

@@ -9,16 +9,16 @@
 //% set T, V = wgsl(acc, 1), wgsl(acc, 4)
   // the tile of this thread: its first row and column, and the matrix of the batch
   let group = wid.x + wid.y * p.{{ groups }};
-  let column0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tile_columns }}u;
+  let column_0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tile_columns }}u;
   let line = group / p.{{ tiles[0] }};
-  let row0 = ((line % p.{{ tiles[1] }}) * {{ workgroup[1] }}u + lid.y) * {{ tile_rows }}u;
+  let row_0 = ((line % p.{{ tiles[1] }}) * {{ workgroup[1] }}u + lid.y) * {{ tile_rows }}u;
   let b = line / p.{{ tiles[1] }};
-  if (row0 >= p.{{ rows.total }} || column0 >= p.{{ columns.total }} || b >= p.{{ batch.total }}) {
+  if (row_0 >= p.{{ rows.total }} || column_0 >= p.{{ columns.total }} || b >= p.{{ batch.total }}) {
     return;
   }
 {{ ix.unravel("b", batch.coords, batch.sizes[1:]) }}
-{{ tile.coordinates("row0", rows, j) }} //% for j in range(tile_rows)
-{{ tile.coordinates("column0", columns, j) }} //% for j in range(tile_columns)
+{{ tile.coordinates("row_0", rows, j) }} //% for j in range(tile_rows)
+{{ tile.coordinates("column_0", columns, j) }} //% for j in range(tile_columns)
   // where its rows (u) and columns (v) begin
 {{ tile.origin("u", a, j) if j % 4 == 0 or a.along != "free" }} //% for j in range(tile_rows)
 {{ tile.origin("v", b, j) if j % 4 == 0 or b.along != "free" }} //% for j in range(tile_columns)
@@ -51,25 +51,25 @@
   // write the tile, row by row{{ ": finish is the epilogue" if finish }}
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
 //# works through. (An array of rows is no way: drivers unroll the loops over it.)
-  let last = min(row0 + {{ tile_rows }}u, p.{{ rows.total }});
-  for (var row = row0; row < last; row += 1u) {
-{{ ix.unravel("row", rows.coords | map("suffix", "_r") | list, rows.sizes[1:]) }}
+  let last = min(row_0 + {{ tile_rows }}u, p.{{ rows.total }});
+  for (var row_r = row_0; row_r < last; row_r += 1u) {
+{{ ix.unravel("row_r", rows.coords | map("suffix", "_r") | list, rows.sizes[1:]) }}
     let start = {{ sum_of(index_of(out[0]), index_of(out[1], "_r")) }};
     var y{{ j }} = acc0_{{ j }}; //% for j in range(tile_columns // 4)
 //% for i in range(1, tile_rows)
-    let is{{ i }} = row == row0 + {{ i }}u;
+    let is{{ i }} = row_r == row_0 + {{ i }}u;
     y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }}); //% for j in range(tile_columns // 4)
 //% endfor
 //% if out_width == 4
 //% for j in range(0, tile_columns, 4)
-    if ({{ plus("column0", j) }} < p.{{ columns.total }}) {
+    if ({{ plus("column_0", j) }} < p.{{ columns.total }}) {
 //% set y = tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4))
       {{ tile.store(wgsl(out_dtype, 4), "start + " ~ index_of(out[2], "_%d" % j), y) }}
     }
 //% endfor
 //% else
 //% for j in range(tile_columns)
-    if ({{ plus("column0", j) }} < p.{{ columns.total }}) {
+    if ({{ plus("column_0", j) }} < p.{{ columns.total }}) {
 //% set y = tile.result(finish, tile.part("y%d" % (j // 4), j, 1), rows, columns, "r", j)
       {{ tile.store(wgsl(out_dtype, 1), "start + " ~ index_of(out[2], "_%d" % j), y) }}
     }

@@ -27,6 +27,7 @@ class Quantities:
     values: list[Any] = field(default_factory=list[Any])
     used: dict[str, int] = field(default_factory=dict[str, int])
     from_host: dict[tuple[Any, str], str] = field(default_factory=dict[tuple[Any, str], str])
+    shared: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
     def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
         """The name of a number: its prefix, numbered from the second such one on. A host number, which is a
@@ -45,6 +46,13 @@ class Quantities:
         self.names.append((name, wgsl))
         self.values.append(value)
         return name
+
+    def once(self, name: str, value: int) -> str:
+        """The name of a number of the whole kernel, such as its rows: the same for all who ask for it."""
+        known = self.shared.get(name)
+        if known is None or known[1] != value:
+            known = self.shared[name] = self.add(name, value), value
+        return known[0]
 
     def add_all(self, numbers: Iterable[tuple[str, Any]]) -> list[str]:
         """Add numbers, each with its prefix; their names."""

@@ -310,8 +310,8 @@ class ContractionBuilder:
             "ragged": bool(product.k % step or self.long % step),
             "sides": tuple((s.spec(q), g) for s, g in zip(sides, loads, strict=True)),
             **result.groups(q),
-            "summed": q.add("summed", product.k),
-            "depth": q.add("depth", depth),
+            "summed": q.once("summed", product.k),
+            "depth": q.add("depth", depth) if self.part is not None else q.once("batch", depth),
             "parts": tuple(q.add("part", n) for n in sizes),
         }, depth
 

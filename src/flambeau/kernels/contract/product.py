@@ -44,16 +44,20 @@ class DimRuns(NamedTuple):
         runs = [run for of_group in self.runs.values() for run in of_group]
         return runs, [size for of_group in self.sizes.values() for size in of_group]
 
-    def named(self, coords: dict[int, list[str]], q: Quantities) -> dict[int, DimGroup]:
-        """The groups under their names in the kernel's text: a coordinate for each run."""
-        numbers: list[tuple[str, int]] = []
-        for g, sizes in self.sizes.items():
-            numbers += [*[(f"{NAMES[g]}_dim", size) for size in sizes], (NAMES[g], prod(sizes))]
-        names = q.add_all(numbers)
+    def named(
+        self, coords: dict[int, list[str]], q: Quantities, unravelled: Sequence[int] = (BATCH,)
+    ) -> dict[int, DimGroup]:
+        """The groups under their names in the kernel's text: a coordinate for each run. One run is as long as
+        its group. unravelled: groups whose index is only taken apart, which does not ask for the first size.
+        """
         groups: dict[int, DimGroup] = {}
         for g, sizes in self.sizes.items():
-            groups[g] = DimGroup(tuple(coords[g]), tuple(names[: len(sizes)]), names[len(sizes)])
-            names = names[len(sizes) + 1 :]
+            total = q.once(NAMES[g], prod(sizes))
+            names = [total] * len(sizes)
+            if len(sizes) > 1:
+                first = "" if g in unravelled else q.add(f"{NAMES[g]}_dim", sizes[0])
+                names = [first, *(q.add(f"{NAMES[g]}_dim", n) for n in sizes[1:])]
+            groups[g] = DimGroup(tuple(coords[g]), tuple(names), total)
         return groups
 
 

@@ -35,6 +35,7 @@ from .product import (
     SplitIndex,
 )
 
+ALONE = {BATCH: "b", ROWS: "row", COLUMNS: "column", SUMMED: "k"}  # a coordinate that is alone in its group
 GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 LARGE_FROM = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
 TRANSPOSE_FROM = 256  # rows, columns and summed: from here on a copy costs less than fours of the summed dims
@@ -146,7 +147,10 @@ class RegisterBuilder:
         # the epilogue alone walks the dims of the result in fewer runs
         self.walk_read = domain.walk(read, BATCH, ROWS, COLUMNS).joined() if self.after else None
         names = iter(range(len(domain.shape)))
-        self.coords = {group: [f"x{next(names)}" for _ in runs] for group, runs in self.runs.items()}
+        self.coords = {
+            group: [ALONE[group]] if len(runs) == 1 else [f"x{next(names)}" for _ in runs]
+            for group, runs in self.runs.items()
+        }
         self.modes = ("scalar", "scalar")  # how the sides are read, see OperandSpec.along
 
     # --- how it reads and what it makes ---
@@ -258,7 +262,7 @@ class RegisterBuilder:
             "tile_rows": rows,
             "tile_columns": columns,
             "step": step,
-            "flat": self.limits.software and len(self.runs[SUMMED]) > 1,
+            "flat": self.is_flat,
             "a": specs[0],
             "b": specs[1],
             "tiles": (q.add("tiles", tiles[0]), q.add("tiles", tiles[1])),
@@ -278,6 +282,11 @@ class RegisterBuilder:
         out = product.plan.index[id(tail)] if self.part is None else self.part
         return Kernel(name, shader, tuple(bindings.values), (out,), tuple(q.values), grid)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether several summed dims are one loop."""
+        return self.limits.software and len(self.runs[SUMMED]) > 1
+
     def named(self, q: Quantities, bindings: Bindings) -> tuple[dict[str, Any], list[OperandSpec]]:
         """What the template asks for under names: the groups of dims, where results go, and both sides."""
         a, b = self.product.a, self.product.b
@@ -285,7 +294,7 @@ class RegisterBuilder:
         sizes = [("padded", bound.size) for o in (a, b) for bound in o.view.bounds]
         parts = [(self.runs[g], self.coords[g]) for g in (BATCH, ROWS, COLUMNS, SUMMED)]
         widths = [1 if along == "scalar" else 4 for along in self.modes]
-        groups = self.walk.named(self.coords, q)
+        groups = self.walk.named(self.coords, q, (BATCH, SUMMED) if self.is_flat else (BATCH,))
         names = dict(zip(affines, name_parts(affines, parts, q), strict=True))
         padded = iter(q.add_all(sizes))
         buffers = (
