@@ -109,29 +109,26 @@ if _TYPE_CHECKING:
     from .sanitizer import check, sanitize, watch
     from .tune.autotune import autotune
 
-# Modules and names that tensors work without: imported on first use, so that a process starts sooner.
+# Imported when they are first used, so that a process starts sooner: modules, and names of modules.
 _MODULES = (
-    *("accelerator", "amp", "array_api", "autograd", "backends", "cuda", "data", "debug", "distributions"),
-    *("export", "fft", "func", "hub", "inspector", "io", "learner", "linalg", "masked", "metrics", "models"),
-    *("nn", "onnx", "optim", "porting", "profiling", "sanitizer", "selftest", "signal", "special", "testing"),
-    *("utils", "vision"),
+    "accelerator amp array_api autograd backends cuda data debug distributions export fft func hub "
+    "inspector io learner linalg masked metrics models nn onnx optim porting profiling sanitizer "
+    "selftest signal special testing utils vision"
 )
 _NAMES = {
-    "amp": ("GradScaler",),
-    "core.printing": ("get_printoptions", "printoptions", "set_printoptions"),
-    "export": ("SavedProgram", "load_program", "save_program"),
-    "func": (
-        *("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"),
-    ),
-    "inspector": ("Inspection", "inspect"),
-    "io.checkpoint": ("load", "save"),
-    "learner": ("Learner",),
-    "profiling": ("Profile", "profile"),
-    "sanitizer": ("check", "sanitize", "watch"),
-    "tune.autotune": ("autotune",),
+    "amp": "GradScaler",
+    "core.printing": "get_printoptions printoptions set_printoptions",
+    "export": "SavedProgram load_program save_program",
+    "func": "grad hessian hvp jacfwd jacobian jacrev jvp value_and_grad vjp vmap",
+    "inspector": "Inspection inspect",
+    "io.checkpoint": "load save",
+    "learner": "Learner",
+    "profiling": "Profile profile",
+    "sanitizer": "check sanitize watch",
+    "tune.autotune": "autotune",
 }
-_LATER = {name: (name, "") for name in _MODULES} | {
-    name: (module, name) for module, names in _NAMES.items() for name in names
+_LATER: dict[str, tuple[str, str]] = {name: (name, "") for name in _MODULES.split()} | {
+    name: (module, name) for module, names in _NAMES.items() for name in names.split()
 }
 
 
@@ -142,8 +139,8 @@ def __getattr__(name: str) -> _Any:
         from .core.torch_hints import UnknownName
 
         raise UnknownName(__name__, name, lambda: __all__)
-    where, attribute = _LATER[name]
-    module = _import_module(f".{where}", __name__)
+    module_name, attribute = _LATER[name]
+    module = _import_module(f".{module_name}", __name__)
     value = globals()[name] = getattr(module, attribute) if attribute else module
     return value
 
@@ -167,26 +164,135 @@ setattr(Tensor, "__array_namespace__", _array_namespace)  # noqa: B010 - the nam
 __version__ = "0.1.0"
 # fmt: off
 __all__ = [
-    "DType", "DeviceError", "FlambeauError", "Generator", "GradScaler", "Gradients", "HostScalar",
-    "Inspection", "KernelError", "Launch", "Learner", "OutOfMemory", "Profile", "SavedProgram", "Tensor",
-    "accelerator", "amp", "array_api", "autocast", "autograd", "autotune", "backends", "bfloat16", "bool",
-    "bool_", "can_cast", "cdouble", "cfloat", "check", "checkpoint", "checkpointing", "complex128",
-    "complex64", "cuda", "custom_op", "data", "debug", "device", "distributions", "double", "enable_grad",
-    "errors", "export", "fft", "finfo", "float", "float16", "float32", "float64", "func",
-    "get_autocast_dtype", "get_default_device", "get_default_dtype", "get_default_integer",
-    "get_matmul_precision", "get_printoptions", "get_rng_state", "grad", "half", "hessian", "hub", "hvp",
-    "iinfo", "inference_mode", "initial_seed", "inspect", "inspector", "int", "int16", "int32", "int64",
-    "int8", "io", "is_autocast_enabled", "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-    "learner", "linalg", "load", "load_program", "long", "manual_seed", "masked", "memory_budget",
-    "metrics", "models", "nn", "no_grad", "onnx", "open_device", "optim", "porting", "printoptions",
-    "profile", "profiling", "promote_types", "sanitize", "sanitizer", "save", "save_program", "seed",
-    "selftest", "set_default_device", "set_default_dtype", "set_default_integer", "set_grad_enabled",
-    "set_matmul_precision", "set_printoptions", "set_rng_state", "short", "signal", "special", "tensor",
-    "testing", "uint16", "uint32", "uint64", "uint8", "utils", "value_and_grad", "vision", "vjp", "vmap",
+    "DType",
+    "DeviceError",
+    "FlambeauError",
+    "Generator",
+    "GradScaler",
+    "Gradients",
+    "HostScalar",
+    "Inspection",
+    "KernelError",
+    "Launch",
+    "Learner",
+    "OutOfMemory",
+    "Profile",
+    "SavedProgram",
+    "Tensor",
+    "accelerator",
+    "amp",
+    "array_api",
+    "autocast",
+    "autograd",
+    "autotune",
+    "backends",
+    "bfloat16",
+    "bool",
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "cfloat",
+    "check",
+    "checkpoint",
+    "checkpointing",
+    "complex128",
+    "complex64",
+    "cuda",
+    "custom_op",
+    "data",
+    "debug",
+    "device",
+    "distributions",
+    "double",
+    "enable_grad",
+    "errors",
+    "export",
+    "fft",
+    "finfo",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "func",
+    "get_autocast_dtype",
+    "get_default_device",
+    "get_default_dtype",
+    "get_default_integer",
+    "get_matmul_precision",
+    "get_printoptions",
+    "get_rng_state",
+    "grad",
+    "half",
+    "hessian",
+    "hub",
+    "hvp",
+    "iinfo",
+    "inference_mode",
+    "initial_seed",
+    "inspect",
+    "inspector",
+    "int",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "io",
+    "is_autocast_enabled",
+    "is_grad_enabled",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "learner",
+    "linalg",
+    "load",
+    "load_program",
+    "manual_seed",
+    "masked",
+    "memory_budget",
+    "metrics",
+    "models",
+    "nn",
+    "no_grad",
+    "onnx",
+    "open_device",
+    "optim",
+    "porting",
+    "printoptions",
+    "profile",
+    "profiling",
+    "promote_types",
+    "sanitize",
+    "sanitizer",
+    "save",
+    "save_program",
+    "seed",
+    "selftest",
+    "set_default_device",
+    "set_default_dtype",
+    "set_default_integer",
+    "set_grad_enabled",
+    "set_matmul_precision",
+    "set_printoptions",
+    "set_rng_state",
+    "signal",
+    "special",
+    "tensor",
+    "testing",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "utils",
+    "value_and_grad",
+    "vjp",
+    "vmap",
     "watch",
 ]
 # fmt: on
 __all__ += functions.__all__
+__all__.sort()  # pyright: ignore[reportUnsupportedDunderAll] - the names stay the same
 
 if _os.environ.get("FLAMBEAU_TUNE") == "on":
-    _import_module(".tune.autotune", __name__)  # tuning begins with the import and reads names of the package
+    _import_module(".tune.autotune", __name__)  # tunes from its import on; it needs this package's names

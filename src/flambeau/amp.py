@@ -70,8 +70,8 @@ class GradScaler:
             made.unscaled = outputs
             return made
         if isinstance(outputs, Iterable):
-            each = (self.scale(x) for x in outputs)
-            return rebuild(outputs, each) if is_sequence(outputs) else each
+            scaled = map(self.scale, outputs)
+            return rebuild(outputs, scaled) if is_sequence(outputs) else scaled
         raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor, or several in a list")
 
     def unscale_(self, grads: Gradients) -> None:
@@ -236,7 +236,8 @@ def is_autocast_available(device_type: str) -> bool:
     device_type: "gpu" ("cuda", "mps") or "cpu". ValueError for others.
     """
     try:
-        return get_device(kind_of(device_type, "is_autocast_available")) is not None
+        get_device(kind_of(device_type, "is_autocast_available"))
+        return True
     except DeviceError:
         return False
 

@@ -278,7 +278,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def typename(obj: Any) -> str:
     """The name of an object's type, with its module."""
-    kind: Any = type(obj)
+    kind = obj.__class__
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -105,9 +105,9 @@ class Context:
     def __init__(self, needs_input_grad: tuple[bool, ...]):
         self.needs_input_grad = needs_input_grad
         self._saved: tuple[Any, ...] = ()
-        self._results: dict[int, Tensor] = {}  # what forward returned -> the tensor that the caller has
-        self._constant: set[int] = set()
-        self._materialize = True
+        self.results: dict[int, Tensor] = {}  # id of a tensor that forward returned -> the caller's tensor
+        self.constant: set[int] = set()  # ids of outputs without gradients
+        self.materialize = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs and outputs for backward, which finds them in saved_tensors."""
@@ -115,15 +115,15 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        return tuple(self._results.get(id(t), t) for t in self._saved)
+        return tuple(self.results.get(id(t), t) for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say of outputs that no gradient flows through them."""
-        self._constant |= {id(t) for t in tensors}
+        self.constant |= {id(t) for t in tensors}
 
     def set_materialize_grads(self, value: bool) -> None:
         """With False, backward gets None and not zeros for an output that was not used."""
-        self._materialize = value
+        self.materialize = value
 
 
 class Function:
@@ -158,19 +158,19 @@ class Function:
                 out = cls.forward(*args)
                 cls.setup_context(ctx, args, out)
         outs = out if is_tuple(out) else (out,)
-        made = tuple(_result(cls, ctx, args, outs, i) for i in range(len(outs)))
-        ctx._results = {id(a): b for a, b in zip(outs, made, strict=True) if isinstance(a, Tensor)}
-        return made if isinstance(out, tuple) else made[0]
+        results = tuple(_result(cls, ctx, args, outs, i) for i in range(len(outs)))
+        ctx.results = {id(a): b for a, b in zip(outs, results, strict=True) if isinstance(a, Tensor)}
+        return results if isinstance(out, tuple) else results[0]
 
 
 def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...], i: int) -> Any:
     """Output i as a node whose gradient calls backward, with nothing for the other outputs."""
     out = outs[i]
-    if not isinstance(out, Tensor) or id(out) in ctx._constant:
+    if not isinstance(out, Tensor) or id(out) in ctx.constant:
         return out
     tensors = [a for a in args if isinstance(a, Tensor)]
 
-    def gradient(g, y, *_):
+    def gradient(g: Any, y: Any, *_: Any) -> list[Any]:
         empty = [_nothing(ctx, o) for o in outs]
         empty[i] = g
         parts = cls.backward(ctx, *empty)
@@ -184,11 +184,14 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
 
 
 def _op_of(cls: type, gradient: Callable[..., Any]) -> Op:
-    return Op("composite", xp=lambda xp, x: x, grad=gradient, doc=cls.__doc__ or "", name=cls.__name__)
+    def identity(xp: Any, x: Any) -> Any:
+        return x
+
+    return Op("composite", xp=identity, grad=gradient, doc=cls.__doc__ or "", name=cls.__name__)
 
 
 def _nothing(ctx: Context, out: Any) -> Any:
-    if not ctx._materialize or not isinstance(out, Tensor):
+    if not ctx.materialize or not isinstance(out, Tensor):
         return None
     return Tensor.zeros(out.shape, dtype=out.dtype, device=out.device)
 

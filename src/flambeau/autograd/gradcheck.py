@@ -1,6 +1,6 @@
-"""Gradients against slopes: whether backward agrees with how a function changes."""
+"""Compare gradients with finite differences."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..core import dtype as dt
@@ -13,17 +13,21 @@ from . import functional
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
-# a step that float32 adds exactly to numbers near 1, and the fourth-order difference of steps -2 to 2
+# a step that float32 adds exactly to numbers near 1; the fourth-order difference of steps -2 to 2
 STEP = 2.0**-6
 STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 
 
 class GradcheckError(RuntimeError):
-    """A gradient is not the slope that the function has."""
+    """A gradient differs from the finite difference of the function."""
 
 
-def _outputs(found: Any) -> tuple[Any, ...]:
-    return tuple(t for t in (found if is_sequence(found) else (found,)) if t.dtype.is_float)
+def _outputs(value: Any) -> tuple[Any, ...]:
+    return tuple(t for t in _as_list(value) if t.dtype.is_float)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if is_sequence(value) else [value]
 
 
 def gradcheck(
@@ -35,33 +39,34 @@ def gradcheck(
     rtol: float = 1e-2,
     raise_exception: bool = True,
 ) -> bool:
-    """Whether backward's Jacobians of a function are those of differences, by each input that has
+    """Whether the Jacobians of a function by backward agree with finite differences, by each input that has
     requires_grad.
 
-    Differences are taken in float32, of fourth order in steps of eps: the defaults are for functions that
-    are smooth and of size 1. inputs: the arguments, one or a list. raise_exception: a GradcheckError says
-    where they differ; else False is returned. ValueError where no input has requires_grad.
+    Differences are computed in float32, of fourth order in steps of eps: the defaults suit smooth functions
+    of values near 1. inputs: the arguments, one or a list. raise_exception: raise a GradcheckError that says
+    where they differ; else return False. ValueError if no input has requires_grad.
 
     func: a function of tensors, or of trees of them
     atol: absolute tolerance
     rtol: relative tolerance
     """
-    given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
-    places = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    arguments = _as_list(inputs)
+    places = [i for i, t in enumerate(arguments) if isinstance(t, Tensor) and t.requires_grad]
     if not places:
-        raise ValueError(f"gradcheck({describe(given)}): no input has requires_grad: call requires_grad_()")
+        rule = "no input has requires_grad: call requires_grad_()"
+        raise ValueError(f"gradcheck({describe(arguments)}): {rule}")
 
     def call(*some: Any) -> tuple[Any, ...]:
         placed = dict(zip(places, some, strict=True))
-        return _outputs(func(*(placed.get(i, a) for i, a in enumerate(given))))
+        return _outputs(func(*(placed.get(i, a) for i, a in enumerate(arguments))))
 
-    at = tuple(given[i].detach() for i in places)
-    found = functional.jacobian(call, at)
+    at = tuple(arguments[i].detach() for i in places)
+    jacobian = functional.jacobian(call, at)
     wrong = [
-        told
-        for j, x in enumerate(at)
+        difference
+        for j in range(len(at))
         for k, slopes in enumerate(_slopes(call, at, j, eps))
-        if (told := _difference(found[k][j], slopes, (k, places[j]), (atol, rtol)))
+        if (difference := _difference(jacobian[k][j], slopes, (k, places[j]), (atol, rtol)))
     ]
     if wrong and raise_exception:
         raise GradcheckError(wrong[0])
@@ -69,7 +74,7 @@ def gradcheck(
 
 
 def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
-    """For each output its columns: how it changes with each element of input j, as nested lists."""
+    """For each output, the columns of its Jacobian by input j from finite differences, as nested lists."""
     x = at[j]
     places = Tensor.arange(x.numel(), dtype=dt.int32, device=x.device).reshape(*x.shape)
     columns: list[list[Any]] = []
@@ -78,16 +83,16 @@ def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float
             step = (places == i).to(x.dtype)
             parts: list[Any] = []
             for n, factor in STENCIL:
-                made = call(*at[:j], x + step * (n * eps), *at[j + 1 :])
-                terms = [y * (factor / eps) for y in made]
+                outputs = call(*at[:j], x + step * (n * eps), *at[j + 1 :])
+                terms = [y * (factor / eps) for y in outputs]
                 parts = [a + b for a, b in zip(parts, terms, strict=True)] if parts else terms
             columns.append(parts)
     return [[c[k] for c in columns] for k in range(len(columns[0]))] if columns else []
 
 
-def _difference(found: Any, slopes: list[Any], places: tuple[int, int], tols: tuple[float, float]) -> str:
-    """What is told where a Jacobian and slopes differ, "" where they do not."""
-    rows = found.reshape(-1, len(slopes)).tolist()
+def _difference(jacobian: Any, slopes: list[Any], places: tuple[int, int], tols: tuple[float, float]) -> str:
+    """The text of the first difference between a Jacobian and finite differences, "" if they agree."""
+    rows = jacobian.reshape(-1, len(slopes)).tolist()
     columns = [s.reshape(-1).tolist() for s in slopes]
     for r, row in enumerate(rows):
         for c, value in enumerate(row):
@@ -109,15 +114,15 @@ def gradgradcheck(
 ) -> bool:
     """gradcheck of a function's gradient: whether second derivatives are right.
 
-    inputs: the arguments, one or a list. grad_outputs: what the outputs' gradients are, ones where not given.
-    A GradcheckError says where they differ. ValueError where no input has requires_grad.
+    inputs: the arguments, one or a list. grad_outputs: the gradients by the outputs, by default ones. Raises
+    a GradcheckError that says where they differ. ValueError if no input has requires_grad.
     func: a function of tensors, or of trees of them
     eps: a small number that keeps divisions from 0
     atol: absolute tolerance
     rtol: relative tolerance
     """
-    given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
-    places = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    arguments = _as_list(inputs)
+    places = [i for i, t in enumerate(arguments) if isinstance(t, Tensor) and t.requires_grad]
 
     def gradient(*args: Any) -> tuple[Any, ...]:
         def call(*some: Any) -> tuple[Any, ...]:
@@ -131,4 +136,4 @@ def gradgradcheck(
             starts = _outputs(grad_outputs)
         return functional.vjp(call, tuple(args[i] for i in places), starts, create_graph=True)[1]
 
-    return gradcheck(gradient, given, eps=eps, atol=atol, rtol=rtol)
+    return gradcheck(gradient, arguments, eps=eps, atol=atol, rtol=rtol)

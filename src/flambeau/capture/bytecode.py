@@ -2,7 +2,7 @@
 
 import dis
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from types import CodeType
 from typing import NamedTuple
@@ -34,7 +34,8 @@ def taken_of(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple
     each with whether it is called at once; None where they do anything else with it."""
     if "super" in code.co_names:  # it finds the first argument by itself
         return None
-    taken, steps = set(), list(dis.get_instructions(code))
+    taken: set[tuple[str, bool]] = set()
+    steps = list(dis.get_instructions(code))
     cell = variable in code.co_cellvars or variable in code.co_freevars
     for i, step in enumerate(steps):
         names = step.argval if is_tuple(step.argval) else (step.argval,)
@@ -78,7 +79,10 @@ class Names(NamedTuple):
 @cache
 def names_of(code: CodeType) -> Names:
     """What code names."""
-    used, attributes, modules, names = set(), set(), set(), list[str]()
+    used: set[tuple[str, str]] = set()
+    attributes: set[str] = set()
+    modules: set[tuple[str, int]] = set()
+    names: Sequence[str] = ()
     all_of_objects, anywhere, before, steps = False, "", "", list(dis.get_instructions(code))
     for i, step in enumerate(steps):
         name = step.argval if isinstance(step.argval, str) else ""

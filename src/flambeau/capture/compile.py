@@ -9,7 +9,7 @@ from ..core import events
 from ..core.commands import Dispatch
 from ..core.modes import checkpointing, kept
 from ..core.node import toposort
-from ..core.tree import is_dict
+from ..core.tree import is_dict, is_sequence
 from ..device import IN_BROWSER, get_device
 from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
@@ -70,7 +70,7 @@ def warm(device: Gpu, compiled: pipeline.Compiled) -> None:
 def _tensors(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, dict | list | tuple):
+    elif is_dict(value) or is_sequence(value):
         for v in value.values() if is_dict(value) else value:
             yield from _tensors(v)
 

@@ -29,6 +29,7 @@ from .watchable import (
     CONTENT,
     STDLIB,
     VALUES,
+    class_of,
     is_fixed,
     is_known,
     is_library,
@@ -149,7 +150,7 @@ class Watch:
         # An allow-list: a handler for Python's own types, then classes whose whole state Python can show.
         # Anything else is refused, never passed over: a value that changes unseen would make a replay wrong
         # in silence.
-        kind = type(value)
+        kind = class_of(value)
         if kind in VALUES or id(value) in self._visited:
             return
         if len(self._visited) > MOST:
@@ -175,7 +176,7 @@ class Watch:
             self._unknown(name, value)
 
     def _unknown(self, name: str, value: Any) -> None:
-        kind = type(value)
+        kind = class_of(value)
         if library_of(kind) == "random" or kind.__module__.startswith("numpy.random"):
             return self._refuse(DRAWS)
         if isinstance(value, Iterator):
@@ -190,7 +191,7 @@ class Watch:
         if has_objects or nbytes > LARGE:  # arrays of ml_dtypes give no memoryview
             rule = f"an array of more than {LARGE:,} bytes, or of objects, which is not watched"
             return self._refuse(f"it uses {name}, {rule}: make it a tensor, or an argument")
-        self.snapshot.content(name, CONTENT[name_of(type(value))], value)
+        self.snapshot.content(name, CONTENT[name_of(class_of(value))], value)
 
     def visit_tensor(self, name: str, t: Tensor) -> None:
         self.tensors.append(t)
@@ -237,23 +238,22 @@ class Watch:
         return not self.trouble
 
     def _object(self, name: str, value: Any) -> None:
-        kind = type(value)
+        kind = class_of(value)
         self.snapshot.kind(name, value)
         if kind.__dictoffset__:
             self.snapshot.object(name, value)
-            inside = vars(value)
-            self._queue += [(f"{name}.{k}" if name else k, v) for k, v in inside.items()]
+            attributes: dict[str, Any] = value.__dict__
+            self._queue += [(f"{name}.{k}" if name else k, v) for k, v in attributes.items()]
         for slot in slots_of(kind):
             self.snapshot.given(f"{name}.{slot.__name__}", partial(_slot, slot), value)
             self._queue += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
-        base = next((k for k in BASES if issubclass(kind, k)), None)
+        base: Any = next((k for k in BASES if issubclass(kind, k)), None)
         if base is not None and self._is_short(name, value):
-            held = list(base.__iter__(value))
-            gets = [base.__iter__, *([dict.values] if base is dict else [])]
-            for get in gets:
+            # the methods of the base class: those of the user's class may compute something else
+            methods: list[Any] = [base.__iter__, *([base.values] if issubclass(kind, dict) else [])]
+            for get in methods:
                 self.snapshot.order(name, value, get)
-            held += dict.values(value) if base is dict else []
-            self._queue += [(f"{name}[...]", v) for v in held]
+                self._queue += [(f"{name}[...]", v) for v in get(value)]
         self._add_classes(kind)
 
     def visit_bound(self, name: str, value: MethodType) -> None:
@@ -269,7 +269,8 @@ class Watch:
             self._queue.append((name, owner))
 
     def visit_partial(self, name: str, value: Any) -> None:
-        self._queue += [(name, part) for part in (value.func, value.args, value.keywords, vars(value))]
+        parts = value.func, value.args, value.keywords, value.__dict__
+        self._queue += [(name, part) for part in parts]
 
     def visit_wrapper(self, name: str, value: Any) -> None:
         """A descriptor that holds functions."""
@@ -296,7 +297,7 @@ class Watch:
         # The narrow way: where all that code does with a variable is to take attributes by name (and to call
         # methods of which the same holds), only these attributes are watched. What it does not read of the
         # object may then change at every call without a new recording. Else the whole object is watched.
-        kind = type(value)
+        kind = class_of(value)
         is_watched_whole = kind in HANDLERS or kind in VALUES or _is_ours(kind) or issubclass(kind, BASES)
         if is_watched_whole or not is_plain(kind):
             return self._queue.append((name, value))
@@ -306,7 +307,7 @@ class Watch:
         self._attributes |= taken
         self.snapshot.kind(name, value)
         self.snapshot.attributes(name, value, "__dict__")
-        self._followed.setdefault(id(value), (name, value, vars(value), set()))
+        self._followed.setdefault(id(value), (name, value, value.__dict__, set()))
         self._add_classes(kind)
 
     def _visit_followed(self, name: str, thing: Any, d: Any, seen: set[str]) -> None:
@@ -459,7 +460,9 @@ def recorded_by(f: Any) -> Any:
 def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> frozenset[str] | None:
     """The attributes that code takes of an object in a variable, and the methods that it calls of their own;
     None where it does anything else with it."""
-    names, todo, done = set(), [(code, variable, everywhere)], set()
+    names: set[str] = set()
+    done: set[tuple[CodeType, str, bool]] = set()
+    todo = [(code, variable, everywhere)]
     while todo:
         at = todo.pop()
         if at in done:
@@ -474,7 +477,7 @@ def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> f
             method = recorded_by(member)
             if isinstance(method, FunctionType) and called and method.__code__.co_argcount:
                 todo.append((method.__code__, method.__code__.co_varnames[0], False))
-            elif not isinstance(member, staticmethod | classmethod) and hasattr(type(member), "__get__"):
+            elif not isinstance(member, staticmethod | classmethod) and hasattr(class_of(member), "__get__"):
                 return None
     return frozenset(names)
 

@@ -6,7 +6,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from .bytecode import ANYWHERE_CALLED
-from .watchable import LIBRARIES, PURE, is_fixed, is_known, library_of, name_of
+from .watchable import LIBRARIES, PURE, class_of, is_fixed, is_known, library_of, name_of
 
 # of builtins: what reads more than its arguments; the others are known by their bytecode
 AMBIENT = {"open", "input", "breakpoint"} | ANYWHERE_CALLED
@@ -114,7 +114,7 @@ def _is_pure(function: Any) -> bool:
         return function.__name__ not in AMBIENT and _is_pure_module(module, function.__name__)
     if isinstance(owner, type):
         return library_of(owner) not in LIBRARIES or _is_pure_module(owner.__module__, function.__name__)
-    kind = type(owner)
+    kind = class_of(owner)
     return library_of(kind) in PURE | {"numpy", "flambeau"} or is_known(kind) or is_fixed(kind)
 
 

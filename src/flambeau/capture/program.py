@@ -1,7 +1,7 @@
 """Programs: the commands of one recorded call, replayed without graphs, planning or rendering."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from sys import getrefcount
 from types import SimpleNamespace
@@ -10,6 +10,7 @@ from weakref import ref
 
 from ..autodiff.backward import Gradients
 from ..core.commands import copied, dispatches, fill
+from ..core.dtype import DType
 from ..core.events import stage, submit
 from ..core.faults import doubt_of
 from ..core.interrupts import uninterrupted
@@ -273,7 +274,7 @@ class Program:
                 words += copied(*todo.pop(at))
         return words
 
-    def _leaf(self, buffer: Any, shape, dtype, param=None) -> Node:
+    def _leaf(self, buffer: Any, shape: Shape, dtype: DType, param: Any = None) -> Node:
         node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
         node.buffer, node.param, node.requires_grad = buffer, param, param is not None
         return node
@@ -407,7 +408,7 @@ class Program:
 
     def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
         """Tensors for the results, and the copies to those that the commands do not write."""
-        after = []
+        after: list[int] = []
         out: list[Tensor] = []
         for source, fills, shape, dtype in self.outputs:
             buffer = self.device.pool.take(source.nbytes)
@@ -471,8 +472,16 @@ def _part(leaf: Any) -> tuple[list[Tensor], Callable[..., Any]]:
         return [leaf], next
     if isinstance(leaf, Gradients):
         keys = list(leaf.by_key)
-        return [*leaf, leaf.loss], lambda rest: Gradients({k: next(rest) for k in keys}, next(rest))
+
+        def gradients(rest: Iterator[Any]) -> Gradients:
+            return Gradients({k: next(rest) for k in keys}, next(rest))
+
+        return [*leaf, leaf.loss], gradients
     if not isinstance(leaf, int | float | str | None):
         rule = "a recorded function returns tensors (or tuples, lists or dicts of them)"
         raise TypeError(f"jit: {rule}, not {type(leaf)}")
-    return [], lambda rest: leaf
+
+    def same(rest: Iterator[Any]) -> Any:
+        return leaf
+
+    return [], same

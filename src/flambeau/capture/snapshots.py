@@ -5,7 +5,7 @@ from itertools import chain
 from operator import call, getitem, is_
 from typing import Any, NamedTuple
 
-from .watchable import VALUES
+from .watchable import VALUES, class_of
 
 GONE = (KeyError, AttributeError, ValueError)  # of what is looked at: an item, an attribute, a cell's content
 TOGETHER = 500  # places that one function looks at
@@ -186,7 +186,7 @@ class Snapshot:
 
 
 def _kind(thing: Any, _: Any) -> type:
-    return type(thing)
+    return class_of(thing)
 
 
 def _check(places: list[Location], values: list[Any]) -> Callable[[], bool]:
@@ -206,7 +206,7 @@ def _named(place: Location) -> str:
 
 def is_equal(a: Any, b: Any) -> bool:
     """The same object, or plain values of one type that are equal; -0.0 is not 0.0."""
-    kind = type(a)
-    if a is b or kind is not type(b) or kind not in VALUES:
+    kind = class_of(a)
+    if a is b or kind is not class_of(b) or kind not in VALUES:
         return a is b
     return a == b and (kind not in (float, complex) or str(a) == str(b))

@@ -55,6 +55,11 @@ OF_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType, 
 PROTOCOL = ("__getattribute__", "__setattr__", "__delattr__")
 
 
+def class_of(value: object) -> type[Any]:
+    """`type(value)` with a type that a checker knows."""
+    return type(value)
+
+
 def name_of(kind: type) -> str:
     """A class's full name."""
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -177,7 +177,7 @@ def report(f: Facts) -> str:
     rows = [("system", f["os"]), ("Python", f["python"])]
     rows += [(name, text) for name, text in f["packages"].items()]
     if f["system"] == "Linux":
-        rows += [("Vulkan loader", f["loader"] or "none"), *map(icd_row, f["icds"] or [{}])]
+        rows += [("Vulkan loader", f["loader"] or "none"), *map(icd_row, f["icds"] or [dict[str, Any]()])]
         nodes = [name if usable else f"{name} (no permission)" for name, usable in f["render_nodes"].items()]
         rows += [("GPU files", ", ".join([*nodes, *["NVIDIA"] * f["nvidia"]]) or "none")]
     rows += [("environment", f"{name}={value}") for name, value in f["env"].items()]

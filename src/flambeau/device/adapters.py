@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -55,10 +56,10 @@ def provider() -> Any:
             dawn.switch_on(wgpudawn)
             return wgpudawn
         with cffi_header.parsed_once():
-            import wgpu
-            from wgpu.backends import wgpu_native
+            wgpu = import_module("wgpu")
+            native: Any = import_module("wgpu.backends.wgpu_native")
 
-        cffi_header.name_types_quickly(wgpu_native.ffi)
+        cffi_header.name_types_quickly(native.ffi)
         return wgpu
     except (ImportError, OSError) as e:
         problem = f"device: {wanted} can't be loaded ({e})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -70,7 +70,7 @@ class Namespace:
     def _find(self, name: str) -> Any:
         own = OWN.get((self.library, name)) or (None if hasattr(self.module, name) else OWN.get(("", name)))
         if own is not None:
-            return lambda *args, **kw: own(self, *args, **kw)
+            return partial(own, self)
         if name in ("float64", "int64"):  # which JAX may not have, though it has the names
             return self.dtype(name)
         names = (name, NUMPY.get(name)) if self.is_numpy else (STANDARD.get(name, name), name)
@@ -242,35 +242,61 @@ def _tri(keep: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return triangle
 
 
-# (library, or "" for all that have none): function
+def _torch_einsum(xp: Namespace, terms: str, *parts: Any, **_: Any) -> Any:
+    return xp.module.einsum(terms, *parts)
+
+
+def _torch_take_along_axis(xp: Namespace, x: Any, index: Any, axis: int) -> Any:
+    return xp.module.take_along_dim(x, xp.astype(index, "int64"), axis)
+
+
+def _logcumsumexp(xp: Namespace, x: Any, axis: int) -> Any:
+    return xp.module.logaddexp.accumulate(x, axis=axis)
+
+
+def _torch_logcumsumexp(xp: Namespace, x: Any, axis: int) -> Any:
+    return xp.module.logcumsumexp(x, dim=axis)
+
+
+def _stable_argsort(xp: Namespace, x: Any, axis: int = -1, stable: bool = True) -> Any:
+    return xp.module.argsort(x, axis=axis, kind="stable")
+
+
+def _append(xp: Namespace, a: Any, b: Any) -> Any:
+    return xp.concat([a, xp.asarray(b, dtype=a.dtype).reshape(-1)])
+
+
+def _torch_erf(xp: Namespace, x: Any) -> Any:
+    return xp.module.special.erf(x)
+
+
+def _erf(xp: Namespace, x: Any) -> Any:
+    """math.erf, element by element."""
+    import math
+
+    values = [math.erf(float(v)) for v in xp.reshape(x, (-1,))]
+    return xp.reshape(xp.asarray(values, dtype=x.dtype), x.shape)
+
+
+# (library, or "" for all libraries without the function) -> function
 OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("", "pad"): _pad,
     ("", "sliding_window_view"): _windows,
     ("numpy", "sliding_window_view"): _numpy_windows,
     ("torch", "sliding_window_view"): _torch_windows,
-    ("torch", "einsum"): lambda xp, terms, *parts, **_: xp.module.einsum(terms, *parts),
+    ("torch", "einsum"): _torch_einsum,
     ("", "einsum"): _einsum,
-    ("torch", "take_along_axis"): lambda xp, x, index, axis: xp.module.take_along_dim(
-        x, xp.astype(index, "int64"), axis
-    ),
+    ("torch", "take_along_axis"): _torch_take_along_axis,
     ("", "take_along_axis"): _take_along_axis,
-    ("numpy", "logcumsumexp"): lambda xp, x, axis: xp.module.logaddexp.accumulate(x, axis=axis),
-    ("torch", "logcumsumexp"): lambda xp, x, axis: xp.module.logcumsumexp(x, dim=axis),
-    ("jax", "logcumsumexp"): lambda xp, x, axis: xp.module.logaddexp.accumulate(x, axis=axis),
-    ("numpy", "argsort"): lambda xp, x, axis=-1, stable=True: xp.module.argsort(x, axis=axis, kind="stable"),
+    ("numpy", "logcumsumexp"): _logcumsumexp,
+    ("torch", "logcumsumexp"): _torch_logcumsumexp,
+    ("jax", "logcumsumexp"): _logcumsumexp,
+    ("numpy", "argsort"): _stable_argsort,
     ("", "exp2"): _exp2,
     ("", "fmod"): _fmod,
     ("", "tril"): _tri(lambda column, row: column <= row),
     ("", "triu"): _tri(lambda column, row: column >= row),
-    ("", "append"): lambda xp, a, b: xp.concat([a, xp.asarray(b, dtype=a.dtype).reshape(-1)]),
-    ("", "erf"): lambda xp, x: _each(xp, "erf", x),
-    ("torch", "erf"): lambda xp, x: xp.module.special.erf(x),
+    ("", "append"): _append,
+    ("", "erf"): _erf,
+    ("torch", "erf"): _torch_erf,
 }
-
-
-def _each(xp: Namespace, name: str, x: Any) -> Any:
-    """One of math's functions, element by element."""
-    import math
-
-    f = getattr(math, name)
-    return xp.reshape(xp.asarray([f(float(v)) for v in xp.reshape(x, (-1,))], dtype=x.dtype), x.shape)

@@ -95,4 +95,4 @@ def dawn_compiler(name: str) -> DawnCompiler:
     there = wgpudawn.gpu.enumerate_adapters_sync()
     if not there:
         raise DeviceError("Dawn shows no adapter: flambeau doctor says why")
-    return DawnCompiler(next((a for a in there if a.info.get("device") == name), there[0]))
+    return DawnCompiler(next((a for a in there if dict[str, Any](a.info).get("device") == name), there[0]))

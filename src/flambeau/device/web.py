@@ -4,6 +4,7 @@ pyodide."""
 import threading
 from array import array
 from contextlib import suppress
+from importlib import import_module
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,36 +47,33 @@ async def open_device() -> "WebDevice":
 
 def open_now() -> "WebDevice":
     """The page's GPU, without await: where it is open, or where this call may wait."""
-    from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
-
+    ffi: Any = import_module("pyodide.ffi")
     if _opened and not _opened[0].lost:
         return _opened[0]
-    if can_run_sync():
-        return run_sync(open_device())
+    if ffi.can_run_sync():
+        return ffi.run_sync(open_device())
     raise DeviceError("device: the page's GPU is not open: `await fb.open_device()` before the first tensor")
 
 
 async def _module() -> Any:
     """The module executor.js: the worker's of our site, else from this package's own copy of it."""
     with suppress(ImportError):
-        from flambeau_page import executor  # type: ignore[import-not-found]
-
-        return executor
-    from js import URL, Blob  # type: ignore[import-not-found]
-    from pyodide.code import run_js  # type: ignore[import-not-found]
-    from pyodide.ffi import to_js  # type: ignore[import-not-found]
+        return import_module("flambeau_page").executor
+    js: Any = import_module("js")
+    run_js: Any = import_module("pyodide.code").run_js
+    to_js: Any = import_module("pyodide.ffi").to_js
 
     text = web_file("executor.js").read_text(encoding="utf-8")
     options = to_js({"type": "text/javascript"}, dict_converter=run_js("Object.fromEntries"))
-    url = URL.createObjectURL(Blob.new(to_js([text]), options))
+    url = js.URL.createObjectURL(js.Blob.new(to_js([text]), options))
     try:
         return await run_js("(url) => import(url)")(url)
     finally:
-        URL.revokeObjectURL(url)
+        js.URL.revokeObjectURL(url)
 
 
 async def _call(target: Any, name: str, *args: Any) -> Any:
-    from pyodide.ffi import JsException  # type: ignore[import-not-found]
+    JsException: Any = import_module("pyodide.ffi").JsException
 
     try:
         return await getattr(target, name)(*args)
@@ -97,10 +95,9 @@ class WebDevice(Caches):
     compilers = 1
 
     def __init__(self, executor: Any):
-        from pyodide.ffi import JsException, to_js  # type: ignore[import-not-found]
-
+        ffi: Any = import_module("pyodide.ffi")
         super().__init__()
-        self._executor, self._to_js, self._error = executor, to_js, JsException
+        self._executor, self._to_js, self._error = executor, ffi.to_js, ffi.JsException
         self.name = f"gpu:{executor.name} (WebGPU)"
         self.lock = threading.RLock()
         turns = SOFTWARE_TURNS if executor.software else Limits.turns
@@ -134,7 +131,7 @@ class WebDevice(Caches):
     @property
     def can_wait(self) -> bool:
         """Whether the code that runs now may wait for the GPU (JavaScript entered it so that it can)."""
-        from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
+        can_run_sync: Any = import_module("pyodide.ffi").can_run_sync
 
         return can_run_sync()
 
@@ -208,7 +205,7 @@ class WebDevice(Caches):
 
     def wait(self) -> None:
         """Return when everything submitted is done."""
-        from pyodide.ffi import run_sync  # type: ignore[import-not-found]
+        run_sync: Any = import_module("pyodide.ffi").run_sync
 
         run_sync(_waiting("wait", _call(self._executor, "wait")))
 
@@ -282,7 +279,7 @@ class Stamps:
 
     async def arrive(self) -> list[tuple[int, int]]:
         """(begin, end) of each span in ns of the GPU's own clock."""
-        from pyodide.ffi import JsException  # type: ignore[import-not-found]
+        JsException: Any = import_module("pyodide.ffi").JsException
 
         try:
             times = (await self.promise).to_memoryview().cast("B").cast("Q").tolist()
@@ -291,7 +288,7 @@ class Stamps:
         return list(zip(times[::2], times[1::2], strict=True))
 
     def wait(self) -> list[tuple[int, int]]:
-        from pyodide.ffi import run_sync  # type: ignore[import-not-found]
+        run_sync: Any = import_module("pyodide.ffi").run_sync
 
         return run_sync(_waiting("profile", self.arrive()))
 
@@ -303,7 +300,7 @@ class Fetch:
         self.promise, self.sizes = promise, sizes
 
     async def arrive(self) -> list[memoryview]:
-        from pyodide.ffi import JsException  # type: ignore[import-not-found]
+        JsException: Any = import_module("pyodide.ffi").JsException
 
         try:
             got = (await self.promise).to_memoryview()
@@ -317,14 +314,14 @@ class Fetch:
         return out
 
     def wait(self) -> list[memoryview]:
-        from pyodide.ffi import run_sync  # type: ignore[import-not-found]
+        run_sync: Any = import_module("pyodide.ffi").run_sync
 
         return run_sync(_waiting("read", self.arrive()))
 
 
 def _waiting(name: str, coroutine: Any) -> Any:
     """The coroutine, where run_sync can take it; else an error that says what to do instead."""
-    from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
+    can_run_sync: Any = import_module("pyodide.ffi").can_run_sync
 
     if can_run_sync():
         return coroutine

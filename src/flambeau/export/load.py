@@ -241,11 +241,12 @@ class _Ready:
         self.checks = any(DECLARED in text for _, text in program.kernels)
         self.pool = Pool(device, device.pool)
         plan = program.plans["plans"][program.plans["plan_of"][n - program.batch[0]]]
-        self.params, self.drawn = array("I"), []
+        self.params = array("I")
+        self.drawn: list[tuple[int, int, int]] = []  # (word of params, draw, word of the draw)
         self.begins = [within(value_of(e, n), LARGEST, "a draw") for e in plan["draws"]]
         self.length = within(value_of(plan["drawn"], n), LARGEST, "a draw")
         buffers = {f"w{i}": b for i, b in enumerate(program.weights)}
-        self.inputs = []
+        self.inputs: list[Any] = []  # buffers
         for i, spec in enumerate(program.inputs):
             node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
             buffers[f"x{i}"] = self.pool.take(node.nbytes)
@@ -303,14 +304,15 @@ class _Ready:
             for v in step["writes"]:
                 if v not in buffers:
                     buffers[v] = self.pool.take(sizes[v])
-            name, text = program.kernels[step["kernel"]]
+            kernel: int = step["kernel"]
+            name, text = program.kernels[kernel]
             pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
             x, y, z = (within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"])
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
             command = Dispatch(pipeline, self.uniform, 4 * at, (x, y, z), handles)
             words[i >= len(plan["setup"])].extend(command.words())
             reads, writes = ([buffers[v].nbytes for v in step[k]] for k in ("reads", "writes"))
-            work, line = Cost(name, "", sum(reads), sum(writes), 0), program.lines[step["kernel"]]
+            work, line = Cost(name, "", sum(reads), sum(writes), 0), program.lines[kernel]
             row = SavedDispatch(work, text, line, len(reads), (*reads, *writes))
             self.steps[i >= len(plan["setup"])].append(row)
             for v in set(step["reads"]):
@@ -342,10 +344,10 @@ class _Ready:
     def run(self, given: list[Node]) -> list[Tensor]:
         if self.length:
             self._draw()
-        before = []
+        before: list[int] = []
         for n, place in zip(given, self.inputs, strict=True):
             before += copied(n.buffer, place)
-        after = []
+        after: list[int] = []
         out: list[Tensor] = []
         for source, shape, dtype in self.outputs:
             node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)

@@ -41,7 +41,7 @@ def save_program(
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
-    if not isinstance(max_batch, int) or max_batch < 1:
+    if type(max_batch) is not int or max_batch < 1:
         raise ValueError(f"save_program: max_batch={max_batch!r}: give the largest batch size, 1 or more")
     if not callable(fn):
         raise TypeError(f"save_program: {fn!r} can't be called: give a model or a function of tensors")

@@ -70,13 +70,14 @@ class Weights:
 
     def file(self) -> dict[str, Tensor]:
         """The weights by name, in order."""
-        taken, found = set(self.names.values()), {}
+        taken = set(self.names.values())
+        tensors: dict[str, Tensor] = {}
         for i, n in enumerate(self.nodes):
             free = f"constant.{i}"
             while free in taken:
                 free += "_"
-            found[self.names.get(id(n), free)] = Tensor(n)
-        return found
+            tensors[self.names.get(id(n), free)] = Tensor(n)
+        return tensors
 
     def compare(self, graph: Graph, start: int, first: bool) -> None:
         """Take the tensors that a call made of host numbers: each call must make the same."""
@@ -140,7 +141,8 @@ def _step(
     numbers += k.grid
     for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
         if is_tuple(value):
-            source: Any = graph.order[value[1]].scalars[0]
+            place: int = value[1]
+            source = graph.order[place].scalars[0]
             if hasattr(source, "words"):
                 drawn.append((i, _draw(source, graph, draws, places), value[2]))
                 value = 0

@@ -46,7 +46,7 @@ def functional_call(
 
 def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], str]]:
     """Dotted name: the attributes and the name in them, of each parameter and buffer, shared ones too."""
-    own = vars(module)
+    own: dict[str, Any] = module.__dict__
     found = {prefix + name: (own, name) for name, value in own.items() if isinstance(value, Tensor)}
     for name, child in module.named_children():
         found |= _places(child, f"{prefix}{name}.")

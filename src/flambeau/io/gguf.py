@@ -204,12 +204,12 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
         raise DamagedFile(f"its alignment is {shown(alignment)}, which is no power of 2")
-    found = _infos(cursor, count)
+    infos = _infos(cursor, count)
     begin = -(-cursor.at // alignment) * alignment
-    spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in found.items()]
+    spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in infos.items()]
     _check_spans(spans, len(view), alignment)
-    tensors = {}
-    for (name, (shape, number, _, _)), (start, end, _) in zip(found.items(), spans, strict=True):
+    tensors: dict[str, TensorEntry] = {}
+    for (name, (shape, number, _, _)), (start, end, _) in zip(infos.items(), spans, strict=True):
         kind = PLAIN.get(number) or FORMATS[number]
         tensors[name] = TensorEntry(shape, kind, _reader(name, view, (start, end), shape, kind, place))
     return Entries(tensors, metadata)
@@ -333,7 +333,7 @@ def _read_one(cursor: Cursor, number: int, what: str) -> Any:
 
 def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, int, int]]:
     """(shape, format, place, bytes) of each tensor."""
-    found = {}
+    infos: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
     for _ in range(count):
         name = cursor.text("a tensor's name")
         rank = cursor.number("<I", shown(name))
@@ -342,10 +342,10 @@ def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, 
         sizes = tuple(cursor.number("<Q", shown(name)) for _ in range(rank))
         shape, number = sizes[::-1], cursor.number("<I", shown(name))
         check_shape(name, shape)
-        if name in found:
+        if name in infos:
             raise DamagedFile(f"{shown(name)} stands there twice")
-        found[name] = (shape, number, cursor.number("<Q", shown(name)), _size(name, shape, number))
-    return found
+        infos[name] = (shape, number, cursor.number("<Q", shown(name)), _size(name, shape, number))
+    return infos
 
 
 def _size(name: str, shape: tuple[int, ...], number: int) -> int:

@@ -64,7 +64,7 @@ async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | N
 
 
 def checked(tensors: Mapping[str, Tensor], call: str) -> None:
-    wrong = next((n for n, t in tensors.items() if not isinstance(t, Tensor)), None)
+    wrong = next((n for n, t in dict[str, Any](tensors).items() if not isinstance(t, Tensor)), None)
     if wrong is not None:
         raise TypeError(
             f"{call}: {wrong!r} is {describe(tensors[wrong])}, not a tensor: wrap it in fb.tensor(...)"

@@ -29,7 +29,16 @@ from .elements import (
 )
 from .numpy_elements import tensor_in_form
 from .sources import blamed, naming, opened
-from .unpickler import Global, Machine, Unfinished, Vocabulary, plain
+from .unpickler import (
+    Global,
+    Machine,
+    Unfinished,
+    Vocabulary,
+    is_exact_dict,
+    is_exact_list,
+    is_exact_tuple,
+    plain,
+)
 from .unpickler_names import CALLS, VALUES, form_of
 
 MAGIC = 0x1950A86A20F9469CFC6C  # what the older files begin with (torch/serialization.py)
@@ -157,8 +166,8 @@ class TorchReading:
 
     def told(self, tensor: Any, rest: Any) -> Any:
         """A tensor as PyTorch's bits for views say: conjugated, negated."""
-        bits = rest[0] if rest and rest[0] else {}
-        if type(bits) is not dict or not bits.keys() <= {"conj", "neg"}:
+        bits = rest[0] if rest and rest[0] else dict[str, Any]()
+        if not is_exact_dict(bits) or not bits.keys() <= {"conj", "neg"}:
             raise DamagedFile("what is said of a tensor's numbers is neither conj nor neg")
         if tensor is None:
             return None
@@ -170,7 +179,7 @@ class TorchReading:
 
     def from_type(self, rebuild: Any, kind: Any, args: Any, state: Any) -> Any:
         """A tensor with attributes of Python: the tensor."""
-        if not isinstance(rebuild, Global) or rebuild.call is None or type(args) is not tuple:
+        if not isinstance(rebuild, Global) or rebuild.call is None or not is_exact_tuple(args):
             raise DamagedFile("a tensor of it is made by no function")
         return rebuild.call(*args)
 
@@ -179,7 +188,7 @@ class TorchReading:
         return Unfinished(self.arrived)
 
     def arrived(self, state: Any) -> Any:
-        if type(state) is not tuple or len(state) != 5 or type(state[1]) is not tuple:
+        if not is_exact_tuple(state) or len(state) != 5 or not is_exact_tuple(state[1]):
             raise DamagedFile("an array of NumPy's of it is not as NumPy writes it")
         return self.from_numpy(state[4], state[2], state[1], state[3] is True)
 
@@ -188,7 +197,7 @@ class TorchReading:
 
     def from_numpy(self, raw: Any, dtype: Any, shape: Any, first_fastest: bool) -> Any:
         form = form_of(dtype)
-        if type(raw) is not bytes or type(shape) is not tuple:
+        if type(raw) is not bytes or not is_exact_tuple(shape):
             raise DamagedFile("an array of NumPy's of it has no bytes, or no shape")
         check_shape("an array", shape)
         if len(raw) != prod(shape) * form[0].size:
@@ -237,7 +246,7 @@ def is_pickle(view: memoryview) -> bool:
 
 def _storage(parts: Any) -> tuple[Storage, Any]:
     """A storage that a persistent id names, and the view of it that the older form may add."""
-    word = parts[0] if type(parts) is tuple and len(parts) in (5, 6) else None
+    word = parts[0] if is_exact_tuple(parts) and len(parts) in (5, 6) else None
     if word not in ("storage", b"storage"):
         raise DamagedFile("it asks for something that is no storage")
     kind, name, _, count = parts[1:5]
@@ -303,7 +312,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
             raise DamagedFile(f"storage {shown(root.key)} of it is of two kinds or sizes")
         if part is None:
             return root
-        if type(part) is not tuple or [type(n) for n in part[1:]] != [int, int] or min(part[1:]) < 0:
+        if not is_exact_tuple(part) or [type(n) for n in part[1:]] != [int, int] or min(part[1:]) < 0:
             raise DamagedFile(f"a part of storage {shown(root.key)} has no place")
         if sum(part[1:]) > root.count:
             raise DamagedFile(f"a part of storage {shown(root.key)} is outside of it")
@@ -318,7 +327,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
         return next_value(0)[0]
     version, at = next_value(at)
     machine, begin = next_value(at)
-    if version != VERSION or type(machine) is not dict or machine.get("little_endian") is not True:
+    if version != VERSION or not is_exact_dict(machine) or machine.get("little_endian") is not True:
         raise RefusedFile(
             f"it is of version {shown(version)}, or of a big-endian machine: save it anew in PyTorch"
         )
@@ -331,9 +340,9 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
 
 def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
     """The bytes of each storage, which lie behind the pickles in the order of their names there."""
-    if type(keys) is not list or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
+    if not is_exact_list(keys) or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
         raise DamagedFile("its list of storages is not of those that its tensors need")
-    raw = {}
+    raw: dict[str, memoryview] = {}
     for name in map(str, keys):
         if len(view) - at < 8:
             raise DamagedFile(f"it ends before storage {shown(name)}")

@@ -70,7 +70,7 @@ class TorchPickle:
         raw = value.encode("utf-8", "surrogatepass")
         self.step(b"X" + struct.pack("<I", len(raw)) + raw)
 
-    def items(self, value: Mapping[str, Any], path: str) -> None:
+    def items(self, value: Mapping[Any, Any], path: str) -> None:
         self.step(b"}(")
         for key, part in value.items():
             if not isinstance(key, str | int | float | bool | None):

@@ -9,7 +9,7 @@ called, and nothing recurses: a file can't make the stack overflow.
 from codecs import escape_decode
 from collections.abc import Callable
 from struct import calcsize, unpack_from
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..core.tree import is_dict
 from .elements import DamagedFile, RefusedFile, shown
@@ -139,7 +139,7 @@ class Machine:
     def charge(self, given: Any) -> None:
         """Take note of work: a call with values that were kept may be asked for in every third byte."""
         self.left -= CALL
-        self.bytes_left -= weight(given) + sum(map(weight, given)) if type(given) is tuple else weight(given)
+        self.bytes_left -= weight(given) + sum(map(weight, given)) if is_exact_tuple(given) else weight(given)
         if self.left < 0 or self.bytes_left < 0:
             raise DamagedFile("it has more made of its values than a file of its size needs")
 
@@ -160,7 +160,7 @@ class Machine:
 
     def call(self, args: Any) -> None:
         found = self.pop()
-        if not isinstance(found, Global) or found.call is None or type(args) is not tuple:
+        if not isinstance(found, Global) or found.call is None or not is_exact_tuple(args):
             told = shown(found.name) if isinstance(found, Global) else f"a {type(found).__name__}"
             raise DamagedFile(f"it calls {told}, which is no function of the table")
         self.charge(args)
@@ -173,9 +173,9 @@ class Machine:
         target = self.stack[-1] if self.stack else None
         if isinstance(target, Unfinished):
             target.set(state)
-        elif is_dict(target) and type(target) is not dict and type(state) is dict:
+        elif is_dict(target) and not is_exact_dict(target) and is_exact_dict(state):
             target.update(state)
-        elif type(target) is not dict:  # an OrderedDict has its _metadata so, which nobody asks for
+        elif not is_exact_dict(target):  # an OrderedDict has its _metadata so, which nobody asks for
             raise DamagedFile(f"it gives a {type(target).__name__} a state")
 
 
@@ -189,6 +189,21 @@ class Unfinished:
 
     def set(self, state: Any) -> None:
         self.value, self.is_done = self.make(state), True
+
+
+def is_exact_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
+    """Whether a value is a tuple and not of a subclass."""
+    return type(value) is tuple
+
+
+def is_exact_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a value is a list and not of a subclass."""
+    return type(value) is list
+
+
+def is_exact_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
+    """Whether a value is a dict and not of a subclass."""
+    return type(value) is dict
 
 
 def weight(value: Any) -> int:
@@ -212,7 +227,7 @@ def plain(value: Any) -> Any:
 def key(value: Any) -> Any:
     """A key of a dict; DamagedFile for one of those whose hashes a file could choose to be all alike."""
     value = plain(value)
-    parts = value if type(value) is tuple else (value,)
+    parts = value if is_exact_tuple(value) else (value,)
     if len(parts) > PARTS or not all(
         type(p) in WORDS or _is_small(p, 60 if p is value else 31) for p in parts
     ):

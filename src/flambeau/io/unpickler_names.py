@@ -6,7 +6,7 @@ from typing import Any
 from ..core.tree import is_dict, is_sequence
 from .elements import DamagedFile
 from .numpy_elements import kind_of, number_in_form
-from .unpickler import Global, Unfinished, key, plain
+from .unpickler import Global, Unfinished, is_exact_list, is_exact_tuple, key, plain
 
 
 class Fields(dict[str, Any]):
@@ -20,7 +20,7 @@ def _pairs(*given: Any) -> dict[Any, Any]:
     (found,) = given
     if is_dict(found):
         return dict(found)
-    if type(found) is not list or not all(is_sequence(p) and len(p) == 2 for p in found):
+    if not is_exact_list(found) or not all(is_sequence(p) and len(p) == 2 for p in found):
         raise DamagedFile("a dict of it is made of no pairs")
     return {key(k): plain(v) for k, v in found}
 
@@ -66,7 +66,7 @@ def _dtype(text: Any, *_: Any) -> Unfinished:
     """NumPy's dtype: the order of its bytes comes later, as a state."""
 
     def ordered(state: Any) -> Any:
-        order = state[1] if type(state) is tuple and len(state) > 1 else "<"
+        order = state[1] if is_exact_tuple(state) and len(state) > 1 else "<"
         return kind_of(f"{order if order in ('<', '>') else ''}{text}")
 
     return Unfinished(ordered)
@@ -78,7 +78,7 @@ def _scalar(dtype: Any, raw: Any = None) -> Any:
 
 def form_of(given: Any) -> Any:
     """A dtype of NumPy's as `kind_of` has it; DamagedFile for what is none."""
-    if type(given) is not tuple or len(given) != 2 or not isinstance(given[1], bool):
+    if not is_exact_tuple(given) or len(given) != 2 or not isinstance(given[1], bool):
         raise DamagedFile("a dtype of NumPy's of it is none")
     return given
 

@@ -106,7 +106,8 @@ class Script:
     def changed(self, edits: list[Edit]) -> tuple[str, list[Change]]:
         """The new text, and what became of each line that is another now."""
         kept = _outermost(edits)
-        out, at = [], 0
+        out: list[bytes] = []
+        at = 0
         for e in kept:
             out += [self.data[at : e.start], e.text.encode()]
             at = e.end
@@ -125,7 +126,8 @@ class Script:
     def _change(self, edits: list[Edit]) -> Change:
         first, last = self.line_of(edits[0].start), self.line_of(_last(edits))
         begin, end = self.starts[first - 1], self.starts[last]
-        out, at = [], begin
+        out: list[bytes] = []
+        at = begin
         for e in edits:
             out += [self.data[at : e.start], e.text.encode()]
             at = e.end

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.tree import is_list
 from .names import TorchNames
 
 ALL = "*"  # whose gradients: of any parameter, as `for p in model.parameters()` goes through them
@@ -72,7 +73,7 @@ def own(scope: ast.AST) -> Iterator[ast.AST]:
 def header(statement: ast.stmt) -> Iterator[ast.AST]:
     """The nodes of a statement that are in none of its blocks."""
     for name, value in ast.iter_fields(statement):
-        for child in value if isinstance(value, list) else [value]:
+        for child in value if is_list(value) else [value]:
             if name not in BLOCKS and isinstance(child, ast.AST) and not isinstance(child, SCOPES):
                 yield from own(child)
                 yield child

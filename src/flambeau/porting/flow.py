@@ -21,7 +21,8 @@ class Flow:
     """`before`: the state that an event meets, all that may be."""
 
     def __init__(self, scope: Scope):
-        self.scope, self.before = scope, {e: {} for e in scope.events.values()}
+        self.scope = scope
+        self.before: dict[GradientEvent, State] = {e: {} for e in scope.events.values()}
         self.owners = {*scope.tensors, *scope.optimizers, *(t for e in self.before for t in e.owners)}
         self.ends: list[State | None] = []
         self.loops: list[tuple[list[Any], list[Any]]] = []  # states at `break` and at `continue`

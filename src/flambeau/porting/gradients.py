@@ -64,7 +64,7 @@ class ScopeGradients:
         out: set[Any] = set()
         for e, way in self.ways.items():
             used = {o for use, o in self._users if e in self.tokens(use, o)}
-            tokens = frozenset().union(*(self.tokens(e, owner) for owner in used))
+            tokens = frozenset[Any]().union(*(self.tokens(e, owner) for owner in used))
             if way == "+=":
                 out |= {k for k in tokens if isinstance(k, GradientEvent) and is_empty(k)}
                 out |= {self._outermost(e.node)} if START in tokens else set()
