@@ -66,7 +66,7 @@ def _behind(xp: Namespace, row: Array, by: int, fill: float) -> Array:
 
 def _alphas_reference(xp: Namespace, x: Array, jump: Array) -> Array:
     y = xp.full_like(x, LOWEST)
-    y[:, 0, :2] = x[:, 0, :2]
+    y[:, 0, :2] = x[:, 0, :2]  # an alignment begins with a blank or the first label
     for t in range(1, x.shape[1]):
         last = y[:, t - 1]
         reached = xp.logaddexp(last, _behind(xp, last, 1, LOWEST))

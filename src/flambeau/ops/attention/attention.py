@@ -122,13 +122,14 @@ def _grad(
 ) -> list[Tensor | None]:
     start, bias = _split_others(others, placed)
     if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
-        grads, of_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
-        return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
+        grads, by_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
+        return [*grads, *[None] * placed, *([] if bias is None else [by_bias])]
     units = q.device.kind == "gpu" and launches.slopes_on_units(
         q.device.limits, (q.node, k.node, v.node), attrs["causal"]
     )
     g, unscale = _scale_slopes(g) if units else (g, None)
     norms, delta = _lower_norms(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
+    # of each row: the maximum, the logarithm of its sum, and the sum of the gradient times the result
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     inputs = (q, k, v, g, rows, *others)
     by_key = Attention._keys(*inputs, placed=False, **attrs)
@@ -176,10 +177,12 @@ def _grad_by_ops(
         return x.reshape(-1, group, *x.shape[1:])
 
     k1, v1 = k.unsqueeze(1), v.unsqueeze(1)
+    # [key heads, group, queries, features]: the query heads of a group share a key head
     w, slope, q1 = grouped(w), grouped(slope), grouped(q)
     y = w @ v1
+    # the gradient by the scores: that of softmax is w * (gw - sum(gw * w)), and sum(gw * w) = sum(slope * y)
     z = w * (slope @ v1.transpose(-1, -2) - (slope * y).sum(-1, keepdim=True))
-    of_bias = z
+    by_bias = z
     if softcap is not None:
         u = (q1 @ k1.transpose(-1, -2) * (scale / softcap)).tanh()
         z = z * (1 - u * u)
@@ -188,7 +191,7 @@ def _grad_by_ops(
     dq = (z @ k1).reshape(*q.shape) * scale
     grads = [x.to(dtype) for x in (dq, dk, dv)]
     wanted = bias is not None and bias.requires_grad
-    return grads, of_bias.reshape(-1, attrs["heads"], *of_bias.shape[-2:]) if wanted else None
+    return grads, by_bias.reshape(-1, attrs["heads"], *by_bias.shape[-2:]) if wanted else None
 
 
 def _gradient_reference(at: int) -> Reference:

@@ -38,10 +38,10 @@ def spec_of(
     return tuple(Window(*w) for w in zip(kernel_size, stride, dilation, padding, padding, strict=True))
 
 
-def batched(x: Tensor, nd: int, what: str = "input") -> tuple[Tensor, bool]:
+def batched(x: Tensor, nd: int, name: str = "input") -> tuple[Tensor, bool]:
     """(x with a batch dim, whether it was added); ValueError unless x has nd + 1 or nd + 2 dims."""
     if x.ndim not in (nd + 1, nd + 2):
-        raise ValueError(f"{what} needs {nd + 1} or {nd + 2} dims")
+        raise ValueError(f"{name} needs {nd + 1} or {nd + 2} dims")
     return (x.unsqueeze(0), True) if x.ndim == nd + 1 else (x, False)
 
 
@@ -121,6 +121,7 @@ def spread_back(
         return conv(g, flipped, stride=stride, padding=shared, dilation=dilation, groups=groups)
     if all(d == 1 for d in dilation):
         return _by_phases(g, w, size, stride, padding, groups)
+    # the gradient by each element of each window, [n, g, c, *out, *taps], then summed by element
     gg = g.reshape(g.shape[0], groups, o, *g.shape[2:])
     gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
     weights = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)

@@ -339,18 +339,16 @@ def interpolate(
     if kind == "area":
         return adaptive_mean(input, out)
     size = input.shape[2:]
-    order = sorted(
-        range(nd), key=lambda d: out[d] / size[d]
-    )  # shrinking first leaves less work for the other dims
+    # shrinking first leaves less work for the other dims
+    order = sorted(range(nd), key=lambda d: out[d] / size[d])
     if kind == "nearest":
         for d in order:
             input = _nearest(input, d + 2, out[d], factors[d], mode == "nearest-exact")
         return input
     x, dtype = in_float32(input)
     dtype = dt.uint8 if input.dtype is dt.uint8 else dtype
-    copies = (
-        antialias or kind == "linear"
-    )  # dims of the same size are copied, whatever the factor, as in PyTorch
+    # whether dims of the same size are copied, whatever the factor, as in PyTorch
+    copies = antialias or kind == "linear"
     for d in order:
         line = _line(size[d], out[d], _ratio(size[d], out[d], factors[d]), kind, bool(align_corners))
         if line.n == line.o and (copies or (line.a == line.d and not line.b)):

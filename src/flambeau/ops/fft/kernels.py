@@ -188,9 +188,8 @@ def real_to_complex(x: Tensor) -> Tensor:
     n = x.shape[-1]
     if n % 2 or x.dtype is dt.float64:
         return first_half(_fft(pair(x, x * 0.0), inverse=False), n)
-    z = _fft(
-        x.reshape(*x.shape[:-1], n // 2, 2), inverse=False
-    )  # even and odd elements as one complex number
+    # even and odd elements as one complex number: a transform of half the length
+    z = _fft(x.reshape(*x.shape[:-1], n // 2, 2), inverse=False)
     z = cat([z, z.narrow(-2, 0, 1)], -2)
     other = conjugate(z.flip(-2))
     odd = multiply(z - other, twiddle(indices(x, n // 2 + 1), n, -1))
