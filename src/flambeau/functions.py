@@ -233,7 +233,7 @@ class Reading(Sequence[Any]):
             self._lists = [to_list(part, t.shape, t.dtype) for part, t in pairs]
         return self._lists
 
-    def _waited(self) -> list[Any]:
+    def _wait(self) -> list[Any]:
         with self._lock:
             return self._lists if self._lists is not None else self._with(self._fetch.wait())
 
@@ -247,13 +247,13 @@ class Reading(Sequence[Any]):
         return len(self._tensors)
 
     def __getitem__(self, i: Any) -> Any:
-        return self._waited()[i]
+        return self._wait()[i]
 
     def __eq__(self, other: Any) -> bool:
-        return self._waited() == (list(other) if isinstance(other, Reading) else other)
+        return self._wait() == (list(other) if isinstance(other, Reading) else other)
 
     def __repr__(self) -> str:
-        return repr(self._waited())
+        return repr(self._wait())
 
 
 def read(*tensors: Tensor) -> Reading:

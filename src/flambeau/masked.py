@@ -70,7 +70,7 @@ def _highest(dtype: dt.DType) -> Any:
     return inf if _has_fractions(dtype) else dt.iinfo(dtype).max
 
 
-def _kept(input: Tensor, mask: Tensor | None, other: Any) -> Tensor:
+def _mask_of(input: Tensor, mask: Tensor | None, other: Any) -> Tensor:
     """The input, with another value where the mask leaves an element out."""
     if mask is None:
         return input
@@ -82,12 +82,12 @@ def _has_fractions(dtype: dt.DType) -> bool:
     return dtype.is_floating_point or dtype.is_complex
 
 
-def _summed(dtype: dt.DType) -> dt.DType:
+def _sum(dtype: dt.DType) -> dt.DType:
     """The dtype of sums and products: small integers are added up in int64."""
     return dtype if _has_fractions(dtype) else dt.int64
 
 
-def _reduced(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+def _reduce(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     dims = _dims(dim, x.ndim)
     return f(x, dims, keepdim=keepdim) if dims else f(x.reshape(1), 0)
 
@@ -95,15 +95,15 @@ def _reduced(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tensor:
     """How many elements the mask keeps."""
     kept = F.ones_like(input, dtype=dt.bool_) if mask is None else _mask(input, mask)
-    return _reduced(F.sum, kept, dim, keepdim)
+    return _reduce(F.sum, kept, dim, keepdim)
 
 
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """Sums of what the mask keeps; 0 of nothing. [...] -> [] without dim"""
-    x = _kept(input, mask, 0).to(dtype or _summed(input.dtype))
-    return _reduced(F.sum, x, dim, keepdim)
+    x = _mask_of(input, mask, 0).to(dtype or _sum(input.dtype))
+    return _reduce(F.sum, x, dim, keepdim)
 
 
 def prod(
@@ -113,7 +113,7 @@ def prod(
 
     IndexError where a dim is none of the input's.
     """
-    result = _kept(input, mask, 1).to(dtype or _summed(input.dtype))
+    result = _mask_of(input, mask, 1).to(dtype or _sum(input.dtype))
     for d in sorted(_dims(dim, input.ndim), reverse=True):
         result = result.prod(d, keepdim=keepdim)
     return result
@@ -122,29 +122,29 @@ def prod(
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Sums up to each element of what the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
-    return F.cumsum(_kept(input, mask, 0), dim, dtype=dtype).to(dtype)
+    return F.cumsum(_mask_of(input, mask, 0), dim, dtype=dtype).to(dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Products up to each element of what the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
-    return F.cumprod(_kept(input, mask, 1), dim, dtype=dtype).to(dtype)
+    return F.cumprod(_mask_of(input, mask, 1), dim, dtype=dtype).to(dtype)
 
 
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The largest that the mask keeps; -inf, or the lowest integer, of nothing. [...] -> [] without dim"""
-    x = _kept(input, mask, _lowest)
-    return _reduced(F.amax, x, dim, keepdim).to(dtype or input.dtype)
+    x = _mask_of(input, mask, _lowest)
+    return _reduce(F.amax, x, dim, keepdim).to(dtype or input.dtype)
 
 
 def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The smallest that the mask keeps; inf, or the highest integer, of nothing. [...] -> [] without dim"""
-    x = _kept(input, mask, _highest)
-    return _reduced(F.amin, x, dim, keepdim).to(dtype or input.dtype)
+    x = _mask_of(input, mask, _highest)
+    return _reduce(F.amin, x, dim, keepdim).to(dtype or input.dtype)
 
 
 def argmax(
@@ -156,7 +156,7 @@ def argmax(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Places of the largest that the mask keeps, in the input's dtype. [...] -> [] without dim"""
-    x = _kept(input, mask, _lowest)
+    x = _mask_of(input, mask, _lowest)
     return F.argmax(x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -169,7 +169,7 @@ def argmin(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Places of the smallest that the mask keeps, in the input's dtype. [...] -> [] without dim"""
-    x = _kept(input, mask, _highest)
+    x = _mask_of(input, mask, _highest)
     return F.argmin(x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -190,7 +190,7 @@ def median(
     """Lower medians of what the mask keeps; NaN, or ValueError for integers, of nothing. [..., n] -> [...]"""
     is_float = input.dtype.is_floating_point
     x = input if is_float else input.to(dt.float32)
-    values = F.nanmedian(_kept(x, mask, nan), dim, keepdim)[0]
+    values = F.nanmedian(_mask_of(x, mask, nan), dim, keepdim)[0]
     if is_float:
         return values
     if bool(values.isnan().any()):
@@ -211,7 +211,7 @@ def norm(
 
     IndexError where a dim is none of the input's.
     """
-    x = _kept(input, mask, inf if ord == -inf else 0)
+    x = _mask_of(input, mask, inf if ord == -inf else 0)
     return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
 
 
@@ -265,18 +265,18 @@ def std(
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Shares of exp of what the mask keeps; NaN where it keeps nothing. [...] -> [...]"""
-    return F.softmax(_kept(input, mask, _lowest), dim, dtype=dtype)
+    return F.softmax(_mask_of(input, mask, _lowest), dim, dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Logarithms of masked shares; NaN where the mask keeps nothing. [...] -> [...]"""
-    x = _kept(input, mask, _lowest)
+    x = _mask_of(input, mask, _lowest)
     return F.log_softmax(x, dim, dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """softmax of -input; NaN where the mask keeps nothing. [...] -> [...]"""
-    x = _kept(input, mask, _highest)
+    x = _mask_of(input, mask, _highest)
     return F.softmax(-x, dim, dtype=dtype)
 
 
@@ -288,15 +288,15 @@ def normalize(
     ord: which norm
     """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return _kept(input, mask, 0) / size.clamp(min=eps)
+    return _mask_of(input, mask, 0) / size.clamp(min=eps)
 
 
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """Logarithms of sums of exp of what the mask keeps; -inf of nothing. [...] -> [] without dim"""
-    x = _kept(input, mask, _lowest)
-    return _reduced(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
+    x = _mask_of(input, mask, _lowest)
+    return _reduce(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
 
 
 def logaddexp(
@@ -311,6 +311,6 @@ def logaddexp(
 
     input_mask, other_mask: True keeps an element.
     """
-    x = _kept(input, input_mask, _lowest)
-    y = _kept(other, other_mask, _lowest)
+    x = _mask_of(input, input_mask, _lowest)
+    y = _mask_of(other, other_mask, _lowest)
     return F.logaddexp(x, y).to(dtype or input.dtype)

@@ -59,10 +59,10 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """One number in a shape."""
-    return _filled(_sizes(shape), fill_value, dtype, device)
+    return _fill(_sizes(shape), fill_value, dtype, device)
 
 
-def _filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Tensor:
+def _fill(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Tensor:
     """A number, or an array of one, in a shape."""
     if isinstance(value, Tensor):
         return value.to(device, value.dtype if dtype is None else dt.as_dtype(dtype)).expand(shape).clone()
@@ -90,7 +90,7 @@ def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """One number in the shape of x."""
-    return _filled(x.shape, fill_value, dtype or x.dtype, device or x.device)
+    return _fill(x.shape, fill_value, dtype or x.dtype, device or x.device)
 
 
 def eye(

@@ -9,7 +9,7 @@ from ..core.tree import is_tuple
 from ..tensor import Tensor
 
 
-def _reduced(name: str, text: str) -> Callable[..., Tensor]:
+def _reduction(name: str, text: str) -> Callable[..., Tensor]:
     """The method of a name with the standard's words for its arguments; no axes (an empty tuple) are none."""
 
     def call(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -28,14 +28,14 @@ def _with_axes(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]
     return x, axis, keepdims
 
 
-all = _reduced("all", "Whether all elements of axes (None: of all) are true.")
-any = _reduced("any", "Whether an element of axes (None: of all) is true.")
-max = _reduced("amax", "The largest element of axes (None: of all).")
-min = _reduced("amin", "The smallest element of axes (None: of all).")
-mean = _reduced("mean", "The mean of axes (None: of all).")
+all = _reduction("all", "Whether all elements of axes (None: of all) are true.")
+any = _reduction("any", "Whether an element of axes (None: of all) is true.")
+max = _reduction("amax", "The largest element of axes (None: of all).")
+min = _reduction("amin", "The smallest element of axes (None: of all).")
+mean = _reduction("mean", "The mean of axes (None: of all).")
 
 
-def _summed(name: str, text: str) -> Callable[..., Tensor]:
+def _sum(name: str, text: str) -> Callable[..., Tensor]:
     def call(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
         wanted = _sum_dtype(x, dtype)
         x, axis, keepdims = _with_axes(x.to(wanted), axis, keepdims)
@@ -61,8 +61,8 @@ def _sum_dtype(x: Tensor, dtype: Any) -> dt.DType:
     return {"u": dt.uint64, "i": dt.int64, "b": dt.int64}.get(x.dtype.kind, x.dtype)
 
 
-sum = _summed("sum", "The sum of axes (None: of all); of integers in 64 bits.")
-prod = _summed("prod", "The product of axes (None: of all); of integers in 64 bits.")
+sum = _sum("sum", "The sum of axes (None: of all); of integers in 64 bits.")
+prod = _sum("prod", "The product of axes (None: of all); of integers in 64 bits.")
 
 
 def var(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -99,7 +99,7 @@ def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> 
     return sum(x != 0, axis=axis, keepdims=keepdims)
 
 
-def _accumulated(name: str, start: int, text: str) -> Callable[..., Tensor]:
+def _accumulation(name: str, start: int, text: str) -> Callable[..., Tensor]:
     def call(
         x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
     ) -> Tensor:
@@ -117,8 +117,8 @@ def _accumulated(name: str, start: int, text: str) -> Callable[..., Tensor]:
     return call
 
 
-cumulative_sum = _accumulated("cumsum", 0, "Sums of the elements of an axis up to each, or from 0 on.")
-cumulative_prod = _accumulated("cumprod", 1, "Products of the elements of an axis up to each, or from 1 on.")
+cumulative_sum = _accumulation("cumsum", 0, "Sums of the elements of an axis up to each, or from 0 on.")
+cumulative_prod = _accumulation("cumprod", 1, "Products of the elements of an axis up to each, or from 1 on.")
 
 
 def diff(

@@ -25,7 +25,7 @@ NORMALS = (None, "none", "true", "pred", "all")
 DIMS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 
-def normalised(table: Tensor, how: str | None) -> Tensor:
+def normalise(table: Tensor, how: str | None) -> Tensor:
     """Counts as shares of a row, a column or all; 0 where there are none. [..., c, c]"""
     if how in (None, "none"):
         return table
@@ -67,7 +67,7 @@ class BinaryConfusionMatrix(TwoByTwo, Binary):
 
     def compute(self) -> Any:
         """[2, 2]: rows are targets, columns predictions."""
-        return normalised(self.table()[0], self.normalize)
+        return normalise(self.table()[0], self.normalize)
 
 
 class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
@@ -96,7 +96,7 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
 
     def compute(self) -> Any:
         """[labels, 2, 2]: rows are targets, columns predictions."""
-        return normalised(self.table(), self.normalize)
+        return normalise(self.table(), self.normalize)
 
 
 class OfClasses(Metric):
@@ -161,7 +161,7 @@ class MulticlassConfusionMatrix(OfClasses):
 
     def compute(self) -> Any:
         """[c, c]: rows are targets, columns predictions."""
-        return normalised(self.table(), self.normalize)
+        return normalise(self.table(), self.normalize)
 
 
 WEIGHTS = (None, "none", "linear", "quadratic")
@@ -273,7 +273,7 @@ class OfMany(Overlap):
     def compute(self) -> Any:
         """The score, or one a class for average="none"."""
         tp, fp, tn, fn = self.stats()
-        ignored = self._ignored(tp.shape[-1])
+        ignored = self._is_ignored(tp.shape[-1])
         if self.average == "micro":
             union = (tp + fp + fn) * ~ignored
             return ratio(tp.sum(-1), union.sum(-1), self.zero_division)
@@ -282,7 +282,7 @@ class OfMany(Overlap):
             weights = tp + fp + fn != 0
         return averaged(self.score(tp, fp, tn, fn), self.average, weights * ~ignored)
 
-    def _ignored(self, classes: int) -> Tensor:
+    def _is_ignored(self, classes: int) -> Tensor:
         index = -1 if self.ignore_index is None or self.is_multilabel else self.ignore_index
         return arange(classes, dtype=int32, device=self.device) == index
 

@@ -68,7 +68,7 @@ class ClipBlocks(nn.Module):
         self.resblocks = nn.ModuleList(list(blocks))
 
 
-def _drawn(dim: int, *shape: int) -> Tensor:
+def _draw(dim: int, *shape: int) -> Tensor:
     return nn.init.normal_(nn.Parameter(Tensor.zeros(*shape)), std=dim**-0.5)
 
 
@@ -83,10 +83,10 @@ class ClipVision(nn.Module):
         self.config = config = config or ClipVisionConfig()
         dim, places = config.width, (config.image_size // config.patch_size) ** 2 + 1
         self.conv1 = nn.Conv2d(3, dim, config.patch_size, config.patch_size, bias=False)
-        self.class_embedding, self.positional_embedding = _drawn(dim, dim), _drawn(dim, places, dim)
+        self.class_embedding, self.positional_embedding = _draw(dim, dim), _draw(dim, places, dim)
         self.ln_pre, self.transformer = nn.LayerNorm(dim), ClipBlocks(config)
         self.ln_post = nn.LayerNorm(dim)
-        self.proj = _drawn(dim, dim, config.output_dim)
+        self.proj = _draw(dim, dim, config.output_dim)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.ln_post(self._layers(x)[-1][:, 0]) @ self.proj

@@ -164,7 +164,7 @@ class EfficientNet(nn.Module):
             for i, stage in enumerate(self.blocks.children())
             for j, _ in enumerate(stage.children())
         ]
-        return {_renamed(name, places, state): t for name, t in state.items()}
+        return {_rename(name, places, state): t for name, t in state.items()}
 
 
 OUTSIDE = {
@@ -185,7 +185,7 @@ EXPANDED = SQUEEZE | {
 SEPARABLE = SQUEEZE | {"_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 
 
-def _renamed(name: str, places: list[str], state: Mapping[str, Any]) -> str:
+def _rename(name: str, places: list[str], state: Mapping[str, Any]) -> str:
     """timm's name for one of efficientnet-pytorch; what it does not know stays as it is."""
     match = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
     if match is None:

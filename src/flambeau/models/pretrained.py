@@ -62,7 +62,7 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
     config = _json(folder / CONFIG)
     call = f"from_pretrained({str(folder)!r})"
     try:
-        model = _made(config)
+        model = _build(config)
     except (ValueError, TypeError) as e:
         raise FlambeauError(f"{call}: {CONFIG}: {e}") from None
     if (folder / GENERATION).exists() and hasattr(model, "new_past"):
@@ -85,7 +85,7 @@ def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
     model.load_state_dict(adapted(state))
 
 
-def _made(config: Mapping[str, Any]) -> Any:
+def _build(config: Mapping[str, Any]) -> Any:
     if "model_type" not in config and isinstance(config.get("architecture"), str):  # timm's
         return create_model(config["architecture"], int(config.get("num_classes", 1000)))
     kind = config.get("model_type")

@@ -212,7 +212,7 @@ class T5Stack(nn.Module):
         return self.final_layer_norm(x)
 
 
-def _seen(mask: Tensor | None) -> Tensor | None:
+def _visible(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else (mask != 0).unsqueeze(1).unsqueeze(1)
 
 
@@ -234,7 +234,7 @@ class T5ForConditionalGeneration(nn.Module):
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """What the decoder looks at. [b, m] -> [b, m, d]"""
-        m, seen = input_ids.shape[1], _seen(attention_mask)
+        m, seen = input_ids.shape[1], _visible(attention_mask)
         bias = self.encoder.bias(m, m)
         return self.encoder(self.shared(input_ids), Sight(bias if seen is None else seen.where(bias, -1e30)))
 
@@ -244,7 +244,7 @@ class T5ForConditionalGeneration(nn.Module):
         if sight is None:
             assert past is not None
             bias = self.decoder.bias(n, past.size.length, past.count())
-            sight = Sight(bias, _seen(past.seen) if past.is_padded else None, None, past)
+            sight = Sight(bias, _visible(past.seen) if past.is_padded else None, None, past)
         x = self.decoder(self.shared(ids), sight)
         return x * self.config.d_model**-0.5 if self.config.scales else x
 
@@ -257,7 +257,7 @@ class T5ForConditionalGeneration(nn.Module):
     ) -> Tensor:
         """attention_mask: [b, m], 0 where input_ids is padding."""
         n, memory = decoder_input_ids.shape[1], self.encode(input_ids, attention_mask)
-        sight = Sight(self.decoder.bias(n, n), _seen(attention_mask), memory)
+        sight = Sight(self.decoder.bias(n, n), _visible(attention_mask), memory)
         return self.head(self.hidden(decoder_input_ids, None, sight))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False, memory: int = 0) -> Past:

@@ -16,7 +16,7 @@ from .parameter import Parameter
 class _Numbered(Module):
     """What Sequential and ModuleList share: modules that are named by their places."""
 
-    def _renumbered(self, modules: list[Module]) -> Self:
+    def _renumber(self, modules: list[Module]) -> Self:
         """Hold these modules and no others, under the names "0", "1", ..."""
         for m in modules:
             check_module(self, m)
@@ -44,7 +44,7 @@ class _Numbered(Module):
             return self
         modules = list(self)
         modules.insert(index, module)
-        return self._renumbered(modules)
+        return self._renumber(modules)
 
     def pop(self, key: int | slice) -> Any:
         """Take out the module at a place, and return it."""
@@ -75,7 +75,7 @@ class _Numbered(Module):
     def __delitem__(self, index: int | slice) -> None:
         modules = list(self)
         del modules[index]
-        self._renumbered(modules)
+        self._renumber(modules)
 
     def __add__(self, other: Iterable[Module]) -> Any:
         return self[:].extend(other)
@@ -105,12 +105,12 @@ class Sequential(_Numbered):
         return type(self)(chosen)  # under their names, as PyTorch has it
 
     def __mul__(self, n: int) -> Any:
-        return self[:]._renumbered(list(self) * _times(self, n))
+        return self[:]._renumber(list(self) * _times(self, n))
 
     __rmul__ = __mul__
 
     def __imul__(self, n: int) -> Self:
-        return self._renumbered(list(self) * _times(self, n))
+        return self._renumber(list(self) * _times(self, n))
 
 
 def _times(modules: Module, n: Any) -> int:
@@ -215,7 +215,7 @@ class ModuleDict(_Named, Module):
         raise TypeError(f"ModuleDict({describe(x)}): {rule}")
 
 
-def _kept(value: Any) -> Any:
+def _as_kept(value: Any) -> Any:
     """Tensors as parameters; what else is put into a container stays what it is."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
@@ -232,7 +232,7 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> Self:
         """Add a parameter at the end; returns self."""
-        setattr(self, str(self._size), _kept(value))
+        setattr(self, str(self._size), _as_kept(value))
         self._size += 1
         return self
 
@@ -253,7 +253,7 @@ class ParameterList(Module):
         return getattr(self, self._place(index))
 
     def __setitem__(self, index: int, value: Any) -> None:
-        setattr(self, self._place(index), _kept(value))
+        setattr(self, self._place(index), _as_kept(value))
 
     def pop(self, index: int = -1) -> Any:
         """Take out the parameter at a place, the last without one, and return it."""
@@ -295,7 +295,7 @@ class ParameterDict(_Named, Module):
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._check_name("ParameterDict", key, key in self._names)
-        setattr(self, key, _kept(value))
+        setattr(self, key, _as_kept(value))
         if key not in self._names:
             self._names.append(key)
 

@@ -109,7 +109,7 @@ class _Gradients:
         """Values whose tensors hand their gradients to of_inputs or of_outputs, all at once."""
         at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
         self.places[side] = len(values), at
-        passed = gated([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
+        passed = gate([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
         by_place = dict(zip(at, passed, strict=True))
         return tuple(by_place.get(i, v) for i, v in enumerate(values))
 
@@ -151,7 +151,7 @@ def _spread(grads: list[Any], n: int, at: list[int]) -> tuple[Any, ...]:
     return tuple(by_place.get(i) for i in range(n))
 
 
-def gated(tensors: list[Tensor], f: Callable[[list[Any]], list[Any]]) -> list[Tensor]:
+def gate(tensors: list[Tensor], f: Callable[[list[Any]], list[Any]]) -> list[Tensor]:
     """The same values; their gradients pass through f(gradients) -> gradients in one call.
 
     Several tensors are joined into one vector and cut again, since a node has one gradient.

@@ -172,7 +172,7 @@ class Module:
         memo: modules that are left out, to which those that come are added. remove_duplicate: a shared
         module comes once.
         """
-        pairs = ((name[:-1], m) for name, m in self._tree(_dotted(prefix)))
+        pairs = ((name[:-1], m) for name, m in self._tree(_with_dot(prefix)))
         return _once(pairs, memo) if remove_duplicate else pairs
 
     def modules(self) -> Iterator["Module"]:
@@ -180,7 +180,7 @@ class Module:
         return (m for _, m in self.named_modules())
 
     def _named(self, kind: type, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
-        owners = self._tree(_dotted(prefix)) if recurse else [(_dotted(prefix), self)]
+        owners = self._tree(_with_dot(prefix)) if recurse else [(_with_dot(prefix), self)]
         pairs = ((name + last, t) for name, m in owners for last, t in m._own(kind))
         return _once(pairs) if once else pairs
 
@@ -211,15 +211,15 @@ class Module:
     def get_submodule(self, target: str) -> "Module":
         """The module of a dotted name, this one for ""; AttributeError with near names where there is
         none."""
-        return self._found("get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
+        return self._look_up("get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name; AttributeError as get_submodule's."""
-        return self._found("get_parameter", target, dict(self.named_parameters(remove_duplicate=False)))
+        return self._look_up("get_parameter", target, dict(self.named_parameters(remove_duplicate=False)))
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name; AttributeError as get_submodule's."""
-        return self._found("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
+        return self._look_up("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
 
     def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
         """Put a module in the place of the one of a dotted name; AttributeError where the module around it
@@ -232,7 +232,7 @@ class Module:
         owner, _, name = target.rpartition(".")
         setattr(self.get_submodule(owner), name, module)
 
-    def _found(self, call: str, target: str, known: dict[str, Any]) -> Any:
+    def _look_up(self, call: str, target: str, known: dict[str, Any]) -> Any:
         if target not in known:
             kind_name = call.removeprefix("get_")
             raise AttributeError(
@@ -465,19 +465,21 @@ class Module:
         ValueError lists all that is missing, unexpected (both only when strict), of another shape or no
         tensor, and nothing is loaded then.
         """
-        state = _renamed(state_dict, rename)
+        state = _rename(state_dict, rename)
         for name, m in self._tree():
             hooks.tell(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
         own, places = self._state(), {name: (m, last) for name, m, last in self._places("")}
         keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
         strange = [n for n in own if n in state and not hasattr(state[n], "shape")]
         bad = [n for n in own if n in state and n not in strange and _differ(own[n], state[n])]
-        problems = _listed("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
+        problems = _list_names("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
         if strict:
             known = keys.missing_keys or list(own)
-            problems += _listed("unexpected", keys.unexpected_keys, lambda n: _unexpected(n, known))
-        problems += _listed("of another shape", bad, lambda n: _shapes(n, own[n], state[n]))
-        problems += _listed("no tensor", strange, lambda n: f"{n!r} is {describe(state[n])}")
+            problems += _list_names(
+                "unexpected", keys.unexpected_keys, lambda n: _describe_unexpected(n, known)
+            )
+        problems += _list_names("of another shape", bad, lambda n: _shapes(n, own[n], state[n]))
+        problems += _list_names("no tensor", strange, lambda n: f"{n!r} is {describe(state[n])}")
         if problems:
             cure = "give a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
             inside = next((n for n in state if isinstance(state[n], Mapping)), None)
@@ -568,7 +570,7 @@ def _once(pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None) -> Ite
             yield name, value
 
 
-def _dotted(prefix: str) -> str:
+def _with_dot(prefix: str) -> str:
     return f"{prefix}." if prefix else ""
 
 
@@ -597,12 +599,12 @@ def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
 SHOWN = 20  # names of a list in an error: near ones are sought for these alone, each among all
 
 
-def _listed(title: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
+def _list_names(title: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
     shown = [tell(n) for n in names[:SHOWN]] + [f"and {len(names) - SHOWN} more"] * (len(names) > SHOWN)
     return [f"{len(names)} {title}: " + ", ".join(shown)] if names else []
 
 
-def _renamed(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _rename(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Tensors by other names; ValueError where two become one, or a pattern is none."""
     pairs = list(rename)
     out: dict[str, Any] = {}
@@ -619,7 +621,7 @@ def _renamed(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dic
     return out
 
 
-def _unexpected(name: str, known: list[str]) -> str:
+def _describe_unexpected(name: str, known: list[str]) -> str:
     hint = nearest(name, known)
     return f"{name!r} ({hint})" if hint else repr(name)
 

@@ -57,7 +57,7 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     for name, m in list(model.named_modules()):
         for own, child in list(own_members(m, Module)):
             if isinstance(child, Linear) and id(child) not in layers and _fits(child, block, users):
-                layers[id(child)] = _quantized(child, bits, block)
+                layers[id(child)] = _quantize(child, bits, block)
                 names.append(f"{name}.{own}" if name else own)
             if id(child) in layers:
                 setattr(m, own, layers[id(child)])
@@ -68,6 +68,6 @@ def _fits(m: Linear, block: int, users: Counter[int]) -> bool:
     return type(m) is Linear and m.in_features % block == 0 and users[id(m.weight)] == 1
 
 
-def _quantized(m: Linear, bits: int, block: int) -> QuantizedLinear:
+def _quantize(m: Linear, bits: int, block: int) -> QuantizedLinear:
     bias = None if m.bias is None else m.bias.detach()
     return QuantizedLinear(quantize(m.weight.detach(), bits, block), bias)

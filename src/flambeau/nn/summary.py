@@ -71,7 +71,7 @@ def _flops(nodes: list[Node]) -> int:
 
 
 @contextmanager
-def _unchanged(model: Module) -> Generator[None, None, None]:
+def _restore_after(model: Module) -> Generator[None, None, None]:
     """Afterwards the model's tensors are what they were: a call may move them, as running statistics."""
     known = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
     before = [(t, Tensor(t.node)) for t in known]
@@ -109,7 +109,7 @@ def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
         if not any(True for _ in m.children()):
             handles.append(m.register_forward_hook(note))
     try:
-        with no_grad(), _unchanged(model):
+        with no_grad(), _restore_after(model):
             model(*inputs, **kw)
     finally:
         for h in handles:

@@ -152,7 +152,7 @@ class _Stack(Module):
         self.layers = ModuleList(deepcopy(layer) for _ in range(num_layers))
         self.num_layers, self.norm = num_layers, norm
 
-    def _normed(self, x: Tensor) -> Tensor:
+    def _normalize(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)
 
 
@@ -176,7 +176,7 @@ class TransformerEncoder(_Stack):
         causal = _is_causal(mask, is_causal)
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, causal)
-        return self._normed(src)
+        return self._normalize(src)
 
 
 class TransformerDecoder(_Stack):
@@ -204,7 +204,7 @@ class TransformerDecoder(_Stack):
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **causal)
-        return self._normed(tgt)
+        return self._normalize(tgt)
 
 
 @dataclass(eq=False, repr=False)

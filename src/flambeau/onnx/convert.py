@@ -132,11 +132,11 @@ class Reader:
         if dtype == "string":
             values = np.array([text_of(s) for s in t.string_data], object)
         elif t.data_location == 1:
-            values = _unpacked(self.files(t, place), dtype, place, prod(shape))
+            values = _unpack(self.files(t, place), dtype, place, prod(shape))
         elif t.HasField("raw_data"):
-            values = _unpacked(t.raw_data, dtype, place, prod(shape))
+            values = _unpack(t.raw_data, dtype, place, prod(shape))
         else:
-            values = _typed(getattr(t, FIELDS.get(dtype, "int32_data")), dtype, prod(shape))
+            values = _convert_numbers(getattr(t, FIELDS.get(dtype, "int32_data")), dtype, prod(shape))
         if values.size != prod(shape):
             raise OnnxError(
                 f"{place}: has {values.size:,} elements, and its shape {list(shape)} {prod(shape):,}"
@@ -195,7 +195,7 @@ def numpy_dtype(name: str) -> Any:
         return np.dtype(getattr(ml_dtypes, name))
 
 
-def _unpacked(raw: Any, dtype: str, place: str, count: int) -> Any:
+def _unpack(raw: Any, dtype: str, place: str, count: int) -> Any:
     """Bytes as numbers; several may share one."""
     import numpy as np
 
@@ -206,10 +206,10 @@ def _unpacked(raw: Any, dtype: str, place: str, count: int) -> Any:
         raise OnnxError(f"{place}: has {len(raw):,} bytes, and {count:,} elements of {dtype} take {needs:,}")
     if dtype not in BITS:
         return np.frombuffer(raw, numpy_type)
-    return _shared(np.frombuffer(raw, np.uint8), dtype, count)
+    return _unpack_small(np.frombuffer(raw, np.uint8), dtype, count)
 
 
-def _shared(packed: Any, dtype: str, count: int) -> Any:
+def _unpack_small(packed: Any, dtype: str, count: int) -> Any:
     """Numbers of less than a byte, the first in the low bits."""
     import numpy as np
 
@@ -223,7 +223,7 @@ def _shared(packed: Any, dtype: str, count: int) -> Any:
     return codes.astype(numpy_dtype(dtype)) if dtype[0] == "u" else codes.view(numpy_dtype(dtype))
 
 
-def _typed(numbers: Any, dtype: str, count: int) -> Any:
+def _convert_numbers(numbers: Any, dtype: str, count: int) -> Any:
     """Numbers of a field of the message: of 16 bits and less their bits, in complex numbers pairs."""
     import numpy as np
 
@@ -231,7 +231,7 @@ def _typed(numbers: Any, dtype: str, count: int) -> Any:
     if isinstance(numbers, array):  # our own reader returns floats as an array
         numbers = np.frombuffer(numbers, f"f{numbers.itemsize}")
     if dtype in BITS:
-        return _shared(np.array(numbers, np.int64).astype(np.uint8), dtype, count)
+        return _unpack_small(np.array(numbers, np.int64).astype(np.uint8), dtype, count)
     if dtype in ("float16", "bfloat16"):
         return np.array(numbers, np.int64).astype(np.uint16).view(numpy_type)
     if dtype.startswith("float8"):

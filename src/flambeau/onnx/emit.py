@@ -103,25 +103,25 @@ class Emitter:
         pending = list(reversed(self.graph.roots))
         while pending:
             n = pending[-1]
-            needed = self._needed(n, missing)
+            needed = self._inputs_of(n, missing)
             waiting = [x for x in needed if id(x) not in self.names]
             if waiting:
                 pending += reversed(waiting)
                 continue
             pending.pop()
             if id(n) not in self.names:
-                self.names[id(n)] = self._emitted(n, needed, missing)
+                self.names[id(n)] = self._emit(n, needed, missing)
         if missing:
             rule = f"no ONNX operator is known for {', '.join(missing)}"
             raise OnnxError(f"export: {rule}: compute that part outside of the model")
         return [self.names[id(n)] for n in self.graph.roots]
 
-    def _needed(self, n: TracedNode, missing: dict[str, None]) -> list[TracedNode]:
+    def _inputs_of(self, n: TracedNode, missing: dict[str, None]) -> list[TracedNode]:
         if n.node.buffer is not None or id(n) in self.names:
             return []
-        return n.parents if self._known(n) and n.node.op.kind == "composite" else n.inputs
+        return n.parents if self._is_known(n) and n.node.op.kind == "composite" else n.inputs
 
-    def _known(self, n: TracedNode) -> bool:
+    def _is_known(self, n: TracedNode) -> bool:
         check = FITS.get(n.name)
         has_all_parents = len(n.parents) == len(n.node.parents)
         return (
@@ -130,10 +130,10 @@ class Emitter:
             and (check is None or check(n))
         )
 
-    def _emitted(self, n: TracedNode, needed: list[TracedNode], missing: dict[str, None]) -> str:
+    def _emit(self, n: TracedNode, needed: list[TracedNode], missing: dict[str, None]) -> str:
         if n.node.buffer is not None:
             return self._leaf(n)
-        if self._known(n):
+        if self._is_known(n):
             return EMITTERS[n.name](self, n, *[self.names[id(x)] for x in needed])
         if n.node.op.kind == "composite":
             return self.names[id(n.inputs[0])]
@@ -234,7 +234,7 @@ UNARY: dict[str, Callable[[Emitter, TracedNode, str], str]] = {
     "trunc": lambda e, n, x: e.add("Mul", e.add("Sign", x), e.add("Floor", e.add("Abs", x))),
     "cast": lambda e, n, x: e.add("Cast", x, to=CODES[n.attrs["to"].name]),
     "detach": lambda e, n, x: x,
-    "permute": lambda e, n, x: e.add("Transpose", x, perm=_fixed(n.attrs["dims"])),
+    "permute": lambda e, n, x: e.add("Transpose", x, perm=_fixed_numbers(n.attrs["dims"])),
     "_softmax": lambda e, n, x: e.add("Softmax", x, axis=n.attrs["dim"].base),
     "_log_softmax": lambda e, n, x: e.add("LogSoftmax", x, axis=n.attrs["dim"].base),
 }
@@ -257,7 +257,7 @@ def _cat(e: Emitter, n: TracedNode, *xs: str) -> str:
 
 
 @emits("remainder", "floor_divide")
-def _floored(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+def _floor_divide(e: Emitter, n: TracedNode, a: str, b: str) -> str:
     if n.dtype.is_int:
         rest = e.add("Mod", a, b)
         return rest if n.name == "remainder" else e.add("Div", e.add("Sub", a, rest), b)
@@ -294,7 +294,7 @@ def _iota(e: Emitter, n: TracedNode) -> str:
 # --- shapes ---
 
 
-def _fixed(values: Any) -> list[int]:
+def _fixed_numbers(values: Any) -> list[int]:
     """Numbers that an attribute has, which no size may change."""
     if any(v.terms for v in values):
         raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")
@@ -326,7 +326,7 @@ def _slice(e: Emitter, n: TracedNode, x: str) -> str:
     if not dims:
         return x
     ends = [_end(starts[d], steps[d].base, shape[d]) for d in dims]
-    arguments = [starts[d] for d in dims], ends, dims, _fixed([steps[d] for d in dims])
+    arguments = [starts[d] for d in dims], ends, dims, _fixed_numbers([steps[d] for d in dims])
     return e.add("Slice", x, *[e.ints(*values) for values in arguments])
 
 
@@ -344,16 +344,16 @@ def _pad(e: Emitter, n: TracedNode, x: str) -> str:
     before, after = n.attrs["before"], n.attrs["after"]
     signs = [s.base if not s.terms else 1 for s in (*before, *after)]
     if all(v >= 0 for v in signs):
-        return _padded(e, n, x, before, after)
+        return _emit_pad(e, n, x, before, after)
     if any(s.terms for s in (*before, *after)):
         raise OnnxError("export: pad: cuts by a number that depends on a size: leave that out of dynamic=")
-    out = _padded(e, n, x, *[[sized(max(0, s.base)) for s in side] for side in (before, after)])
+    out = _emit_pad(e, n, x, *[[sized(max(0, s.base)) for s in side] for side in (before, after)])
     starts = [max(0, -s.base) for s in before]
     ends = [-max(0, -s.base) or 1 << 62 for s in after]
     return e.add("Slice", out, e.ints(*starts), e.ints(*ends))
 
 
-def _padded(e: Emitter, n: TracedNode, x: str, before: Any, after: Any) -> str:
+def _emit_pad(e: Emitter, n: TracedNode, x: str, before: Any, after: Any) -> str:
     if all(s == sized(0) for s in (*before, *after)):
         return x
     if n.dtype.kind != "b":
@@ -387,11 +387,11 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
         kept = [d for d in range(rank) if x.shape[d] != sized(1) or both[d] == sized(1)]
         terms.append("".join(letters[d] for d in kept))
         shape = [x.shape[d] for d in kept]
-        operands.append(name if len(kept) == rank else _reshaped(e, name, shape))
+        operands.append(name if len(kept) == rank else _emit_reshape(e, name, shape))
     return e.add("Einsum", *operands, equation=f"{','.join(terms)}->{letters[: rank - nk]}")
 
 
-def _reshaped(e: Emitter, x: str, shape: list[SizeFormula]) -> str:
+def _emit_reshape(e: Emitter, x: str, shape: list[SizeFormula]) -> str:
     free = [d for d, s in enumerate(shape) if s.terms]
     if len(free) == 1:
         shape = [sized(-1) if d == free[0] else s for d, s in enumerate(shape)]
@@ -444,7 +444,7 @@ def _conv(e: Emitter, n: TracedNode, x: str, w: str) -> str:
         "Conv",
         x,
         w,
-        kernel_shape=_fixed(n.parents[1].shape[2:]),
+        kernel_shape=_fixed_numbers(n.parents[1].shape[2:]),
         strides=a["stride"],
         dilations=a["dilation"],
         group=a["groups"],
@@ -509,7 +509,7 @@ def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) ->
         cap = e.number(a["softcap"], n.dtype.name)
         s = e.add("Mul", e.add("Tanh", e.add("Div", s, cap)), cap)
     if bias:
-        s = _biased(e, n, s, bias[0])
+        s = _add_bias(e, n, s, bias[0])
     if a["causal"]:
         s = e.add("Where", _causal(e, queries[1], keys[1]), s, e.number(float("-inf"), n.dtype.name))
     p = e.add("Softmax", s, axis=-1)
@@ -518,7 +518,7 @@ def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) ->
     return e.add("Reshape", y, e.ints(*n.shape[:2], values[2])) if shared else y
 
 
-def _biased(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
+def _add_bias(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
     queries, keys = n.inputs[0].shape, n.inputs[1].shape
     split = e.add("Reshape", s, e.ints(-1, n.node.attrs["heads"], queries[1], keys[1]))
     if n.inputs[3].dtype.kind == "b":

@@ -84,9 +84,11 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
     outputs: list[Any] = []
     for name, result, n in zip(wanted, results, graph.roots):
         emitter.nodes.append(helper.make_node("Identity", [result], [name]))
-        outputs.append(helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_named, n.shape))))
+        outputs.append(
+            helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_size_text, n.shape)))
+        )
     inputs = [helper.make_tensor_value_info(s.name, CODES[s.dtype.name], list(s.shape)) for s in graph.specs]
-    nodes = _asked(emitter.nodes, wanted)
+    nodes = _needed_nodes(emitter.nodes, wanted)
     used = {x for node in nodes for x in node.input}
     tensors = [numpy_helper.from_array(a, name) for name, a in emitter.tensors.items() if name in used]
     body = helper.make_graph(nodes, "graph", inputs, outputs, tensors)
@@ -94,7 +96,7 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
     return helper.make_model(body, opset_imports=opsets, ir_version=IR_VERSION, producer_name="flambeau")
 
 
-def _asked(nodes: list[Any], wanted: list[str]) -> list[Any]:
+def _needed_nodes(nodes: list[Any], wanted: list[str]) -> list[Any]:
     """The nodes that the outputs need."""
     needed = set(wanted)
     kept: list[Any] = []
@@ -105,7 +107,7 @@ def _asked(nodes: list[Any], wanted: list[str]) -> list[Any]:
     return kept[::-1]
 
 
-def _named(size: SizeFormula) -> int | str:
+def _size_text(size: SizeFormula) -> int | str:
     """A size as files say it: a number, or a formula."""
     if not size.terms:
         return size.base

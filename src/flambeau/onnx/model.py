@@ -138,33 +138,33 @@ class OnnxModel(Module):
         return arrays
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
-        fed = self._checked(feeds)
+        fed = self._check_inputs(feeds)
         if self.training or (is_grad_enabled() and self._needs_gradients(fed)):
-            return self._computed(fed)
+            return self._compute(fed)
         with no_grad():
-            return self._inferred(fed)
+            return self._infer(fed)
 
     def _needs_gradients(self, fed: dict[str, Any]) -> bool:
         """Whether an input or a weight takes gradients."""
         weights = (getattr(owner or self, last) for owner, last in self._weights.values())
         return any(requires_grad(v) for v in fed.values()) or any(w.requires_grad for w in weights)
 
-    def _inferred(self, fed: dict[str, Any]) -> list[Any]:
+    def _infer(self, fed: dict[str, Any]) -> list[Any]:
         """The outputs where no gradient is needed: by a recording, where there can be one."""
         if not self.replays or state.thread.recorder is not None:
-            return self._computed(fed)
+            return self._compute(fed)
         if state.thread.computing is not None or has_listener("plan"):  # somebody looks at how it is computed
-            return self._computed(fed)
+            return self._compute(fed)
         kind = kinds(fed)
         can = self._can_replay.get(kind)
         if can is None:
-            results = self._computed(fed)
+            results = self._compute(fed)
             can = all(type(v) is Tensor and v.device is self.device for v in (*fed.values(), *results))
             self._can_replay.keep(kind, can and bool(fed), KINDS_KEPT)
             return results
-        return self._recorded(fed) if can else self._computed(fed)
+        return self._replay(fed) if can else self._compute(fed)
 
-    def _recorded(self, fed: dict[str, Any]) -> list[Any]:
+    def _replay(self, fed: dict[str, Any]) -> list[Any]:
         """`_computed`, by a recording."""
         weights, known = self._weights_beside(fed), self._recordings
         if known is None or not known.fn.reads(weights):
@@ -172,7 +172,7 @@ class OnnxModel(Module):
             known = self._recordings = Recordings(call, "never", quiet=True, kept=RECORDINGS_KEPT)
         return known.call((fed,), {})
 
-    def _computed(self, fed: dict[str, Any]) -> list[Any]:
+    def _compute(self, fed: dict[str, Any]) -> list[Any]:
         """The outputs for inputs by name."""
         return ModelCall(self.runner, self._weights_beside(fed), self.training)(fed)
 
@@ -183,7 +183,7 @@ class OnnxModel(Module):
         constants = HostConstants({n: v for n, v in self._constants.items() if n not in feeds})
         return Initializers(constants, tensors, self._single)
 
-    def _checked(self, feeds: dict[str, Any]) -> dict[str, Any]:
+    def _check_inputs(self, feeds: dict[str, Any]) -> dict[str, Any]:
         """Inputs as values; OnnxError for names, dtypes and shapes that are not the graph's."""
         known = {v.name: v for v in self.definition.graph.inputs}
         place = self.definition.place

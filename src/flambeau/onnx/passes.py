@@ -156,13 +156,13 @@ def fold_norms(model: ModelDef) -> ModelDef:
     makers = {out: n for n in graph.nodes for out in n.outputs}
     replaced: dict[int, NodeDef | None] = {}
     arrays, taken = dict(graph.initializers), {*readers, *makers, *graph.initializers}
-    known = _known(graph)
+    known = _known_arrays(graph)
     for norm in graph.nodes:
         conv = makers.get(norm.inputs[0]) if norm.inputs else None
         if norm.op != "BatchNormalization" or conv is None or not _folds(conv, norm, known, readers):
             continue
         names = [_own_name(n, graph, readers, taken) for n in (conv.inputs[1], norm.inputs[2])]
-        arrays |= zip(names, _folded(conv, norm, known), strict=True)
+        arrays |= zip(names, _fold_weights(conv, norm, known), strict=True)
         replaced[id(conv)] = None
         replaced[id(norm)] = replace(conv, inputs=(conv.inputs[0], *names), outputs=norm.outputs[:1])
     nodes = tuple(r for n in graph.nodes if (r := replaced.get(id(n), n)) is not None)
@@ -174,7 +174,7 @@ def fold_norms(model: ModelDef) -> ModelDef:
     return replace(model, graph=replace(graph, nodes=nodes, initializers=kept, inputs=inputs))
 
 
-def _known(graph: GraphDef) -> dict[str, Any]:
+def _known_arrays(graph: GraphDef) -> dict[str, Any]:
     """Initializers and constants by all their names: PyTorch's exporter writes of equal ones one, and
     Identity nodes that give it the names of the others."""
     known = dict(graph.initializers)
@@ -214,7 +214,7 @@ def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter
     return own and all(n in known for n in names) and not norm.attributes.get("training_mode")
 
 
-def _folded(conv: NodeDef, norm: NodeDef, arrays: dict[str, Any]) -> tuple[Any, Any]:
+def _fold_weights(conv: NodeDef, norm: NodeDef, arrays: dict[str, Any]) -> tuple[Any, Any]:
     """Weight and bias of the convolution that gives what both give."""
     import numpy as np
 

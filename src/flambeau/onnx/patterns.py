@@ -97,7 +97,7 @@ def fused(model: ModelDef) -> ModelDef:
     if any(not domain for domain, _, _ in model.functions):  # operators that mean what the file says
         return model
     find, outputs = Finder(graph), [v.name for v in graph.outputs]
-    nodes = [_matched(find, n) for n in graph.nodes]
+    nodes = [_match(find, n) for n in graph.nodes]
     before, after = (set(map(id, asked_for(each, outputs))) for each in (graph.nodes, nodes))
     kept = tuple(
         n for n in nodes if id(n) in after or id(n) not in before
@@ -105,6 +105,6 @@ def fused(model: ModelDef) -> ModelDef:
     return replace(model, graph=replace(graph, nodes=kept))
 
 
-def _matched(find: Finder, node: NodeDef) -> NodeDef:
+def _match(find: Finder, node: NodeDef) -> NodeDef:
     patterns = () if node.domain else PATTERNS.get(node.op, ())
     return next((replacement for match in patterns if (replacement := match(find, node)) is not None), node)

@@ -185,18 +185,18 @@ def _varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
 def _integers(signed: bool) -> Callable[[Any, int], Any]:
     def read(value: Any, wire: int) -> Any:
         if wire == 0:
-            return _signed(value) if signed else value
+            return _to_signed(value) if signed else value
         numbers: list[int] = []
         at = 0
         while at < len(value):
             number, at = _varint(value, at, len(value))
-            numbers.append(_signed(number) if signed else number)
+            numbers.append(_to_signed(number) if signed else number)
         return numbers
 
     return read
 
 
-def _signed(value: int) -> int:
+def _to_signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 

@@ -161,14 +161,14 @@ class Runner:
             self.folded = self._folding(weights, frozen)
             values = {**weights.constants.values, **weights.tensors, **self.folded.values}
             key = self.folded, kinds(fed)
-            plan = self._plans.get(key) or self._plans.keep(key, self._planned(values, fed), PLANS_KEPT)
+            plan = self._plans.get(key) or self._plans.keep(key, self._plan_for(values, fed), PLANS_KEPT)
         self._plan = plan
         values |= {**fed, **plan.known}
         self.nodes(plan.nodes, values, self.model.opsets, 0, graph.nodes)
         if isinstance(thread.recorder, Recorder):
             for t, node in self.folded.made_of.values():
                 thread.recorder.fix(t, node)
-        return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
+        return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def _folding(self, weights: Initializers, frozen: bool) -> Folded:
         """What is made of the weights as they are now."""
@@ -212,7 +212,7 @@ class Runner:
             folded.kept[key] = (value,) if fits else ()
         return folded.kept[key][0] if folded.kept[key] else make()
 
-    def _planned(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
+    def _plan_for(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
         """The plan for inputs like these; values: weights, constants, and what is made of them."""
         graph, self._plan, values = self.model.graph, GraphPlan(), {**values, **fed}
         levels = {**dict.fromkeys(values, Fixed.SHAPE), **dict.fromkeys(self.folded.static, Fixed.VALUE)}
@@ -231,7 +231,7 @@ class Runner:
                     array, lambda array=array: to_value(array, place_of(array, self.device))
                 )
         self.nodes(graph.nodes, values, opsets, depth)
-        return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
+        return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def nodes(
         self, nodes: tuple[NodeDef, ...], values: Values, opsets: dict[str, int], depth: int, around: Any = ()
@@ -242,7 +242,7 @@ class Runner:
                 f"{self.model.place}: graphs and functions call each other more than {DEEPEST} deep"
             )
         for node in nodes:
-            inputs = [self._found(values, name, node.label) if name else None for name in node.inputs]
+            inputs = [self._value_of(values, name, node.label) if name else None for name in node.inputs]
             results = self._call(
                 node, inputs, NodeCall(node, 0, self, values, opsets, depth, around or nodes)
             )
@@ -260,7 +260,7 @@ class Runner:
             self._moved |= dict.fromkeys(map(id, parts))
         return self._constants[id(of)][1]
 
-    def _found(self, values: Values, name: str, asker: str) -> Any:
+    def _value_of(self, values: Values, name: str, asker: str) -> Any:
         if name not in values:
             raise OnnxError(f"{self.model.place}: {asker}: nothing before it makes {name!r}")
         return values[name]
@@ -298,7 +298,7 @@ class Runner:
         problem = misuse(row, [v is not None for v in inputs], node.attributes)
         if problem:
             raise TypeError(problem)
-        arguments = self._arranged(row, inputs)
+        arguments = self._arrange(row, inputs)
         if row.moves:
             arguments = self._together(arguments)
         extra = {"node": call} if row.takes_node else {}
@@ -306,7 +306,7 @@ class Runner:
         result: Any = by_places(run, arguments) if row.places else run(*arguments)
         return result if is_tuple(result) else (result,)
 
-    def _arranged(self, row: Operator, inputs: list[Any]) -> list[Any]:
+    def _arrange(self, row: Operator, inputs: list[Any]) -> list[Any]:
         """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
         names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
         arguments = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
@@ -366,7 +366,7 @@ class Runner:
         values.update(zip(f.inputs, inputs))
         self.nodes(f.nodes, values, opsets, depth + 1)
         return tuple(
-            self._found(values, name, f"outputs of {f.name}") for name, _ in zip(f.outputs, node.outputs)
+            self._value_of(values, name, f"outputs of {f.name}") for name, _ in zip(f.outputs, node.outputs)
         )
 
 
@@ -381,11 +381,11 @@ def reason(e: Exception, inputs: list[Any]) -> str:
         return f"needs more memory than there is: {e}" if str(e) else "needs more memory than there is"
     if isinstance(e, ValueError | TypeError | FlambeauError):
         return str(e)
-    shapes = ", ".join("none" if v is None else described(v) for v in inputs)
+    shapes = ", ".join("none" if v is None else describe_value(v) for v in inputs)
     return f"its inputs ({shapes}) and attributes do not fit each other: {type(e).__name__}: {e}"
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value's dtype and shape."""
     return f"{dtype_name(value)}{list(value.shape)}" if hasattr(value, "shape") else type(value).__name__
 

@@ -99,7 +99,7 @@ def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int],
             rule = f"the model computes otherwise where {name!r} is {2 * n} and not {n}"
             raise OnnxError(f"export: {rule}: {LEAVE}")
         others[name] = other
-    return _joined(specs, sizes, first, others)
+    return _join(specs, sizes, first, others)
 
 
 class _Trace:
@@ -134,7 +134,7 @@ def _order(roots: list[Node], inputs: list[Node]) -> list[Node]:
     return toposort([*roots, *inputs])
 
 
-def _joined(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _Trace]) -> TracedGraph:
+def _join(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _Trace]) -> TracedGraph:
     """Traces of one graph as one with formulas."""
     places = [(s, k, d) for k, spec in enumerate(specs) for d, s in enumerate(spec.shape)]
     symbols = {s: (k, d) for s, k, d in places if isinstance(s, str)}

@@ -195,12 +195,12 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
     arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
     every: Any = np.concatenate([a.reshape(-1) for a in arrays])
     result = function(*arguments)
-    return tuple(_taken(every, r) for r in result) if type(result) is tuple else _taken(every, result)
+    return tuple(_take(every, r) for r in result) if type(result) is tuple else _take(every, result)
 
 
 def _places(array: Any, start: int) -> Tensor:
     return arange(start, start + array.size, device=cpu()).reshape(array.shape)
 
 
-def _taken(every: Any, places: Any) -> Any:
-    return [_taken(every, p) for p in places] if is_list(places) else every[places.numpy()]
+def _take(every: Any, places: Any) -> Any:
+    return [_take(every, p) for p in places] if is_list(places) else every[places.numpy()]

@@ -33,7 +33,7 @@ class Resize(ImageTransform):
         self.size, self.max_size, self.antialias = size, max_size, antialias
         self.interpolation = interpolation_of(type(self), interpolation)
 
-    def _made(self, images: Images) -> tuple[int, int]:
+    def _size_for(self, images: Images) -> tuple[int, int]:
         sizes = tuple(self.size) if isinstance(self.size, Sequence) else (self.size,)
         if len(sizes) == 2:
             return sizes[0], sizes[1]
@@ -44,7 +44,7 @@ class Resize(ImageTransform):
         return (new_short, new_long) if images.height <= images.width else (new_long, new_short)
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        size = self._made(images)
+        size = self._size_for(images)
         if size == (images.height, images.width):
             return []
 
@@ -105,12 +105,12 @@ class GaussianBlur(ImageTransform):
                 raise ValueError(f"GaussianBlur: kernel_size {self.kernel_size} {rule}")
 
         def blurred(x: Any) -> Any:
-            return _smoothed(_smoothed(x, params["sigma"], wide, 3), params["sigma"], high, 2)
+            return _smooth(_smooth(x, params["sigma"], wide, 3), params["sigma"], high, 2)
 
         return [Whole(blurred, (images.height, images.width))]
 
 
-def _smoothed(x: Any, sigma: Any, size: int, dim: int) -> Any:
+def _smooth(x: Any, sigma: Any, size: int, dim: int) -> Any:
     """The weighted sum of shifts along a dim. [n, c, h, w], [n] -> [n, c, h, w]"""
     if size == 1:
         return x

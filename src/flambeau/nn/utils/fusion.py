@@ -20,7 +20,7 @@ class FoldedNorm(NamedTuple):
 
 
 @no_grad()
-def _folded(weight: Tensor, bias: Tensor | None, norm: FoldedNorm, dim: int) -> tuple[Parameter, Parameter]:
+def _fold(weight: Tensor, bias: Tensor | None, norm: FoldedNorm, dim: int) -> tuple[Parameter, Parameter]:
     scale = (norm.var + norm.eps).rsqrt()
     scale = scale if norm.weight is None else scale * norm.weight
     shift = -norm.mean if bias is None else bias - norm.mean
@@ -37,7 +37,7 @@ def fuse_conv_bn_weights(
     conv_w, conv_b: those of the convolution. norm: running mean and variance, eps, weight and bias of the
     norm. transpose: of a transposed convolution.
     """
-    return _folded(conv_w, conv_b, FoldedNorm(*norm), 1 if transpose else 0)
+    return _fold(conv_w, conv_b, FoldedNorm(*norm), 1 if transpose else 0)
 
 
 def fuse_linear_bn_weights(
@@ -47,16 +47,16 @@ def fuse_linear_bn_weights(
 
     linear_w, linear_b: those of the layer. norm: running mean and variance, eps, weight and bias of the norm.
     """
-    return _folded(linear_w, linear_b, FoldedNorm(*norm), 0)
+    return _fold(linear_w, linear_b, FoldedNorm(*norm), 0)
 
 
-def _fused(layer: Any, bn: Any, transpose: bool) -> Any:
+def _fuse(layer: Any, bn: Any, transpose: bool) -> Any:
     if layer.training or bn.training or bn.running_mean is None:
         layers = f"{type(layer).__name__}, {type(bn).__name__}"
         raise ValueError(f"fuse({layers}): folds running statistics: call eval() on both, and track them")
     fused = deepcopy(layer)
     norm = FoldedNorm(bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
-    fused.weight, fused.bias = _folded(fused.weight, fused.bias, norm, 1 if transpose else 0)
+    fused.weight, fused.bias = _fold(fused.weight, fused.bias, norm, 1 if transpose else 0)
     return fused
 
 
@@ -65,7 +65,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
     conv: the convolution. bn: the norm. transpose: of a transposed convolution. ValueError in training.
     """
-    return _fused(conv, bn, transpose)
+    return _fuse(conv, bn, transpose)
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
@@ -73,7 +73,7 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
     linear: the layer. bn: the norm. ValueError in training.
     """
-    return _fused(linear, bn, False)
+    return _fuse(linear, bn, False)
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:

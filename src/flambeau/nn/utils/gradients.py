@@ -12,7 +12,7 @@ from ...ops.join import stack
 from ...tensor import Tensor
 
 
-def _listed(call: str, tensors: Any) -> list[Tensor]:
+def _as_list(call: str, tensors: Any) -> list[Tensor]:
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not listed:
         raise ValueError(f"{call}(0 gradients): there is no length of nothing: check requires_grad")
@@ -30,7 +30,7 @@ def get_total_norm(
     """
     norms = [
         x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
-        for x in _listed("get_total_norm", tensors)
+        for x in _as_list("get_total_norm", tensors)
     ]
     every = stack(norms)
     total = every.amax() if norm_type == inf else every.norm(norm_type)

@@ -77,7 +77,7 @@ class LowRank(Module):
         return weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r)
 
 
-def _packed(model: Module) -> list[tuple[str, MultiheadAttention, str]]:
+def _packed_weights(model: Module) -> list[tuple[str, MultiheadAttention, str]]:
     """(dotted name, module, name) of each weight of attention that is in no linear layer."""
     return [
         (f"{prefix}{name}", m, name)
@@ -124,7 +124,7 @@ def lora(
     added part drops in training. ValueError where no linear layer matches, and for a dropout where a weight
     of attention does, which has no inputs of its own.
     """
-    weights = [(m, name) for path, m, name in _packed(model) if _matches(path, pattern)]
+    weights = [(m, name) for path, m, name in _packed_weights(model) if _matches(path, pattern)]
     if weights and dropout:
         rule = f"{weights[0][1]} of MultiheadAttention takes none: give 0, or a pattern without it"
         raise ValueError(f"lora(pattern={pattern!r}, dropout={dropout}): {rule}")
@@ -134,7 +134,7 @@ def lora(
         register_parametrization(m, name, LowRank(getattr(m, name), r, alpha))
     if not layers and not weights:
         names = [name for name, m in model.named_modules() if type(m) in LINEAR]
-        names += [name for name, _, _ in _packed(model)]
+        names += [name for name, _, _ in _packed_weights(model)]
         layer_names = f"linear layers are {', '.join(names[:8]) or 'none'}{', ...' * (len(names) > 8)}"
         raise ValueError(f"lora(pattern={pattern!r}): matches no linear layer: {layer_names}")
     return model

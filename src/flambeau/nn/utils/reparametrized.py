@@ -23,7 +23,7 @@ class ComputedTensor:
         setattr(module, self.name, self.compute(module))
 
 
-def _removed(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Module:
+def _remove(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Module:
     """Let the tensor be a parameter again, and the others go."""
     for hook in own_hooks(module, "forward_pre").values():
         computed: Any = hook.call
@@ -61,7 +61,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Let the tensor `name` of a module be a parameter again, with the value that weight_norm gives it.
     Returns the module. ValueError where there is none."""
-    return _removed(module, name, "weight_norm", ("g", "v"))
+    return _remove(module, name, "weight_norm", ("g", "v"))
 
 
 def spectral_norm(
@@ -98,4 +98,4 @@ def spectral_norm(
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Let the tensor `name` of a module be a parameter again, with the value that spectral_norm gives it.
     Returns the module. ValueError where there is none."""
-    return _removed(module, name, "spectral_norm", ("orig", "u", "v"))
+    return _remove(module, name, "spectral_norm", ("orig", "u", "v"))

@@ -47,12 +47,12 @@ def functional_call(
         raise TypeError(f"functional_call: unknown: {', '.join(how)}: it takes strict, tie_weights")
     tensors = dict(parameters_and_buffers)
     if tie:
-        tensors |= _tied(module, tensors)
+        tensors |= _tie(module, tensors)
     with swapped(module, tensors, strict):
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
-def _tied(module: Module, tensors: dict[str, Any]) -> dict[str, Any]:
+def _tie(module: Module, tensors: dict[str, Any]) -> dict[str, Any]:
     """The other names of shared tensors, with what was given under one of them."""
     every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     named = {id(t): tensors[name] for name, t in every if name in tensors}

@@ -105,7 +105,7 @@ def values_by(weights: Tensor, v: Tensor) -> Tensor:
     return (weights.reshape(b, v.shape[1], heads // v.shape[1] * n, m) @ v).reshape(b, heads, n, v.shape[3])
 
 
-def _biased(scores: Tensor, mask: Tensor | None) -> Tensor:
+def _add_bias(scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return scores
     return where(mask, scores, -inf) if mask.dtype.kind == "b" else scores + mask
@@ -124,15 +124,15 @@ def _with_scores(
     wide = softmax_dtype(q, a)
     stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
     capped = stages[0] if not a.softcap else (stages[0] / a.softcap).tanh() * a.softcap
-    stages += [capped, _biased(capped, None if mask is None or mask.dtype.kind == "b" else mask.to(wide))]
+    stages += [capped, _add_bias(capped, None if mask is None or mask.dtype.kind == "b" else mask.to(wide))]
     if mask is not None and mask.dtype.kind == "b":
-        stages[2] = _biased(capped, mask)
+        stages[2] = _add_bias(capped, mask)
     stages.append(weights_of(stages[2]))
     y = values_by(stages[3], v.to(wide))
     return y.to(q.dtype), stages[a.qk_matmul_output_mode].to(q.dtype)
 
 
-def _checked(i: AttentionInputs, a: AttentionAttributes) -> None:
+def _check(i: AttentionInputs, a: AttentionAttributes) -> None:
     if (i.past_key is None) != (i.past_value is None):
         raise ValueError("past_key and past_value go together: one is missing")
     if i.valid is not None and i.past_key is not None:
@@ -174,7 +174,7 @@ def attend(
     ).to(dtype)
 
 
-def _merged(y: Tensor, flat: bool) -> Tensor:
+def _merge_heads(y: Tensor, flat: bool) -> Tensor:
     return merge_heads(y) if flat else y
 
 
@@ -183,7 +183,7 @@ def _is_plain(i: AttentionInputs, a: AttentionAttributes) -> bool:
     return i.valid is None and max(a.left_window_size, a.right_window_size) < 0
 
 
-def _allowed(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttributes) -> Tensor | None:
+def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttributes) -> Tensor | None:
     """Which of m keys each of n queries may see, by order and by how many keys there are."""
     if i.valid is None:
         return seen(n, m, past, a, i.q.device)
@@ -196,7 +196,7 @@ def _allowed(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttribut
 def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     """Attention, the keys and values with those before them, and the scores of a stage (where asked for)."""
     i, a = AttentionInputs(*inputs), AttentionAttributes(**attributes)
-    _checked(i, a)
+    _check(i, a)
     flat = i.q.ndim == 3
     q, k, v = (split_heads(x, h) for x, h in zip(i[:3], (a.q_num_heads, *[a.kv_num_heads] * 2), strict=True))
     past = 0 if i.past_key is None else i.past_key.shape[2]
@@ -208,13 +208,13 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     mask = None if i.mask is None else _padded_mask(i.mask, k.shape[2])
     _check_mask(mask, (*q.shape[:3], k.shape[2]))
     if _is_plain(i, a) and not node.wants(3):
-        return _merged(attend(q, k, v, mask, a, past), flat), k, v, None
-    mask = joined(mask, _allowed(q.shape[2], k.shape[2], past, i, a))
+        return _merge_heads(attend(q, k, v, mask, a, past), flat), k, v, None
+    mask = joined(mask, _allowed_mask(q.shape[2], k.shape[2], past, i, a))
     if node.wants(3):
         y, scores = _with_scores(q, k, v, mask, a)
     else:
         y, scores = attend(q, k, v, mask, a._replace(is_causal=0)), None
-    return _merged(y, flat), k, v, scores
+    return _merge_heads(y, flat), k, v, scores
 
 
 @operator("FlexAttention", domain="ai.onnx.preview")

@@ -39,10 +39,10 @@ def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) ->
         rows.append(kept)
         goes_on, k = truth(held.tolist()), k + 1
     wanted = body.outputs[1 + len(states) :]
-    return *values, *[stacked([row[j] for row in rows], v, node.device) for j, v in enumerate(wanted)]
+    return *values, *[stack_runs([row[j] for row in rows], v, node.device) for j, v in enumerate(wanted)]
 
 
-def stacked(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -> Any:
+def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -> Any:
     """Values of each run along a new axis."""
     if parts:
         return stack(together(parts, device), axis)
@@ -92,7 +92,7 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
     parts = [[row[j] for row in rows] for j in range(len(wanted))]
     ordered = [list(reversed(p)) if back else p for p, back in zip(parts, out_backward)]
     every = zip(ordered, wanted, out_axes)
-    return *states, *[stacked(p, v, node.device, _axis(a, p, v)) for p, v, a in every]
+    return *states, *[stack_runs(p, v, node.device, _axis(a, p, v)) for p, v, a in every]
 
 
 def _axis(axis: int, parts: list[Tensor], wanted: ValueDef) -> int:

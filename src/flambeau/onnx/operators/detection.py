@@ -27,7 +27,7 @@ def _overlaps(box: Any, others: Any) -> Any:
     return np.where(areas > 0, shared / np.where(areas > 0, areas, 1), 0.0)
 
 
-def _kept(boxes: Any, scores: Any, most: int, overlap: float, least: float | None) -> list[int]:
+def _suppress(boxes: Any, scores: Any, most: int, overlap: float, least: float | None) -> list[int]:
     """Places of boxes by falling score, each too far from those before it to mean the same."""
     import numpy as np
 
@@ -60,7 +60,7 @@ def non_max_suppression(
         (image, kind, k)
         for image in range(len(all_scores))
         for kind in range(all_scores.shape[1])
-        for k in _kept(
+        for k in _suppress(
             _corners(all_boxes[image], center_point_box),
             all_scores[image, kind],
             limit,

@@ -107,14 +107,14 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
     return a.fmod(b) if fmod else a.remainder(b)
 
 
-def _joined(method: str) -> Any:
+def _variadic(method: str) -> Any:
     def call(*xs: Tensor) -> Tensor:
         return reduce(getattr(Tensor, method), xs)
 
     return call
 
 
-_enter({"Max": "maximum", "Min": "minimum", "Sum": "add"}, _joined)
+_enter({"Max": "maximum", "Min": "minimum", "Sum": "add"}, _variadic)
 
 
 @operator("Mean")

@@ -72,7 +72,7 @@ def feature_vectorizer(*xs: Tensor, inputdimensions: tuple[int, ...] = ()) -> Te
 # --- looking up ---
 
 
-def _looked_up(x: Any, table: dict[Any, Any], default: Any) -> Any:
+def _look_up(x: Any, table: dict[Any, Any], default: Any) -> Any:
     """Every element's value in a table. An array of texts, or a tensor on the host."""
     import numpy as np
 
@@ -104,8 +104,8 @@ def category_mapper(
     """Texts to numbers, or numbers to texts."""
     pairs = list(zip(cats_strings, cats_int64s, strict=True))
     if isinstance(x, Tensor):
-        return _looked_up(x, {number: name for name, number in pairs}, default_string)
-    return _looked_up(x, dict(pairs), default_int64)
+        return _look_up(x, {number: name for name, number in pairs}, default_string)
+    return _look_up(x, dict(pairs), default_int64)
 
 
 @operator("OneHotEncoder", domain=ML, arrays=True, moves=False)

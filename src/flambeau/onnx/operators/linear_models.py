@@ -150,7 +150,7 @@ def _between(x: Tensor, a: SvmAttributes) -> Tensor:
     return stack(scores, 1)
 
 
-def _coupled(r: Any) -> Any:
+def _couple(r: Any) -> Any:
     """Probabilities of classes from those of pairs (Wu, Lin and Weng, 2004). [k, k] -> [k]"""
     import numpy as np
 
@@ -182,7 +182,7 @@ def _probabilities(scores: Any, a: SvmAttributes) -> Any:
     pairs = np.zeros((len(scores), k, k))
     for at, (i, j) in enumerate(_pairs(k)):
         pairs[:, i, j], pairs[:, j, i] = chance[:, at], 1 - chance[:, at]
-    return np.stack([_coupled(r) for r in pairs]) if len(pairs) else np.zeros((0, k))
+    return np.stack([_couple(r) for r in pairs]) if len(pairs) else np.zeros((0, k))
 
 
 def _votes(scores: Any, k: int) -> Any:

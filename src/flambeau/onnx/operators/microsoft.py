@@ -92,7 +92,7 @@ class MatMulAttributes(NamedTuple):
     transBatchB: int = 0
 
 
-def _turned(x: Tensor, last: int, batch: int) -> Tensor:
+def _transpose(x: Tensor, last: int, batch: int) -> Tensor:
     """The last two dims transposed, and the batch's dims put behind the first of the matrix."""
     if batch:
         x = x.movedim(0, -2)
@@ -103,7 +103,7 @@ def _turned(x: Tensor, last: int, batch: int) -> Tensor:
 def fused_matmul(x: Tensor, y: Tensor, **attributes: Any) -> Tensor:
     """alpha * a @ b, either transposed."""
     a = MatMulAttributes(**attributes)
-    product = _turned(x, a.transA, a.transBatchA) @ _turned(y, a.transB, a.transBatchB)
+    product = _transpose(x, a.transA, a.transBatchA) @ _transpose(y, a.transB, a.transBatchB)
     return product if a.alpha == 1 else product * a.alpha
 
 
@@ -119,7 +119,7 @@ def _quick_gelu(x: Tensor, alpha: float = 1.702) -> Tensor:
     return x * (x * alpha).sigmoid()
 
 
-def _activated(x: Tensor, name: str, numbers: tuple[float, ...]) -> Tensor:
+def _activate(x: Tensor, name: str, numbers: tuple[float, ...]) -> Tensor:
     """The activation of a fused product."""
     table: dict[str, Callable[..., Tensor]] = {
         "": _identity,
@@ -147,7 +147,7 @@ def fused_gemm(
 ) -> Tensor:
     """Gemm and an activation."""
     numbers = tuple(attributes.pop(n) for n in ("activation_alpha", "activation_beta") if n in attributes)
-    return _activated(gemm(a, b, c, **attributes), activation, numbers)
+    return _activate(gemm(a, b, c, **attributes), activation, numbers)
 
 
 @operator("GemmFastGelu", domain=MS)
@@ -168,7 +168,7 @@ def fused_conv(
     """Conv, a sum with z and an activation."""
     numbers = tuple(attributes.pop("activation_params", ()))
     y = conv(x, w, b, **attributes)
-    return _activated(y if z is None else y + z, activation, numbers)
+    return _activate(y if z is None else y + z, activation, numbers)
 
 
 @operator("NhwcConv", domain=MS)

@@ -153,7 +153,7 @@ class MultiHeadInputs(NamedTuple):
     indirection: Tensor | None = None
 
 
-def _unpacked(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+def _unpack(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values [b, heads, n, d], whichever way they come, with their bias."""
     parts: list[Any] = [i.q, i.k, i.v]
     if i.q.ndim == 5:
@@ -175,7 +175,7 @@ def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple[An
     """Attention of heads side by side; also keys and values with those before. [b, n, hidden] -> same"""
     i, a = MultiHeadInputs(*inputs), MsAttentionAttributes(**attributes)
     _refuse("beam search's caches", i.past_length, i.indirection)
-    q, k, v = _unpacked(i, a.num_heads)
+    q, k, v = _unpack(i, a.num_heads)
     past = 0 if i.past_key is None else i.past_key.shape[2]
     k = k if i.past_key is None else cat([i.past_key, k], 2)
     v = v if i.past_value is None else cat([i.past_value, v], 2)
@@ -289,7 +289,7 @@ def group_query_attention(
     ends = i.last.reshape(-1).long() + 1
     first = ends * 0 if n == total else ends - n  # of a prompt, whose padding is behind, all begin at 0
     if a.do_rotary:
-        q, k = _turned(i, a, q, first), _turned(i, a, k, first)
+        q, k = _rotate(i, a, q, first), _rotate(i, a, k, first)
     length = max(total, 0 if i.past_key is None else i.past_key.shape[2])
     k, v = _written(i.past_key, k, first, length), _written(i.past_value, v, first, length)
     window = a.local_window_size - 1 if a.local_window_size > 0 else -1
@@ -305,7 +305,7 @@ def group_query_attention(
     return merge_heads(y), k, v
 
 
-def _turned(i: GroupedInputs, a: GroupedAttributes, x: Tensor, first: Tensor) -> Tensor:
+def _rotate(i: GroupedInputs, a: GroupedAttributes, x: Tensor, first: Tensor) -> Tensor:
     """x turned by its places. [b, heads, n, d] -> same"""
     if i.cos is None or i.sin is None:
         raise ValueError("do_rotary needs cos_cache and sin_cache")

@@ -65,7 +65,7 @@ def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **mor
     fits = a.bits in BITS and a.block_size % 32 == 0 and i.order is None
     if fits and i.x.device.kind == "gpu" and not of_weights:
         return _by_packed(i, a, node)
-    w = node.once(_unpacked, *i[1:5], a, of=(1, 2, 3, 4))
+    w = node.once(_unpack, *i[1:5], a, of=(1, 2, 3, 4))
     y = i.x.float() @ w.mT
     return (y if i.bias is None else y + i.bias.float()).to(i.x.dtype)
 
@@ -73,7 +73,7 @@ def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **mor
 def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
     """The product by kernels that unpack weights in registers: their points are in the middle, and what lies
     between that and other points is a product with the sums of x's blocks."""
-    words, scales, shift = node.once(_packed, *i[1:4], a, of=(1, 2, 3))
+    words, scales, shift = node.once(_pack, *i[1:4], a, of=(1, 2, 3))
     x = i.x.pad([0, a.blocks * a.block_size - a.K]) if a.K % a.block_size else i.x
     bias = None if shift is not None or i.bias is None else i.bias.to(x.dtype)
     y = quantized_linear(x, Quantized(words, scales, a.bits, a.block_size), bias)
@@ -84,7 +84,7 @@ def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
     return (y if i.bias is None else y + i.bias.float()).to(x.dtype)
 
 
-def _packed(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
+def _pack(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
     """[n, words] uint32, [n, blocks] scales, and where zero points are said (middle - point) * scale."""
     scales = scales.reshape(a.N, a.blocks)
     packed = as_words(words.reshape(a.N, -1))
@@ -101,7 +101,7 @@ def _points(zeros: Tensor | None, a: BitsAttributes) -> Any:
     return _split(zeros.reshape(a.N, -1), a.bits, a.blocks)
 
 
-def _unpacked(
+def _unpack(
     words: Tensor, scales: Tensor, zeros: Tensor | None, order: Tensor | None, a: BitsAttributes
 ) -> Tensor:
     """The matrix in floats. -> [n, k]"""

@@ -169,7 +169,7 @@ def mean_variance_normalization(x: Tensor, *, axes: tuple[int, ...] = (0, 2, 3))
     return centred / (centred.square().mean(tuple(axes), keepdim=True).sqrt() + 1e-9)
 
 
-def _dropped(x: Tensor, ratio: float, training: bool, seed: float | None = None) -> tuple[Tensor, Tensor]:
+def _drop(x: Tensor, ratio: float, training: bool, seed: float | None = None) -> tuple[Tensor, Tensor]:
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio {ratio}: takes a part from 0 up to 1")
     if not training or ratio == 0:
@@ -183,16 +183,16 @@ def dropout(
     x: Tensor, ratio: float | None = None, training_mode: bool | None = None, *, seed: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """x, or in training zeros in place of some of it; and which were kept."""
-    return _dropped(x, 0.5 if ratio is None else ratio, bool(training_mode), seed)
+    return _drop(x, 0.5 if ratio is None else ratio, bool(training_mode), seed)
 
 
 @operator("Dropout", since=7)
 def dropout_7(x: Tensor, *, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
     """Of opsets 7 to 11, which know no training."""
-    return _dropped(x, ratio, False)
+    return _drop(x, ratio, False)
 
 
 @operator("Dropout")
 def dropout_1(x: Tensor, *, ratio: float = 0.5, is_test: int = 0) -> tuple[Tensor, Tensor]:
     """Of opsets 1 and 6, which train unless they say is_test."""
-    return _dropped(x, ratio, not is_test)
+    return _drop(x, ratio, not is_test)

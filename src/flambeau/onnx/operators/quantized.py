@@ -115,7 +115,7 @@ def matmul_integer(
     return _whole(a, _rows(a_zero)) @ _whole(b, b_zero)
 
 
-def _requantized(total: Tensor, factor: Tensor, zero: Tensor) -> Tensor:
+def _requantize(total: Tensor, factor: Tensor, zero: Tensor) -> Tensor:
     """Sums in int32 times a factor, in the dtype of a zero point."""
     return cast(rounded(total.float() * factor.float(), zero, zero.dtype.name), zero.dtype.name)
 
@@ -140,7 +140,7 @@ def qlinear_matmul(*inputs: Tensor) -> Tensor:
     total = matmul_integer(i.a, i.b, i.a_zero, i.b_zero)
     a_scale, y_scale, y_zero = (_rows(t) for t in (i.a_scale, i.y_scale, i.y_zero))
     factor = a_scale.float() * i.b_scale.float() / y_scale.float()  # type: ignore[union-attr]
-    return _requantized(total, factor, y_zero)  # type: ignore[arg-type]
+    return _requantize(total, factor, y_zero)  # type: ignore[arg-type]
 
 
 def _conv_int(x: Tensor, w: Tensor, group: int, a: WindowAttributes) -> Tensor:
@@ -197,4 +197,4 @@ def qlinear_conv(*inputs: Tensor, group: int = 1, **window: Any) -> Tensor:
     rank = i.x.ndim - 1
     total = total if i.b is None else total + _outputs(i.b, rank)  # type: ignore[operator]
     factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()  # type: ignore[union-attr]
-    return _requantized(total, factor, i.y_zero)
+    return _requantize(total, factor, i.y_zero)

@@ -19,7 +19,7 @@ def seeded(seed: float | None) -> Generator | None:
     return None if seed is None else Generator(int(float(seed) * 2**16) & (2**63 - 1))
 
 
-def _drawn(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> Tensor:
+def _draw(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> Tensor:
     """Numbers of fb.rand or fb.randn, of a shape and an ONNX dtype."""
     dtype = as_dtype(named(code))
     draw = {"uniform": fb.rand, "normal": fb.randn}[kind]
@@ -41,7 +41,7 @@ def random_normal(
     node: Any,
 ) -> Tensor:
     """Normal numbers of a mean and a deviation. -> shape"""
-    return _drawn("normal", shape, dtype, seed, node.device) * scale + mean
+    return _draw("normal", shape, dtype, seed, node.device) * scale + mean
 
 
 @operator("RandomUniform")
@@ -55,7 +55,7 @@ def random_uniform(
     node: Any,
 ) -> Tensor:
     """Even numbers from low up to high. -> shape"""
-    return _drawn("uniform", shape, dtype, seed, node.device) * (high - low) + low
+    return _draw("uniform", shape, dtype, seed, node.device) * (high - low) + low
 
 
 @operator("RandomNormalLike", moves=False)
@@ -69,7 +69,7 @@ def random_normal_like(
     node: Any,
 ) -> Tensor:
     """As RandomNormal, in the shape of x and its dtype."""
-    return _drawn("normal", x.shape, _as_given(x, dtype), seed, node.device) * scale + mean
+    return _draw("normal", x.shape, _as_given(x, dtype), seed, node.device) * scale + mean
 
 
 @operator("RandomUniformLike", moves=False)
@@ -83,7 +83,7 @@ def random_uniform_like(
     node: Any,
 ) -> Tensor:
     """As RandomUniform, in the shape of x and its dtype."""
-    return _drawn("uniform", x.shape, _as_given(x, dtype), seed, node.device) * (high - low) + low
+    return _draw("uniform", x.shape, _as_given(x, dtype), seed, node.device) * (high - low) + low
 
 
 @operator("Multinomial", since=7)

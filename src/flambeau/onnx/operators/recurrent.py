@@ -78,18 +78,20 @@ CELLS: dict[str, Callable[[list[Activation], RecurrentAttributes], Cell]] = {
 }
 
 
-def _reordered(t: Tensor, order: tuple[int, ...], gates: int) -> Tensor:
+def _reorder(t: Tensor, order: tuple[int, ...], gates: int) -> Tensor:
     """Gates along dim 0 in another order."""
     parts = t.chunk(gates, 0)
     return t if order == tuple(range(gates)) else cat([parts[k] for k in order], 0)
 
 
-def _ordered(w: Tensor, r: Tensor, b: Tensor | None, kind: str, coupled: int, d: int) -> tuple[Any, ...]:
+def _order_weights(
+    w: Tensor, r: Tensor, b: Tensor | None, kind: str, coupled: int, d: int
+) -> tuple[Any, ...]:
     """A direction's weights and biases as cells have them."""
     gates, order = GATES[kind], COUPLED if coupled and kind == "LSTM" else ORDERS[kind]
     size = gates * r.shape[-1]
     biases = (None, None) if b is None else (b[d][:size], b[d][size:])
-    return tuple(None if t is None else _reordered(t, order, gates) for t in (w[d], r[d], *biases))
+    return tuple(None if t is None else _reorder(t, order, gates) for t in (w[d], r[d], *biases))
 
 
 def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[Any, ...]) -> Sequence:
@@ -138,7 +140,7 @@ def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node:
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
         x, flags = (t.flip(0) if back and t is not None else t for t in (i.x, kept))
-        weights = node.once(_ordered, i.w, i.r, i.b, kind, a.input_forget, d, of=(1, 2, 3))
+        weights = node.once(_order_weights, i.w, i.r, i.b, kind, a.input_forget, d, of=(1, 2, 3))
         s = _sequence(i, d, kind, x, weights)  # type: ignore[arg-type]
         s = s._replace(kept=None if flags is None else flags.unsqueeze(-1))
         states = recurrence(CELLS[kind](acts[d], a), s)

@@ -131,7 +131,7 @@ KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
 }
 
 
-def _weighed(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
+def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
     """The inputs that an output takes, and their weights, which add up to 1."""
     reach, weigh = KERNELS[a.mode]
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
@@ -152,7 +152,7 @@ def _reading(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
     if a.mode == "nearest":
         taken = [([_nearest(at, line, a)], [1.0]) for at in places]
     else:
-        taken = [_weighed(at, line, a) for at in places]
+        taken = [_weigh(at, line, a) for at in places]
     index = [[min(max(k, 0), line.n - 1) for k in tap] for tap in zip(*(t[0] for t in taken), strict=True)]
     return TakenInputs(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)
 
@@ -170,7 +170,7 @@ def _matrix(line: ResizedAxis, indices: list[list[int]], weight: list[list[float
     return rows
 
 
-def _resized(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
+def _resize_dim(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
     """One dim resized, and which outputs lie beyond the input."""
     if bounded(line.o, "the elements of a dim", MOST) == 0:
         return x.narrow(dim, 0, 0), []
@@ -244,7 +244,7 @@ def resized(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Te
     y = x if a.mode == "nearest" else x.to(x.dtype.as_float)
     beyond: Any = None
     for dim, line in sorted(lines.items(), key=lambda pair: pair[1].o / max(pair[1].n, 1)):
-        y, outside = _resized(y, dim, line, a)
+        y, outside = _resize_dim(y, dim, line, a)
         if any(outside):
             outside = tensor(outside, device=x.device).reshape(-1, *(1,) * (x.ndim - 1 - dim))
             beyond = outside if beyond is None else beyond | outside

@@ -214,7 +214,7 @@ def padded(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor:
     return x
 
 
-def _reflected(i: int, n: int) -> int:
+def _reflect(i: int, n: int) -> int:
     span = max(1, 2 * (n - 1))
     i %= span
     return i if i < n else span - i
@@ -225,7 +225,7 @@ SOURCES: dict[
 ] = {  # mode: the source of element i, which may be outside 0 to n
     "edge": lambda i, n: min(max(i, 0), n - 1),
     "wrap": lambda i, n: i % n,
-    "reflect": _reflected,
+    "reflect": _reflect,
 }
 
 

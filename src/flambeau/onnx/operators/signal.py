@@ -27,7 +27,7 @@ def _parts(z: Tensor) -> Tensor:
     return view_as_real(z)
 
 
-def _transformed(x: Tensor, length: int | None, dim: int, inverse: int, onesided: int) -> Tensor:
+def _transform(x: Tensor, length: int | None, dim: int, inverse: int, onesided: int) -> Tensor:
     """x with its parts in the last dim, in float32 at least -> the same, of the transform"""
     z = _as_numbers(x)
     n = length if length is not None else 2 * (z.shape[dim] - 1) if inverse and onesided else z.shape[dim]
@@ -44,7 +44,7 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
     dim = axis + x.ndim if axis < 0 else axis
     if not 0 <= dim < x.ndim - 1:
         raise ValueError(f"axis {axis} is none of the signal's: the last dim holds the parts of the numbers")
-    return _transformed(x.to(x.dtype.as_float), length, dim, inverse, onesided).to(x.dtype)
+    return _transform(x.to(x.dtype.as_float), length, dim, inverse, onesided).to(x.dtype)
 
 
 @operator("DFT", since=20, numbers=("length", "axis"))
@@ -74,7 +74,7 @@ def stft(
         raise ValueError(f"the window has {window.shape[0]} elements, and frames {length}: they must agree")
     frames = signal.to(signal.dtype.as_float).tensor_unfold(1, length, frame_step).movedim(-1, 2)
     frames = frames if window is None else frames * window.reshape(-1, 1)
-    return _transformed(frames, length, 2, 0, onesided).to(signal.dtype)
+    return _transform(frames, length, 2, 0, onesided).to(signal.dtype)
 
 
 @operator("MelWeightMatrix", since=17, numbers=("bins", "length", "rate", "low", "high"))

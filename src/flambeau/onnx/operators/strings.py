@@ -32,14 +32,14 @@ def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None =
 
 @operator("RegexFullMatch", arrays=True)
 def regex_full_match(x: Any, *, pattern: str | None = None) -> Tensor:
-    rule = compiled(pattern or "")
+    rule = compile_pattern(pattern or "")
     return host([rule.fullmatch(str(v)) is not None for v in x.reshape(-1)], "bool").reshape(x.shape)
 
 
 LONGEST, REPEATS = 1000, 6  # of a pattern: characters, and repetitions without end
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """A pattern of a file; ValueError for one that could take for ever: repetitions in repetitions."""
     if len(pattern) > LONGEST:
         raise ValueError(f"pattern: has {len(pattern):,} characters: {LONGEST:,} at most")
@@ -119,7 +119,7 @@ def label_encoder(x: Any, **attributes: Any) -> Any:
     import numpy as np
 
     if "classes_strings" in attributes:
-        return _encoded(
+        return _encode(
             x,
             list(attributes["classes_strings"]),
             list(range(len(attributes["classes_strings"]))),
@@ -141,7 +141,7 @@ def label_encoder(x: Any, **attributes: Any) -> Any:
     )
 
 
-def _encoded(x: Any, classes: list[str], places: list[int], attributes: dict[str, Any]) -> Any:
+def _encode(x: Any, classes: list[str], places: list[int], attributes: dict[str, Any]) -> Any:
     """Opset 1: texts to their places among the classes, or back."""
     import numpy as np
 

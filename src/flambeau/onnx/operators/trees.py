@@ -73,7 +73,7 @@ def _leaves(t: Trees, x: Any) -> Any:
     raise ValueError("its nodes lead back to nodes above them: a tree has no circles")
 
 
-def _summed(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
+def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
     """What the leaves of each row give to each target. [n, trees] -> [n, targets]"""
     import numpy as np
 
@@ -97,7 +97,7 @@ def _one_of(names: tuple[str, ...], value: Any, attribute: str) -> str:
     return name
 
 
-def _checked(t: Trees, leaves: int, features: int) -> Trees:
+def _check(t: Trees, leaves: int, features: int) -> Trees:
     """The trees, when every index in them is inside."""
     n = len(t.features)
     for name, child in (("true", t.yes), ("false", t.no), ("root", t.roots)):
@@ -164,8 +164,8 @@ def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
     trees = Trees(np.array(a.tree_roots, int), features, splits, modes, yes, no, missing, members)
     weights = np.asarray(a.leaf_weights)
     votes = Votes(np.arange(len(weights) + 1), np.array(a.leaf_targetids, int), weights)
-    leaves = _leaves(_checked(trees, len(weights), data.shape[1]), data)
-    total = _summed(
+    leaves = _leaves(_check(trees, len(weights), data.shape[1]), data)
+    total = _sum_votes(
         votes, leaves, a.n_targets, _one_of(AGGREGATES, a.aggregate_function, "aggregate_function")
     )
     scores = transformed(
@@ -182,7 +182,7 @@ NODES = (
 )
 
 
-def _given(attributes: dict[str, Any], name: str, default: Any = ()) -> Any:
+def _take_array(attributes: dict[str, Any], name: str, default: Any = ()) -> Any:
     """An attribute as a list or, of doubles, as a tensor."""
     import numpy as np
 
@@ -195,8 +195,8 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
     """Trees whose nodes are named by (tree, node), and what their leaves give."""
     import numpy as np
 
-    values = _given(attributes, "nodes_values")
-    _given(attributes, "nodes_hitrates")
+    values = _take_array(attributes, "nodes_values")
+    _take_array(attributes, "nodes_hitrates")
     n = {name: attributes.pop(f"nodes_{name}", None) for name in NODES if name not in ("values", "hitrates")}
     keys = list(zip(n["treeids"] or (), n["nodeids"] or (), strict=True))
     place = {key: k for k, key in enumerate(keys)}
@@ -223,7 +223,7 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
     missing = np.array(n["missing_value_tracks_true"] or [0] * len(keys), bool)
     wanted = np.array(n["featureids"] or (), int) * ~is_leaf
     trees = Trees(roots, wanted, values, modes, yes, no, missing, {})
-    return _checked(trees, int(is_leaf.sum()), features), _old_votes(attributes, votes, place, code)
+    return _check(trees, int(is_leaf.sum()), features), _old_votes(attributes, votes, place, code)
 
 
 def _child(place: dict[Any, Any], code: Any, tree: int, node: int, is_leaf: bool) -> int:
@@ -238,7 +238,7 @@ def _child(place: dict[Any, Any], code: Any, tree: int, node: int, is_leaf: bool
 def _old_votes(attributes: dict[str, Any], kind: str, place: dict[Any, Any], code: Any) -> Votes:
     import numpy as np
 
-    weights = _given(attributes, f"{kind}_weights")
+    weights = _take_array(attributes, f"{kind}_weights")
     where = [attributes.pop(f"{kind}_{name}", ()) for name in ("treeids", "nodeids", "ids")]
     missing = [key for key in zip(where[0], where[1], strict=True) if key not in place]
     if missing:
@@ -262,11 +262,11 @@ def tree_ensemble_regressor(x: Tensor, **attributes: Any) -> Tensor:
     """[n, features] -> [n, targets]"""
     data = to_array(x)
     trees, votes = _old_trees(attributes, "target", data.shape[1])
-    targets, base = attributes.pop("n_targets", 1), _given(attributes, "base_values")
+    targets, base = attributes.pop("n_targets", 1), _take_array(attributes, "base_values")
     how = _one_of(AGGREGATES, attributes.pop("aggregate_function", "SUM"), "aggregate_function")
     transform = attributes.pop("post_transform", "NONE")
     _refuse_rest(attributes)
-    total = _summed(votes, _leaves(trees, data), targets, how)
+    total = _sum_votes(votes, _leaves(trees, data), targets, how)
     total = total + base if len(base) else total
     return transformed(host(total, "float32"), transform)
 
@@ -280,10 +280,10 @@ def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     trees, votes = _old_trees(attributes, "class", data.shape[1])
     labels = attributes.pop("classlabels_strings", None) or attributes.pop("classlabels_int64s", ())
     attributes.pop("classlabels_int64s", None)
-    base, transform = _given(attributes, "base_values"), attributes.pop("post_transform", "NONE")
+    base, transform = _take_array(attributes, "base_values"), attributes.pop("post_transform", "NONE")
     _refuse_rest(attributes)
     classes = len(labels)
-    total = _summed(votes, _leaves(trees, data), classes, "SUM")
+    total = _sum_votes(votes, _leaves(trees, data), classes, "SUM")
     if classes == 2 and len(set(votes.targets.tolist())) == 1:
         return _two_classes(total[:, votes.targets[0]], base, labels, transform, votes.weights)
     total = total + base if len(base) else total
