@@ -434,7 +434,7 @@ def test_what_is_not_a_number_is_not_written(tmp_path):
     learner.checkpoints.begin((0, 3), {"model": learner.model.state_dict()}, [])
     learner.checkpoints.begin((0, 4), {"model": {}}, [fb.tensor(float("inf"), device="cpu")])
     learner.checkpoints.finish()
-    told = [e.text for e in learner.checkpoints.told()]
+    told = [e.text for e in learner.checkpoints.new_events()]
     rule = "is not finite: no checkpoint is written of it"
     assert told == [f"step 3: 2.bias {rule}", f"step 4: a loss {rule}"]
     assert learner.checkpoints.paths() == []

@@ -23,7 +23,7 @@ class Callback:
     """
 
     def begin(self, learner: Learner) -> None:
-        """A run begins, or goes on."""
+        """A run begins or resumes."""
 
     def after_step(self, learner: Learner) -> None:
         """A step was given to the device."""
@@ -35,11 +35,11 @@ class Callback:
         """The run is over, for whatever reason."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What it needs to go on."""
+        """What a resumed run needs."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on there."""
+        """Restore it."""
 
 
 class Scheduling(Callback):
@@ -124,7 +124,7 @@ class EarlyStopping(Best):
 
 
 def value_of(row: Row, name: str, who: str) -> float:
-    """A value of a run's history; ValueError where there is none of that name."""
+    """A value of a run's history; ValueError if there is none of that name."""
     if name not in row:
         rule = f"there is no such value in the history{suggest(name, row)}"
         raise ValueError(f"{who}({name!r}): {rule}: there are {', '.join(row)}")

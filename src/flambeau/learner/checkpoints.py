@@ -1,4 +1,4 @@
-"""The states of a run into files that are whole or not there: written beside the run, and proven."""
+"""Writes states of a run to files in a thread. A file is complete and verified, or absent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CheckpointJob(NamedTuple):
 class Checkpoints:
     """The checkpoints of a folder. `keep` are kept at least, beside the best.
 
-    What is written is told by `told`, in the thread that asks. FlambeauError where the folder is not to be
+    `new_events` returns what was written, in the caller's thread. FlambeauError if the folder can't be
     written to.
     """
 
@@ -63,7 +63,7 @@ class Checkpoints:
         self.folder, self.keep = folder, keep
         self.last: str | None = None  # the name of the newest that was begun
         self.failed: OSError | None = None  # what became of the newest
-        self._told: SimpleQueue[Event] = SimpleQueue()
+        self._events: SimpleQueue[Event] = SimpleQueue()
         self._thread: threading.Thread | None = None
         probe(folder)
 
@@ -72,14 +72,14 @@ class Checkpoints:
         """Whether one is being written."""
         return self._thread is not None and self._thread.is_alive()
 
-    def told(self) -> Iterator[Event]:
-        """What has happened since this was asked."""
-        while not self._told.empty():
-            yield self._told.get()
+    def new_events(self) -> Iterator[Event]:
+        """The events since the last call."""
+        while not self._events.empty():
+            yield self._events.get()
 
     def begin(self, place: tuple[int, int], state: Any, losses: list[Tensor], is_best: bool = False) -> None:
         """Write a state: nothing waits here but for the one before. `place` is (epoch, step); with `losses`,
-        or weights, that are not finite nothing is written, and that is told."""
+        or weights, that are not finite nothing is written, and a warning is emitted."""
         name = f"epoch-{place[0]:04}-step-{place[1]:09}.safetensors"
         if name == self.last and self.failed is None and not is_best:
             return
@@ -105,7 +105,7 @@ class Checkpoints:
             self._thread.join()
 
     def finish(self) -> None:
-        """`wait`, and FlambeauError where the newest could not be written."""
+        """`wait`, and FlambeauError if the newest could not be written."""
         self.wait()
         if self.failed is not None:
             raise FlambeauError(self._trouble(self.failed))
@@ -114,21 +114,21 @@ class Checkpoints:
         try:
             raw = job.values.wait()
             if bad := not_finite(job, raw):
-                told = f"step {job.step}: {bad} is not finite: no checkpoint is written of it"
-                return self._told.put(Message("warning", told))
+                text = f"step {job.step}: {bad} is not finite: no checkpoint is written of it"
+                return self._events.put(Message("warning", text))
             write_proven(job.path, sealed(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
             if job.is_best:
                 link(job.path, self.folder / BEST)
-            self._told.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
+            self._events.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
             later = self.later(place_in(job.path.name) or (0, 0))  # damaged ones, which were passed over
             for old in self.paths()[len(later) + self.keep :]:
                 old.unlink()
         except OSError as e:
             self.failed = e
-            self._told.put(Message("error", self._trouble(e)))
+            self._events.put(Message("error", self._trouble(e)))
         except Exception as e:
             self.failed = OSError(errno.EIO, f"{type(e).__name__}: {e}")
-            self._told.put(Message("error", self._trouble(self.failed)))
+            self._events.put(Message("error", self._trouble(self.failed)))
 
     def _trouble(self, e: OSError) -> str:
         there = self.paths()
@@ -141,8 +141,8 @@ class Checkpoints:
     def paths(self) -> list[Path]:
         """The files that are there, the newest first."""
         with suppress(OSError):
-            found = [(place_in(entry.name), entry.path) for entry in os.scandir(self.folder)]
-            places = [(place, path) for place, path in found if place is not None]
+            entries = [(place_in(entry.name), entry.path) for entry in os.scandir(self.folder)]
+            places = [(place, path) for place, path in entries if place is not None]
             return [Path(path) for _, path in sorted(places, reverse=True)]
         return []
 
@@ -150,9 +150,9 @@ class Checkpoints:
         """Those that are further than (epoch, step), the newest first."""
         return [path for path in self.paths() if (place_in(path.name) or place) > place]
 
-    def newest(self, tell: Callable[[Event], Any]) -> tuple[Path, Any] | None:
-        """The newest state that is whole; what is damaged is told. None where there is no file, FlambeauError
-        where none is whole."""
+    def newest(self, emit: Callable[[Event], Any]) -> tuple[Path, Any] | None:
+        """The newest undamaged state; damaged ones are reported. None if there is no file, FlambeauError
+        if all are damaged."""
         paths = self.paths()
         troubles: list[str] = []
         for i, path in enumerate(paths):
@@ -161,7 +161,7 @@ class Checkpoints:
             except FlambeauError as e:
                 troubles.append(str(e))
                 if i + 1 < len(paths):
-                    tell(Message("warning", f"{e}: {paths[i + 1].name} is taken"))
+                    emit(Message("warning", f"{e}: {paths[i + 1].name} is taken"))
         if troubles:
             raise FlambeauError(
                 f"{'; '.join(troubles)}: there is no other: give resume=False and another directory"
@@ -170,13 +170,13 @@ class Checkpoints:
 
 
 def place_in(name: str) -> tuple[int, int] | None:
-    """(epoch, step) in the name of a checkpoint; None where it is no such name."""
-    found = NAME.fullmatch(name)
-    return None if found is None else (int(found[1]), int(found[2]))
+    """(epoch, step) in the name of a checkpoint; None if it is no such name."""
+    match = NAME.fullmatch(name)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def load_state(path: Path) -> Any:
-    """The state in a checkpoint, its tensors on the CPU; FlambeauError where it is damaged."""
+    """The state in a checkpoint, its tensors on the CPU; FlambeauError if it is damaged."""
     call = f"checkpoint {path}"
     try:
         data = memoryview(read(path))
@@ -190,7 +190,7 @@ def load_state(path: Path) -> Any:
 
 
 def save_state(path: Path, state: Any) -> None:
-    """Write a state to a file; FlambeauError where that can't be."""
+    """Write a state to a file; FlambeauError if that can't be."""
     tensors, tree = taken_apart(state)
     checked(tensors, f"save({str(path)!r})")
     try:
@@ -201,7 +201,7 @@ def save_state(path: Path, state: Any) -> None:
 
 
 def write_proven(path: Path, data: list[Any]) -> None:
-    """Write a sealed file's parts beside `path` and put it there when it has been read back; OSError where
+    """Write a sealed file's parts beside `path` and put it there when it has been read back; OSError if
     that can't be."""
     with part_of(path) as part:
         write_through(part, data)
@@ -244,7 +244,7 @@ def link(path: Path, other: Path) -> None:
 
 
 def probe(folder: Path) -> None:
-    """Make a folder and write to it; FlambeauError where that can't be."""
+    """Make a folder and write to it; FlambeauError if that can't be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part_of(folder / "probe") as part:
@@ -255,7 +255,7 @@ def probe(folder: Path) -> None:
 
 
 def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
-    """What of a checkpoint is no number: a loss, a weight; "" where nothing is."""
+    """What of a checkpoint is no number: a loss, a weight; "" if nothing is."""
     for part in raw[len(job.specs) :]:
         if not isfinite(memoryview(part).cast("B").cast("f")[0]):
             return "a loss"

@@ -1,4 +1,4 @@
-"""What a fit is given, looked at before its first step: a mistake is told now, not after an epoch."""
+"""Checks the arguments of a fit before its first step, so that no error comes after an epoch."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
     for split, loader in loaders.items():
         if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
             rule = "gives no batches: give a DataLoader or a list of batches"
-            told = f"fit({split}_loader={loader!r}): {rule}"
-            raise TypeError(f"{told}; a number of epochs is given by name: epochs={loader!r}")
+            call = f"fit({split}_loader={loader!r})"
+            raise TypeError(f"{call}: {rule}; a number of epochs is given by name: epochs={loader!r}")
     if type(epochs) is not int:
         raise TypeError(f"fit(epochs={epochs!r}): takes a whole number: give that")
     if epochs < 0:
@@ -54,7 +54,7 @@ def check_new(paths: list[Path]) -> None:
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """TypeError for one that a step of a learner can't be made with."""
+    """TypeError for an optimiser that a learner can't use."""
     if isinstance(optimizer, LBFGS):
         rule = (
             "evaluates the loss several times a step, where a learner has gradients: write the loop by hand"
@@ -63,23 +63,23 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def check_accumulate(own: int, state: dict[str, Any]) -> None:
-    """ValueError for a state from inside an epoch whose steps are of another number of batches."""
+    """ValueError for a state from inside an epoch with another `accumulate`."""
     given, at = state.get("accumulate", own), state["index"]
     if at and not state["is_drained"] and given != own:
-        told = f"it is {at} batches into an epoch whose steps are of {given}, and this learner's of {own}"
+        rule = f"it is {at} batches into an epoch whose steps are of {given}, and this learner's of {own}"
         cure = f"give accumulate={given}, or change it between epochs"
-        raise ValueError(f"accumulate: {told}: {cure}")
+        raise ValueError(f"accumulate: {rule}: {cure}")
 
 
 def check_later(later: list[Any], step: int) -> None:
-    """ValueError where a run that was loaded would leave checkpoints that are further than it."""
+    """ValueError if the directory has checkpoints of later steps than the loaded run."""
     if later:
-        told = f"the learner is at step {step}, and {later[0]} is further: a resume would take that"
-        raise ValueError(f"fit(...): {told}: give another directory, or move it away")
+        rule = f"the learner is at step {step}, and {later[0]} is further: a resume would take that"
+        raise ValueError(f"fit(...): {rule}: give another directory, or move it away")
 
 
 def check_any_batch(watch: EpochWatch) -> None:
-    """ValueError where a loader gave no batch in an epoch."""
+    """ValueError if a loader gave no batch in an epoch."""
     if not watch.index:
         cure = (
             "it has none: give more items, or a smaller batch_size where it drops the last"
@@ -90,7 +90,7 @@ def check_any_batch(watch: EpochWatch) -> None:
 
 
 def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_valid: bool) -> None:
-    """ValueError where a value that is followed is none that this run's history will have."""
+    """ValueError if a callback monitors a value that this run's history will not have."""
     splits = ("train", "valid") if has_valid else ("train",)
     known = ["epoch", "step", *(f"{s}_{n}" for s in splits for n in meters[s].names)]
     for callback in callbacks:
@@ -117,9 +117,9 @@ def one_number(loss: Any) -> Any:
     return loss.reshape(()) if loss.ndim else loss
 
 
-def loss_warning(epoch: int, found: dict[str, float]) -> Message | None:
-    """That a validation's loss is not finite; None where it is."""
-    loss = found.get("loss", 0.0)
+def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
+    """A warning that the loss of a validation is not finite; None if it is."""
+    loss = values.get("loss", 0.0)
     if isfinite(loss):
         return None
     rule = "training goes on: look at the validation's data, or lower the learning rate"
@@ -127,13 +127,13 @@ def loss_warning(epoch: int, found: dict[str, float]) -> Message | None:
 
 
 def options_of(optimizer: Any) -> list[dict[str, Any]]:
-    """What the groups of an optimiser were given: with a schedule the rate that it began with."""
+    """The options of an optimiser's groups; with a schedule, the rate that it began with."""
     groups = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
     return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
 
 
 def option_warnings(given: list[dict[str, Any]], taken: list[dict[str, Any]]) -> list[Message]:
-    """That a checkpoint's options were taken in place of others."""
+    """Warnings that options of a checkpoint replace those of the optimiser."""
     pairs = [
         (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(given, taken, strict=True)) for k in t if k in g
     ]

@@ -70,7 +70,7 @@ class Event:
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> Event:
-        """The event that `to_dict` made a dict of; ValueError where it is none. given: the dict."""
+        """The event that `to_dict` made a dict of; ValueError if it is none. given: the dict."""
         name = given.get("kind")
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
@@ -89,7 +89,7 @@ class Event:
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """A run begins, or goes on at `step`: `parameters` is how many numbers it trains, `config` is to read.
+    """A run begins or resumes at `step`: `parameters` is how many numbers it trains, `config` is to read.
 
     run: its name; directory: where it is kept; epochs: how many there are to be; resumed: whether it goes on;
     at: seconds since 1970.

@@ -75,9 +75,9 @@ def in_folder(path: str | Path | None, event: RunStarted, name: str) -> Path:
     """The path that was given, else the name in the run's folder."""
     if path is None and not event.directory:
         raise ValueError("the run has no directory: give Learner one, or the logger a path")
-    found = Path(path) if path is not None else Path(event.directory) / name
-    found.parent.mkdir(parents=True, exist_ok=True)
-    return found
+    file = Path(path) if path is not None else Path(event.directory) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
 
 
 class JSONL(Logger):
@@ -115,7 +115,7 @@ class CSV(Logger):
     """A row a value: step, epoch, split, of ("step" or "epoch"), name, value.
 
     path: the file; metrics.csv in the run's directory without it. A run that goes on drops the rows after its
-    step, which it writes anew.
+    step, which it writes again.
     """
 
     def __init__(self, path: str | Path | None = None):
@@ -152,8 +152,8 @@ class CSV(Logger):
                 )
         elif isinstance(event, EpochEnded):
             head = str(event.step), str(event.epoch), event.split, "epoch"
-            found = [(*head, name, value) for name, value in event.metrics.items()]
-            self.rows.writerows(row for row in found if row[:5] not in self.ended)
+            rows = [(*head, name, value) for name, value in event.metrics.items()]
+            self.rows.writerows(row for row in rows if row[:5] not in self.ended)
 
     def end(self) -> None:
         if self.file is not None:

@@ -1,4 +1,4 @@
-"""Losses of steps into numbers some steps later, with one read for many: no step waits for the device."""
+"""Reads the losses of several steps at once, some steps later, so that no step waits for the device."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..ops.random import get_rng_state
 from ..tensor import Tensor
 from .events import Event, Values
 
-KEPT_STEPS = 64  # after so many, a state is kept anew
+KEPT_STEPS = 64  # steps after which the state is copied again
 STEPS, SECONDS = 16, 0.5  # a read begins after so many steps, or so long
-BATCHES = 64 << 20  # bytes of batches that are kept until their losses are read
-REWIND = 64 << 20  # bytes of parameters and state up to which copies are kept to go back to
+BATCHES = 64 << 20  # the most bytes of batches that are kept until their losses are read
+REWIND = 64 << 20  # the most bytes of parameters and state that are copied
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step whose loss nobody has read, with what repeating it takes."""
+    """A step whose loss is not read yet, with all that repeating it needs."""
 
     step: int
     index: int  # of its batch in the epoch
@@ -41,20 +41,20 @@ class KeptState(NamedTuple):
 
 
 class Rewind:
-    """A state, where it is small enough to be kept, and the steps since."""
+    """A copy of the state, if it is small enough, and the steps since."""
 
     def __init__(self, kept: KeptState | None):
         self.kept, self.nbytes = kept, 0  # of the batches
         self.entries: list[Entry] = []
 
     def add(self, entry: Entry) -> None:
-        """Take a step."""
+        """Add a step."""
         self.entries.append(entry)
         self.nbytes += sum(nbytes_of(batch) for batch in entry.batches)
 
     @property
     def is_full(self) -> bool:
-        """Whether a state should be kept anew."""
+        """Whether the state should be copied again."""
         return len(self.entries) >= KEPT_STEPS or self.nbytes >= BATCHES or self.kept is None
 
 
@@ -73,7 +73,7 @@ class ReadWindow:
         return self.rewind.entries[self.first :][: len(self.losses)]
 
     def add(self, entry: Entry) -> None:
-        """Take a step."""
+        """Add a step."""
         self.rewind.add(entry)
         self.losses.append(entry.loss)
 
@@ -95,7 +95,7 @@ def nbytes_of(value: Any) -> int:
 class Losses:
     """The losses of an epoch: those of a window are read while the next one runs, so nothing waits.
 
-    keep: what copies the state, or None where it is too large. tell: takes events. blame: what is raised for
+    keep: what copies the state, or None if it is too large. tell: takes events. blame: what is raised for
     an entry whose loss is not finite.
     """
 
@@ -117,7 +117,7 @@ class Losses:
         return [*(self.reading.losses if self.reading is not None else ()), *self.open.losses]
 
     def add(self, entry: Entry) -> None:
-        """Take the loss of a step; FlambeauError where one before it is not finite."""
+        """Add the loss of a step; FlambeauError if an earlier one is not finite."""
         self.open.add(entry)
         if self.open.is_full:
             self._settle()
@@ -153,7 +153,7 @@ class Losses:
 
 
 def kept_of(model: Any, optimizer: Any) -> KeptState:
-    """The state as it is now: the tensors are copied when a step moves them on."""
+    """The state as it is now: a tensor is copied when a step updates it."""
     return KeptState(model.state_dict(), optimizer.state_dict(), get_rng_state())
 
 

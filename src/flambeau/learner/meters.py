@@ -15,7 +15,7 @@ BATCHES = "outputs and targets"  # what a metric takes, if it does not say somet
 
 
 class RecordedMeter(NamedTuple):
-    """What a recorded step counts into, and nothing that changes beside it, which would be recorded anew."""
+    """What a recorded step counts into. Its objects never change: a change would record the step again."""
 
     total: Tensor  # of losses times items
     metrics: list[Any]
@@ -53,13 +53,13 @@ class SplitMeter:
 
     def compute(self) -> dict[str, float]:
         """The mean loss of the items and all metrics by name; one of several values gives name_part."""
-        found = {"loss": read(self.total)[0] / self.items} if self.items else {}
+        values = {"loss": read(self.total)[0] / self.items} if self.items else {}
         for name, metric in self.metrics.items():
             value = metric.compute()
             parts = value.items() if is_mapping(value) else [("", value)]
             prefix = "" if self.is_collection else f"{name}_"
-            found |= {f"{prefix}{part}" if part else name: number for part, number in parts}
-        return found
+            values |= {f"{prefix}{part}" if part else name: number for part, number in parts}
+        return values
 
     @property
     def names(self) -> list[str]:
@@ -77,20 +77,20 @@ class SplitMeter:
         return {f"{c.prefix}{name}{c.postfix}": metric for name, metric in c.items()}
 
     def higher_is_better(self, name: str) -> bool | None:
-        """Which way a value of `compute` gets better; None where its metric does not say."""
+        """Which way a value of `compute` gets better; None if its metric does not say."""
         if name == "loss":
             return False
         metrics = self._by_name()
-        found = metrics.get(name) or next((m for n, m in metrics.items() if name.startswith(f"{n}_")), None)
-        return getattr(found, "higher_is_better", None)
+        metric = metrics.get(name) or next((m for n, m in metrics.items() if name.startswith(f"{n}_")), None)
+        return getattr(metric, "higher_is_better", None)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it is in the epoch."""
+        """The counts of the epoch so far."""
         own = {name: metric.state_dict() for name, metric in self.metrics.items()}
         return {"total": self.total, "items": self.items, "metrics": own}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on there. ValueError where that was of other metrics."""
+        """Restore the counts. ValueError for those of other metrics."""
         given, own = (", ".join(d) or "none" for d in (state_dict["metrics"], self.metrics))
         if given != own:
             raise ValueError(f"metrics: the learner has {own}, given {given}: give the same")

@@ -1,4 +1,4 @@
-"""A loss that is not finite into the op that made the first such value, its line, and its batch in a file."""
+"""Finds the op that made the first value that is not finite, its line, and saves its batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NotFinite(FlambeauError):
 def not_finite(
     t: Trained, folder: Path | None, window: ReadWindow, i: int, loss: float, epoch: int
 ) -> NotFinite:
-    """What is raised for the i-th step of a window. The state of the run is left where the search ended."""
+    """The exception for the i-th step of a window. The run keeps the state in which the search ended."""
     entry = window.entries[i]
     cause = first_cause(t, window, i)
     batch = [(b.inputs, b.target) for b in entry.batches]
@@ -48,7 +48,7 @@ def not_finite(
         path = folder / f"not-finite-step-{entry.step:09}.safetensors"
         try:
             save([{"inputs": list(inputs), "target": target} for inputs, target in batch], path)
-        except (FlambeauError, OSError, TypeError) as e:  # what made the loss is what counts
+        except (FlambeauError, OSError, TypeError) as e:  # the cause of the loss matters more
             path, trouble = None, f" alone ({e})"
     where = f"step {entry.step} (epoch {epoch + 1}, batch {entry.index})"
     there = f"its batch is in the error's .batch{trouble}" if path is None else f"its batch is in {path}"
@@ -58,10 +58,10 @@ def not_finite(
 
 
 def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
-    """The first op whose value is not finite, found by making the window's steps again, unrecorded."""
+    """The first op whose value is not finite: the window's steps are repeated, unrecorded."""
     if window.rewind.kept is None:
-        found = op_of(t, window.entries[i].batches[-1])
-        return found or "the weights were spoilt before, and are too large to go back to"
+        op = op_of(t, window.entries[i].batches[-1])
+        return op or "the weights were spoilt before, and are too large to go back to"
     t.model.load_state_dict(window.rewind.kept.model)
     t.optimizer.load_state_dict(window.rewind.kept.optimizer)
     set_rng_state(window.rewind.kept.random)
@@ -70,16 +70,16 @@ def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
             group["lr"] = rate
         total: Gradients | None = None
         for batch in entry.batches:
-            found = checked(t, batch)
-            if isinstance(found, str):
-                return found
-            total = found if total is None else total + found
+            result = check_batch(t, batch)
+            if isinstance(result, str):
+                return result
+            total = result if total is None else total + result
         if total is not None:
             apply(t, total / len(entry.batches))
     return "the optimiser's steps made the first value that is not finite"
 
 
-def checked(t: Trained, batch: Any) -> Gradients | str:
+def check_batch(t: Trained, batch: Any) -> Gradients | str:
     """The gradients of a batch, or what made the first value in them that is not finite."""
     before = get_rng_state()
     loss, _, grads = gradients(t, batch.inputs, batch.target)
@@ -92,7 +92,7 @@ def checked(t: Trained, batch: Any) -> Gradients | str:
 
 
 def op_of(t: Trained, batch: Any) -> str | None:
-    """The op that makes the first bad value of a batch, by the weights as they are; None where there is
+    """The op that makes the first bad value of a batch, by the weights as they are; None if there is
     none."""
     with made_at(t.model) as lines:
         loss, _, grads = gradients(t, batch.inputs, batch.target)

@@ -122,7 +122,7 @@ def html(state: RunState, others: Sequence[RunState] = ()) -> str:
 
 
 def standing(state: RunState, again: float | None) -> str:
-    """A run as a whole page; again: the seconds after which a browser reads it anew, None for never."""
+    """A run as a whole page; again: the seconds after which a browser reads it again, None for never."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8">'
     refresh = "" if again is None else f'<meta http-equiv="refresh" content="{again:g}">'
     name = escape(state.name or "run")

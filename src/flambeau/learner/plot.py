@@ -62,7 +62,7 @@ class Canvas:
 
 
 def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
-    """Lowest and highest step and value of what is finite; None where nothing is."""
+    """Lowest and highest step and value of what is finite; None if nothing is."""
     points = [p for c in curves for p in c.points if isfinite(p[1])]
     if not points:
         return None

@@ -37,9 +37,9 @@ class PlainLines:
         self.said = self.at
         stream = self.stream or sys.stdout
         encoding = getattr(stream, "encoding", None) or "utf-8"
-        told = line.encode(encoding, "backslashreplace").decode(encoding)  # the names of a run may be any
+        encodable = line.encode(encoding, "backslashreplace").decode(encoding)  # names may have any character
         with suppress(OSError):  # a terminal that was closed is no reason to end
-            print(told, file=stream, flush=True)
+            print(encodable, file=stream, flush=True)
 
     def on_run_started(self, _: Any) -> None:
         self.write(text.heading(self.state))
@@ -50,8 +50,8 @@ class PlainLines:
         s, split = self.state, event.split
         names = [n for n in s.names if "loss" in n and (n, split) in s.curves]
         losses = [f"{name} {text.value(s.last(name, split))}" for name in names]
-        told = [text.place(s), *losses, text.speed(s), text.time_left(s), advice(s)]
-        self.write("  ".join(filter(None, told)))
+        parts = [text.place(s), *losses, text.speed(s), text.time_left(s), advice(s)]
+        self.write("  ".join(filter(None, parts)))
 
     def on_epoch_ended(self, event: Any) -> None:
         self.write(text.epoch_line(event, self.state.epoch.of if self.state.epoch else event.epoch + 1))
@@ -67,7 +67,7 @@ class PlainLines:
 
 
 class Widget:
-    """A notebook's live picture of the run, drawn anew where it stands: HTML through IPython's display.
+    """A notebook's live picture of the run, drawn again where it stands: HTML through IPython's display.
 
     display: called as IPython's `display(HTML(...), display_id=True)`, which it is without it.
     """

@@ -110,13 +110,13 @@ class RunState:
     @property
     def names(self) -> list[str]:
         """The metrics, losses first, in the order in which they came."""
-        found = dict.fromkeys(name for name, _ in [*self.curves, *self.epochs])
-        return sorted(found, key=lambda name: "loss" not in name)
+        names = dict.fromkeys(name for name, _ in [*self.curves, *self.epochs])
+        return sorted(names, key=lambda name: "loss" not in name)
 
     @property
     def splits(self) -> list[str]:
-        found = {split for _, split in [*self.curves, *self.epochs]}
-        return [s for s in ("train", "valid", "test") if s in found]
+        splits = {split for _, split in [*self.curves, *self.epochs]}
+        return [s for s in ("train", "valid", "test") if s in splits]
 
     def points(self, name: str, split: str, recent: bool = False) -> Points:
         """A curve to draw. While training each step counts, elsewhere whole epochs where there are any."""
@@ -126,9 +126,9 @@ class RunState:
         return [] if curve is None else list(curve.recent) if recent else curve.whole()
 
     def last(self, name: str, split: str) -> float | None:
-        """The newest value, of a whole epoch or of a step; None where there is none."""
-        found = [c[name, split] for c in (self.epochs, self.curves) if (name, split) in c]
-        newest = max((c for c in found if c.recent), key=lambda c: c.recent[-1][0], default=None)
+        """The newest value, of a whole epoch or of a step; None if there is none."""
+        curves = [c[name, split] for c in (self.epochs, self.curves) if (name, split) in c]
+        newest = max((c for c in curves if c.recent), key=lambda c: c.recent[-1][0], default=None)
         return newest.last if newest else None
 
     @property
@@ -155,7 +155,7 @@ class RunState:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the run still takes at this session's pace; None where nothing is known yet."""
+        """Seconds that the run still takes at this session's pace; None if nothing is known yet."""
         if self.ended:
             return 0.0
         if self.first is None or self.done <= self.first[1]:
@@ -163,13 +163,13 @@ class RunState:
         return (self.at - self.first[0]) / (self.done - self.first[1]) * (1 - self.done)
 
     def over_window(self) -> tuple[Progress | None, Progress | None]:
-        """The progress at both ends of the window; the first is None where it holds one alone."""
+        """The progress at both ends of the window; the first is None if it holds one alone."""
         if not self.window:
             return None, self.progress
         return (self.window[0] if len(self.window) > 1 else None), self.window[-1]
 
     def rate(self, of: str = "index") -> float | None:
-        """Steps a second (`index`) or items (`items`) of late; None where nothing is known yet."""
+        """Steps a second (`index`) or items (`items`) of late; None if nothing is known yet."""
         a, b = self.over_window()
         if b is None:
             return None

@@ -61,5 +61,5 @@ class Saving:
         if self.checkpoints is not None:
             if wait:
                 self.checkpoints.wait()
-            for event in self.checkpoints.told():
+            for event in self.checkpoints.new_events():
                 self.emit(event)

@@ -1,4 +1,4 @@
-"""A model, a loss and an optimiser into steps: recorded ones of training and evaluation, and plain ones."""
+"""Steps of training and evaluation, recorded and plain, from a model, a loss and an optimiser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PlacedBatch(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What training is of: what a recorded step depends on, and nothing else."""
+    """The objects that a recorded step depends on."""
 
     model: Any
     loss: Callable[[Any, Any], Tensor]
@@ -39,10 +39,9 @@ class Trained(NamedTuple):
     clip: float | None
 
 
-def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
-    """What a loader gave, on the device: the last of several parts is the target. ValueError for one that has
-    no parts."""
-    parts = given if prepare is None else prepare(given)
+def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
+    """A loader's item as a batch on the device; its last part is the target. ValueError without parts."""
+    parts = item if prepare is None else prepare(item)
     if not is_sequence(parts) or len(parts) < 2:
         rule = "a batch is (inputs..., target): have the loader give that, or give the learner prepare="
         raise ValueError(f"fit({type(parts).__name__}): {rule}")
@@ -50,9 +49,9 @@ def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> P
     return PlacedBatch(tuple(inputs), target, items_in(inputs[0]))
 
 
-def inputs_of(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
-    """What the model takes of what a loader gave, with a target or without."""
-    parts = given if prepare is None else prepare(given)
+def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
+    """The inputs of the model in a loader's item, with a target or without."""
+    parts = item if prepare is None else prepare(item)
     if not is_sequence(parts):
         parts = (parts,)
     return tuple(placed(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))
@@ -80,7 +79,7 @@ def items_in(value: Any) -> int:
 
 
 def gradients(t: Trained, inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, Gradients]:
-    """(loss, output, gradients) of a batch; the gradients are the scaler's, where there is one."""
+    """(loss, output, gradients) of a batch; the gradients are the scaler's, if there is one."""
     output = t.model(*inputs)
     loss = one_number(t.loss(output, target))
     return loss, output, (loss if t.scaler is None else t.scaler.scale(loss)).backward()
@@ -161,10 +160,10 @@ def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMet
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         with no_grad():
             output = model(*inputs)
-            found = one_number(loss(output, target))
-            count(into, found, output, target, items_in(inputs[0]))
-            realize(found)
-        return found, output if into.is_not_all else None
+            value = one_number(loss(output, target))
+            count(into, value, output, target, items_in(inputs[0]))
+            realize(value)
+        return value, output if into.is_not_all else None
 
     return step
 
@@ -208,7 +207,7 @@ class Steps:
         self.move = jit(applying(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
-        """The loss of a step; None where it takes more batches."""
+        """The loss of a step; None if it takes more batches."""
         emit("step", self.step, (batch.inputs, batch.target), {})
         loss, output, *met = self.step(batch.inputs, batch.target)
         self.met.update(*met)
@@ -231,7 +230,7 @@ class Steps:
             yield loss, group
 
     def flush(self) -> Tensor | None:
-        """Make the step of the batches that wait for more; None where none do."""
+        """Make the step of the batches that wait for more; None if none do."""
         if not self.waiting:
             return None
         share, met = tensor(1 / self.waiting, float32, device=self.device), tuple(sorted(self.met))

@@ -67,11 +67,11 @@ def event(at: float, step: int, rest: bytes) -> bytes:
 
 def scalars(at: float, step: int, values: dict[str, float]) -> bytes:
     """An Event with the values of a step by their tags."""
-    found = b""
+    summary = b""
     for tag, value in values.items():
         one = field(1, BYTES, tag.encode()) + field(2, FLOAT, struct.pack("<f", value))
-        found += field(1, BYTES, one)
-    return event(at, step, field(5, BYTES, found))
+        summary += field(1, BYTES, one)
+    return event(at, step, field(5, BYTES, summary))
 
 
 def session_start(at: float, step: int) -> bytes:

@@ -17,11 +17,11 @@ def duration(seconds: float) -> str:
     """Seconds as 0:04, 12:30, 3:00:00 or 2 d 04:00; below ten with a tenth."""
     if seconds < 10:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
+    total = round(seconds)
+    days, hours, minutes = total // 86400, total // 3600 % 24, total // 60 % 60
     if days:
         return f"{days} d {hours:02}:{minutes:02}"
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+    return f"{hours}:{minutes:02}:{total % 60:02}" if hours else f"{minutes}:{total % 60:02}"
 
 
 def value(x: float | None) -> str:
@@ -83,12 +83,12 @@ def drawn(
 ) -> list[Drawn]:
     """The curves of a metric, a colour each, in the order in which they are drawn.
 
-    Of the other runs the last split alone is drawn that has the metric: validation, where there is one. The
+    Of the other runs the last split alone is drawn that has the metric: validation, if there is one. The
     first run's lies on top of these, its training, whose values are of single steps, beneath all.
     """
-    own = [(str(split), found) for split in splits if (found := states[0].points(name, split, recent))]
+    own = [(str(split), points) for split in splits if (points := states[0].points(name, split, recent))]
     others = [
-        (f"{s.name} {split}", found) for s in states[1:] for split, found in last_split(s, name, recent)
+        (f"{s.name} {split}", points) for s in states[1:] for split, points in last_split(s, name, recent)
     ]
     coloured = [Drawn(said, points, i) for i, (said, points) in enumerate([*own, *others])]
     last = max(len(own) - 1, 0)  # of its splits
@@ -97,8 +97,8 @@ def drawn(
 
 def last_split(state: RunState, name: str, recent: bool) -> list[tuple[str, Points]]:
     """The last split of a run that has a metric, with its curve, as a list of one or none."""
-    found = [(split, state.points(name, split, recent)) for split in state.splits]
-    return [pair for pair in found if pair[1]][-1:]
+    pairs = [(split, state.points(name, split, recent)) for split in state.splits]
+    return [pair for pair in pairs if pair[1]][-1:]
 
 
 def key(curves: Iterable[Drawn]) -> list[Drawn]:

@@ -323,8 +323,8 @@ def main(arguments: list[str]) -> int:
     app.run()
     threads[1].join(SILENCE)
     warned = [f"{level}: {said}" for _, level, said in app.state.log if level != "info"]
-    told = text.summary(app.state, unicode=app.unicode)
-    print("\n".join([*heard, *warned, told]), flush=True)
+    summary = text.summary(app.state, unicode=app.unicode)
+    print("\n".join([*heard, *warned, summary]), flush=True)
     os._exit(app.return_code or 0)  # threads may still wait for a training that goes on
 
 

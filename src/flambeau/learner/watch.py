@@ -1,4 +1,4 @@
-"""Batches of an epoch into events: how far it is, what it waited for."""
+"""Measures an epoch: how far it is, and what it waited for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACE = 0.1  # seconds between two of Progress, at least
 
 
 def length(loader: Any) -> int | None:
-    """How many batches a loader has, where it says so."""
+    """The number of batches of a loader; None if it has no length."""
     try:
         return len(loader)
     except TypeError:
@@ -33,7 +33,7 @@ def rest_of(loader: Any, index: int) -> Iterable[Any]:
 class EpochWatch:
     """An epoch of a split as it is gone through: `batches` gives the loader's, and the time that takes.
 
-    index: how many were given before. device: whose memory and waits are told.
+    index: batches of the epoch given before. device: its memory and waits are reported.
     """
 
     def __init__(self, split: Split, epoch: int, loader: Any, device: Any, index: int = 0):
@@ -42,7 +42,7 @@ class EpochWatch:
         self.index, self.at, self.items = index, index, 0  # batches given, number of this one, items
         self.is_over = False  # the loader has given its last batch
         self.data = 0.0  # seconds in which a batch was waited for
-        self.began = self.told = time.perf_counter()
+        self.began = self.reported = time.perf_counter()
         self._paced = getattr(device, "paced", 0.0)
 
     def started(self, of: int) -> EpochStarted:
@@ -82,14 +82,14 @@ class EpochWatch:
         """How long it has taken."""
         return time.perf_counter() - self.began
 
-    def progress(self, step: int, read: float, tell: Callable[[Event], Any]) -> None:
-        """Tell how far it is, unless that was told just now; `read` are seconds that reads waited."""
+    def progress(self, step: int, read: float, emit: Callable[[Event], Any]) -> None:
+        """Emit how far it is, at most every PACE seconds; `read` are the seconds that reads waited."""
         now = time.perf_counter()
-        if now - self.told < PACE:
+        if now - self.reported < PACE:
             return
-        self.told, seconds = now, now - self.began
+        self.reported, seconds = now, now - self.began
         gpu = getattr(self.device, "paced", 0.0) - self._paced
         host = max(0.0, seconds - self.data - gpu - read)
         waits = {"data": self.data, "host": host, "gpu": gpu, "read": read}
         live = memory(self.device)["live"]
-        tell(Progress(self.split, self.epoch, self.index, self.of, step, self.items, seconds, waits, live))
+        emit(Progress(self.split, self.epoch, self.index, self.of, step, self.items, seconds, waits, live))

@@ -36,10 +36,10 @@ class Adam(ByMoments):
     """p - lr * m / (sqrt(v) + eps), m and v the corrected running means of g and g^2 (Kingma and Ba, 2015).
 
     `weight_decay` adds that share of p to g; `amsgrad` uses the largest v so far (Reddi et al., 2018).
-    ValueError for values that can't be meant.
+    ValueError for invalid values.
 
-    params: the tensors that are moved, as model.parameters()
-    betas: how much of the running means of g and of g^2 stays from step to step
+    params: the tensors to update, such as model.parameters()
+    betas: decay rates of the running means of g and of g^2
     foreach, capturable, fused: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -93,11 +93,11 @@ class Adam(ByMoments):
 class AdamW(Adam):
     """Adam whose weight decay is a part of the step and not of the gradient (Loshchilov and Hutter, 2019).
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     lr: the learning rate
-    betas: how much of the running means of g and of g^2 stays from step to step
-    eps: a small number that keeps divisions from 0
-    weight_decay: the share of p that is taken off with each step
+    betas: decay rates of the running means of g and of g^2
+    eps: added to divisors to keep them from 0
+    weight_decay: the share of p that each step subtracts
     amsgrad: use the largest v so far (Reddi et al., 2018)
     maximize: ascend the gradient instead of descending
     foreach, capturable, fused: accepted as in PyTorch, without effect
@@ -144,10 +144,10 @@ class AdamW(Adam):
 class Adamax(ByMoments):
     """p - lr * m / u, u the decaying largest |g| (Kingma and Ba, 2015).
 
-    params: the tensors that are moved, as model.parameters()
-    betas: how much of the running means of g and of g^2 stays from step to step
-    eps: a small number that keeps divisions from 0
-    weight_decay: the share of p that is taken off with each step
+    params: the tensors to update, such as model.parameters()
+    betas: decay rates of the running means of g and of g^2
+    eps: added to divisors to keep them from 0
+    weight_decay: the share of p that each step subtracts
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -188,11 +188,11 @@ class Adamax(ByMoments):
 class NAdam(ByMoments):
     """Adam with Nesterov's momentum (Dozat, 2016), which grows as `1 - 0.96 ** (t * momentum_decay) / 2`.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     lr: the learning rate
-    betas: how much of the running means of g and of g^2 stays from step to step
-    eps: a small number that keeps divisions from 0
-    weight_decay: the share of p that is taken off with each step
+    betas: decay rates of the running means of g and of g^2
+    eps: added to divisors to keep them from 0
+    weight_decay: the share of p that each step subtracts
     decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
@@ -253,11 +253,11 @@ class NAdam(ByMoments):
 class RAdam(ByMoments):
     """Adam whose first steps go without v, until that is worth something (Liu et al., 2020).
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     lr: the learning rate
-    betas: how much of the running means of g and of g^2 stays from step to step
-    eps: a small number that keeps divisions from 0
-    weight_decay: the share of p that is taken off with each step
+    betas: decay rates of the running means of g and of g^2
+    eps: added to divisors to keep them from 0
+    weight_decay: the share of p that each step subtracts
     decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
@@ -308,10 +308,10 @@ class SparseAdam(ByMoments):
 
     Gradients are dense; PyTorch's are sparse, and rows that are named there with a gradient of 0 move on.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     lr: the learning rate
-    betas: how much of the running means of g and of g^2 stays from step to step
-    eps: a small number that keeps divisions from 0
+    betas: decay rates of the running means of g and of g^2
+    eps: added to divisors to keep them from 0
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step
     """

@@ -12,8 +12,8 @@ class Adagrad(Optimizer):
 
     `initial_accumulator_value` is what the sum begins with.
 
-    params: the tensors that are moved, as model.parameters()
-    weight_decay: the share of p that is taken off with each step
+    params: the tensors to update, such as model.parameters()
+    weight_decay: the share of p that each step subtracts
     foreach, fused: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -60,9 +60,9 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """p - lr * g * rms(steps so far) / rms(g so far) (Zeiler, 2012); `rho` is how much of the means stays.
 
-    params: the tensors that are moved, as model.parameters()
-    eps: a small number that keeps divisions from 0
-    weight_decay: the share of p that is taken off with each step
+    params: the tensors to update, such as model.parameters()
+    eps: added to divisors to keep them from 0
+    weight_decay: the share of p that each step subtracts
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -106,8 +106,8 @@ class RMSprop(Optimizer):
 
     With `momentum`, such steps add up. `centered` divides by the deviation of g in place of its rms.
 
-    params: the tensors that are moved, as model.parameters()
-    weight_decay: the share of p that is taken off with each step
+    params: the tensors to update, such as model.parameters()
+    weight_decay: the share of p that each step subtracts
     centered: divide by the gradient's deviation instead of its root mean square
     capturable, foreach: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
@@ -167,8 +167,8 @@ class Adafactor(Optimizer):
     `beta2_decay` is the power of t by which old squares count less; `eps` keeps divisions (None: float32's)
     and steps from 0.
 
-    params: the tensors that are moved, as model.parameters()
-    weight_decay: the share of p that is taken off with each step
+    params: the tensors to update, such as model.parameters()
+    weight_decay: the share of p that each step subtracts
     foreach: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step

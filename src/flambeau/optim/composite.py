@@ -1,4 +1,4 @@
-"""Schedules made of schedules, in a row or at once, and one that waits for a value to stand still."""
+"""Schedules that combine schedules, and one that lowers the rates when a value stops improving."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ class Together(LRScheduler):
         return {**own, "_schedulers": [s.state_dict() for s in self.schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken."""
+        """Restore what state_dict returned."""
         for scheduler, state in zip(self.schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
@@ -33,10 +33,10 @@ class Together(LRScheduler):
 class SequentialLR(Together):
     """`schedulers` one after the other; each but the first begins at one of `milestones`, numbers of steps.
 
-    ValueError where they are of different optimizers, or milestones are not one fewer.
+    ValueError if they are of different optimizers, or milestones are not one fewer.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ChainedScheduler(Together):
     """All `schedulers` at each step, one on top of the other. ValueError for those of different
     optimizers.
 
-    optimizer: the one whose rates are set
+    optimizer: its learning rates are set
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
@@ -116,11 +116,11 @@ REDUCTIONS: dict[str, Callable[[list[float]], float]] = {
 class CombinedLR(Together):
     """The first rate times the mean, sum or product of what `schedulers` would multiply it by.
 
-    `reduction` is "mean", "sum" or "prod". Each schedule goes on from its own rate, where in a
-    ChainedScheduler it goes on from what the others made of it. ValueError for another `reduction`, and
+    `reduction` is "mean", "sum" or "prod". Each schedule continues from its own rate; in a
+    ChainedScheduler it continues from the rate that the others set. ValueError for another `reduction`, and
     schedules of different optimizers.
 
-    optimizer: the one whose rates are set
+    optimizer: its learning rates are set
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], reduction: str = "mean"):
@@ -169,7 +169,7 @@ class ReduceLROnPlateau(LRScheduler):
     for
     unknown modes, and a factor of 1 or more.
 
-    optimizer: the one whose rates are set
+    optimizer: its learning rates are set
     """
 
     def __init__(
@@ -191,10 +191,10 @@ class ReduceLROnPlateau(LRScheduler):
             ("threshold_mode", threshold_mode, ("rel", "abs")),
         ):
             if value not in known:
-                told = (
+                error = (
                     f"ReduceLROnPlateau({name}={value!r}): unknown: use one of {', '.join(map(repr, known))}"
                 )
-                raise ValueError(told)
+                raise ValueError(error)
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.cooldown, self.eps, groups = cooldown, eps, len(optimizer.param_groups)
@@ -215,7 +215,7 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * value > sign * best * (1 + sign * self.threshold)
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take a value in, and make the rates smaller where it has stood still too long."""
+        """Take a value, and lower the rates if it has not improved for more than `patience` steps."""
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value, self.best):
@@ -237,7 +237,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 def check_parts(call: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
-    """ValueError where there are none, or one is of another optimizer."""
+    """ValueError if there are none, or one is of another optimizer."""
     if not schedulers:
         raise ValueError(f"{call}([]): there is nothing to go through: give schedulers")
     for i, scheduler in enumerate(schedulers):

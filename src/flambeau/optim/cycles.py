@@ -14,7 +14,7 @@ class Cycling(LRScheduler):
     rate."""
 
     def has_momentum(self, optimizer: Optimizer) -> None:
-        """ValueError where there is no momentum to cycle."""
+        """ValueError if there is no momentum to cycle."""
         if not {"momentum", "betas"} & optimizer.defaults.keys():
             rule = f"{type(optimizer).__name__} has none: give cycle_momentum=False"
             raise ValueError(f"{type(self).__name__}(cycle_momentum=True): {rule}")
@@ -46,15 +46,15 @@ class CyclicLR(Cycling):
     (Smith, 2017); momenta from `max_momentum` down to `base_momentum` meanwhile.
 
     `mode` says how cycles shrink: "triangular" not at all, "triangular2" by half each, "exp_range" by gamma a
-    step. ValueError for unknown modes, and where there is no momentum to cycle.
+    step. ValueError for unknown modes, and if there is no momentum to cycle.
 
-    optimizer: the one whose rates are set
+    optimizer: its learning rates are set
     gamma: the factor of each step in mode "exp_range"
     scale_fn: used instead of the mode: the factor of a cycle or step, by its number
     scale_mode: what `scale_fn` takes: "cycle" or "iterations"
     cycle_momentum: move the momenta against the rates
     base_momentum, max_momentum: the bounds of the momenta, one number or one a group
-    last_epoch: the number of steps made before, to resume; -1 to begin
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     left_out = frozenset({"optimizer", "scale_fn"})
@@ -113,7 +113,7 @@ class CyclicLR(Cycling):
         return {**super().state_dict(), "_scale_fn_custom": known}  # as PyTorch calls it
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken, by the `scale_fn` that is here."""
+        """Restore what state_dict returned, by the `scale_fn` that is here."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         take_state(self.scale_fn, state_dict.get("_scale_fn_custom"))
 
@@ -140,17 +140,17 @@ class OneCycleLR(Cycling):
     """Up to `max_lr` in the first `pct_start` of all steps, then down to far below the first rate (Smith and
     Topin, 2019); momenta against it.
 
-    Of `total_steps`, or of `epochs` and `steps_per_epoch`. ValueError where neither is given, for a step
+    Of `total_steps`, or of `epochs` and `steps_per_epoch`. ValueError if neither is given, for a step
     more, and where there is no momentum to cycle.
 
-    optimizer: the one whose rates are set
+    optimizer: its learning rates are set
     anneal_strategy: the curve between bounds: "cos" or "linear"
     cycle_momentum: move the momenta against the rates
     base_momentum, max_momentum: the bounds of the momenta, one number or one a group
     div_factor: the first rate is max_lr / div_factor
     final_div_factor: the last rate is the first one / final_div_factor
     three_phase: return to the first rate before the last descent
-    last_epoch: the number of steps made before, to resume; -1 to begin
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     left_out = frozenset({"optimizer", "phases"})

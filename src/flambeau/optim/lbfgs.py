@@ -44,7 +44,7 @@ class LBFGS(Optimizer):
     curvature is kept; `line_search_fn` is None, for steps of `lr`, or "strong_wolfe". It reads losses, so jit
     does not record it. ValueError for several groups, and for unknown searches.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     history_size: the number of iterations whose curvature is kept
     line_search_fn: None, for steps of `lr`, or "strong_wolfe"
     maximize: ascend the gradient instead of descending
@@ -81,7 +81,7 @@ class LBFGS(Optimizer):
             raise ValueError(f"LBFGS(line_search_fn={name!r}): unknown: use None or 'strong_wolfe'")
 
     def step(self, grads: Callable[[], Gradients]) -> Tensor:  # type: ignore[override]
-        """Several iterations; returns the loss from before. TypeError where `grads` is no function."""
+        """Several iterations; returns the loss from before. TypeError if `grads` is no function."""
         if not callable(grads):
             rule = "it evaluates the loss several times: give a function that returns loss.backward()"
             raise TypeError(f"LBFGS.step({type(grads).__name__}): {rule}")
@@ -126,11 +126,11 @@ class LBFGS(Optimizer):
                 break
         return first
 
-    def _told(self) -> dict[str, Any]:
+    def _state_dict(self) -> dict[str, Any]:
         """As the other optimisers', with the curvature as the state of parameter 0."""
-        return {**super()._told(), "state": {0: self.memory.state()}}
+        return {**super()._state_dict(), "state": {0: self.memory.state()}}
 
-    def _take(self, state_dict: dict[str, Any]) -> None:
+    def _load(self, state_dict: dict[str, Any]) -> None:
         known = state_dict.get("state", {}).get(0, {})
         problems = [f"unexpected: 0.{name}" for name in known if name not in KEPT]
         check_names(set(known), type(self), "its curvature", bool(problems))
@@ -142,7 +142,7 @@ class LBFGS(Optimizer):
                     problems.append(f"0.{name} is [{size}], given {list(row.shape)}")
         if problems:
             raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
-        super()._take(state_dict | {"state": {}} if "state" in state_dict else state_dict)
+        super()._load(state_dict | {"state": {}} if "state" in state_dict else state_dict)
 
         def own(given: Any) -> Any:
             if is_list(given):

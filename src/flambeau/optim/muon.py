@@ -29,7 +29,7 @@ class Muon(Optimizer):
     `adjust_lr_fn` scales the rate by the sizes: "original", or "match_rms_adamw". ValueError for tensors that
     are no matrices.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     lr: the learning rate
     ns_coefficients: a, b and c of the Newton-Schulz iteration
     eps: a lower bound of the norm that a matrix is divided by
@@ -78,16 +78,16 @@ class Muon(Optimizer):
 
     def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
         """The new values of matrices; those of one shape are multiplied at once."""
-        whole = list(updates)
+        all_updates = list(updates)
         moved: dict[int, Tensor] = {}
-        for batch in _batches(whole):
-            o = whole[batch[0]][3]
-            g = _stacked([whole[i][1] for i in batch])
+        for batch in _batches(all_updates):
+            o = all_updates[batch[0]][3]
+            g = _stacked([all_updates[i][1] for i in batch])
             # the means once more, for the stack: one that is read from a parameter's state would be a kernel
-            m = _mean(_stacked([whole[i][2]["momentum_buffer"] for i in batch]), g, o)
+            m = _mean(_stacked([all_updates[i][2]["momentum_buffer"] for i in batch]), g, o)
             all_moved = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
             moved |= zip(batch, all_moved.unbind(0) if len(batch) > 1 else [all_moved], strict=True)
-        return (self._moved(*whole[i], moved[i]) for i in range(len(whole)))
+        return (self._moved(*all_updates[i], moved[i]) for i in range(len(all_updates)))
 
     def _moved(self, p: Tensor, g: Tensor, s: State, o: Any, moved: Tensor) -> Tensor:
         s["momentum_buffer"].assign_(_mean(s["momentum_buffer"], g, o))
@@ -110,7 +110,7 @@ def orthogonal(x: Tensor, o: Any) -> Tensor:
 
 
 def _batches(updates: list[Update]) -> list[list[int]]:
-    """The numbers of updates that are made at once: of one group and shape, as many as are small."""
+    """The indices of updates that are computed at once: those of one group and shape, if they are small."""
     batches: list[list[int]] = []
     growing: dict[tuple[int, ...] | Any, list[int]] = {}
     for i, (p, _, _, o) in enumerate(updates):

@@ -27,7 +27,7 @@ Update = tuple[Tensor, Tensor, State, Any]  # parameter, gradient, state with te
 
 
 class Skip:
-    """What a step changes, to be left as it was where gradients are not finite: told on the device."""
+    """Keeps the values that a step changes, and restores them on the device if gradients are not finite."""
 
     def __init__(self, found_inf: Tensor | None):
         self.found_inf = found_inf
@@ -40,11 +40,11 @@ class Skip:
                 self._before.setdefault(id(t), (t, Tensor(t.node)))
 
     def kept(self, before: Tensor, after: Tensor) -> Tensor:
-        """A tensor's value after the step, or the one before where an infinity was found."""
+        """A tensor's value after the step, or the one before if the gradients have an infinity."""
         return after if self.found_inf is None else self.found_inf.where(before, after.to(before.dtype))
 
     def undo(self) -> None:
-        """Give tensors that were moved what they were, where an infinity was found."""
+        """Restore the tensors that were updated if the gradients have an infinity."""
         for t, before in self._before.values():
             if t.node is not before.node:
                 t.assign_(self.kept(before, t))
@@ -52,14 +52,14 @@ class Skip:
 
 
 class Optimizer:
-    """What optimisers share: groups of parameters with options of their own, state, and the step.
+    """The base of optimisers: groups of parameters with their options, the state, and the step.
 
-    One of its own gives the options and what they are by default (`defaults`) to `__init__`, names its state
-    in `names` (what `begin` makes for some options alone in `optional`), and writes `update`. The number of
+    A subclass passes the options with their defaults to `__init__`, lists its state in `names` (and what only
+    some options need in `optional`), and implements `update`. The number of
     steps is kept on the device, so that a recorded step counts as well, once for the parameters that have
-    always moved together. ValueError for parameters and options that can't be meant,
+    always moved together. ValueError for invalid parameters and options.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     defaults: the options by name; groups may override them. `maximize`, `foreach`, `fused`, `capturable` and
         `differentiable` may be left out; `offload` keeps the state in host memory
     """
@@ -69,7 +69,7 @@ class Optimizer:
     optional: tuple[str, ...] = ()  # of both: what options ask for, or a parameter's shape
     choices = frozenset(
         {"ns_steps", "max_iter", "max_eval", "history_size"}
-    )  # whole numbers a step is made by
+    )  # integers that choose a step's loops
     offload = False
 
     def __init__(self, params: Params, defaults: dict[str, Any]):
@@ -78,7 +78,7 @@ class Optimizer:
         self.param_groups: list[ParamGroup] = []
         self.state: dict[Tensor, State] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
-        self._made_for: list[tuple[Any, ...]] = []  # the choices of each group that there is state for
+        self._choices: list[tuple[Any, ...]] = []  # of each group: the choices that its state was made for
         given: list[Any] = list(params)
         if not given:
             raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
@@ -106,9 +106,9 @@ class Optimizer:
             group["lr"] = value
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Move more parameters from now on: a dict of `params`, and of options where they are others.
+        """Add parameters: a dict of `params`, and of the options that differ from the defaults.
 
-        ValueError and TypeError say what is no parameter, or an option that can't be meant.
+        ValueError and TypeError for invalid parameters and options.
         """
         given: Any = param_group["params"]
         named: list[Any] = [given] if isinstance(given, Tensor) else list(given)
@@ -132,12 +132,12 @@ class Optimizer:
                 f"{self._name}({len(known) + len(params)} tensors): one is given twice: give each once"
             )
         self.param_groups.append(group)
-        self._made_for.append(())
+        self._choices.append(())
         self._complete()
         realize(*params, *self._tensors())
 
     def check(self, group: ParamGroup) -> None:
-        """ValueError where options do not go together."""
+        """ValueError if options do not go together."""
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """A parameter's first state: numbers, which stand for tensors of its shape, or tensors."""
@@ -168,7 +168,7 @@ class Optimizer:
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """The parameter's new value; new state is assigned to the tensors of `s`. `s["step"]` begins at 1.
 
-        `o.lr` and other options are numbers that multiply tensors, 0.0 where they are 0.
+        `o.lr` and other options are HostScalars, which multiply tensors, or 0.0 if they are 0.
         """
         raise NotImplementedError(f"{self._name}.update(...): is not written: return the new value")
 
@@ -182,7 +182,7 @@ class Optimizer:
 
         `grads` is what backward returned, or a function that gives it: then the loss is returned. Where a
         GradScaler found an infinity in it, everything stays as it is, step counts too. A Ctrl-C
-        comes before it or after it, never between two parameters. TypeError where there are no gradients:
+        comes before it or after it, never between two parameters. TypeError if there are no gradients:
         tensors keep none.
         """
         if not callable(grads):
@@ -230,8 +230,8 @@ class Optimizer:
 
     def _move(self, updates: list[Update], skip: Skip) -> None:
         # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
-        whole = ((p.float(), -g.float() if o.maximize else g.float(), s, o) for p, g, s, o in updates)
-        for (p, *_), new in zip(updates, self.update_all(whole), strict=True):
+        in_float32 = ((p.float(), -g.float() if o.maximize else g.float(), s, o) for p, g, s, o in updates)
+        for (p, *_), new in zip(updates, self.update_all(in_float32), strict=True):
             p.assign_(skip.kept(p, new))
 
     def _count(
@@ -309,13 +309,13 @@ class Optimizer:
         option was set that needs more, or parameters that were frozen are so no longer."""
         for i, group in enumerate(self.param_groups):
             wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
-            if self._made_for[i] != wanted:
-                self._made_for[i] = wanted
+            if self._choices[i] != wanted:
+                self._choices[i] = wanted
                 with no_grad(), as_given():
                     self._begin(group)
 
     def _begin(self, group: ParamGroup) -> None:
-        """Make what a group's parameters lack of their state."""
+        """Make the state that a group's parameters need and do not have."""
         o = group.rule()
         shared: dict[Any, State] = {}
         for p in group["params"]:
@@ -351,12 +351,12 @@ class Optimizer:
         and by name, and `param_groups`, options with the numbers of their parameters."""
         for hook in self._hooked("state_dict_pre"):
             hook(self)
-        out = self._told()
+        out = self._state_dict()
         for hook in self._hooked("state_dict_post"):
             out = hook(self, out) or out
         return out
 
-    def _told(self) -> dict[str, Any]:
+    def _state_dict(self) -> dict[str, Any]:
         """A state_dict before hooks saw it."""
         number = {id(p): i for i, p in enumerate(self.params)}
         groups = [
@@ -367,17 +367,17 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken, ours or PyTorch's; ValueError lists all that does not fit.
+        """Restore what state_dict returned, ours or PyTorch's; ValueError lists all that does not fit.
 
-        The options are taken too; state that is not there, of parameters that were never moved, begins anew.
+        The options are loaded too; missing state, of parameters that were never updated, begins again.
         """
         for hook in self._hooked("load_state_dict_pre"):
             state_dict = hook(self, state_dict) or state_dict
-        self._take(state_dict)
+        self._load(state_dict)
         for hook in self._hooked("load_state_dict_post"):
             hook(self)
 
-    def _take(self, state_dict: dict[str, Any]) -> None:
+    def _load(self, state_dict: dict[str, Any]) -> None:
         """What load_state_dict does between its hooks."""
         own = {p: self.state.get(p) or self._as_begun(p, g) for g in self.param_groups for p in g["params"]}
         check_state(state_dict, self.param_groups, own, type(self))
@@ -387,7 +387,7 @@ class Optimizer:
                 zip(self.param_groups, state_dict["param_groups"], strict=True)
             ):
                 group.update({k: v for k, v in saved.items() if k not in ("params", "param_names")})
-                self._made_for[i] = ()
+                self._choices[i] = ()
                 for number, p in zip(saved["params"], group["params"], strict=True):
                     self.state[p] = self._loaded(p, state_dict["state"].get(number, {}), shared)
             self._complete()
@@ -470,12 +470,12 @@ def _full(p: Tensor, first: Any, device: Any) -> Tensor:
 
 def _plain_number(o: Any, value: Any) -> float:
     """A count's first value: a number, or that of an option."""
-    found = getattr(o, value) if isinstance(value, str) else value
-    return getattr(found, "value", found)
+    first = getattr(o, value) if isinstance(value, str) else value
+    return getattr(first, "value", first)
 
 
 def _identity(value: Any) -> Any:
-    """What two loaded numbers have in common where they are to be one: the tensor, or the number."""
+    """What makes two loaded numbers one shared number: the same tensor, or the same value."""
     return id(value) if isinstance(value, Tensor) else float(value)
 
 

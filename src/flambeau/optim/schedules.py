@@ -16,9 +16,9 @@ class LRScheduler:
     """What schedules share: `rate` gives the rate of a group from the one before and from its first.
 
     `step` is called once an epoch, or once a batch. It sets `group["lr"]`, which recorded steps read, so it
-    stands outside of what jit records. `last_epoch` is for going on with an optimizer that was loaded: one
-    less than the number of steps made. TypeError where `optimizer` is none, KeyError where there is nothing
-    to go on from.
+    must be outside of what jit records. `last_epoch` resumes with an optimizer that was loaded: one
+    less than the number of steps made. TypeError if `optimizer` is none, KeyError if a group has
+    no initial_lr to resume from.
     """
 
     last_epoch: int
@@ -53,7 +53,7 @@ class LRScheduler:
         raise NotImplementedError(f"{type(self).__name__}.rate(...): is not written: return the rate")
 
     def rate_at_once(self, base: float) -> float | None:
-        """The rate after `last_epoch` steps from the first alone, where there is such a formula."""
+        """The rate after `last_epoch` steps from the first alone; None if there is no such formula."""
         return None
 
     def get_lr(self) -> list[float]:
@@ -69,8 +69,8 @@ class LRScheduler:
         """Move on by one and set the rates; or to an epoch."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        found = [None] if epoch is None else [self.rate_at_once(base) for base in self.base_lrs]
-        self._set(self.get_lr() if None in found else found)  # type: ignore[arg-type]
+        rates = [None] if epoch is None else [self.rate_at_once(base) for base in self.base_lrs]
+        self._set(self.get_lr() if None in rates else rates)  # type: ignore[arg-type]
 
     def _set(self, rates: Iterable[float]) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
@@ -82,16 +82,16 @@ class LRScheduler:
         return {k: v for k, v in vars(self).items() if k not in self.left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken."""
+        """Restore what state_dict returned."""
         vars(self).update(state_dict)
 
 
 class LambdaLR(LRScheduler):
     """The first rate times lr_lambda(steps): one function, or one for each group.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
-    Raises ValueError where there is not one function for each group.
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
+    Raises ValueError if there is not one function for each group.
     """
 
     left_out = frozenset({"optimizer", "lr_lambdas"})
@@ -111,7 +111,7 @@ class LambdaLR(LRScheduler):
         return {**super().state_dict(), "lr_lambdas": [state_of(f) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken, by the functions that are here."""
+        """Restore what state_dict returned, by the functions that are here."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for f, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
             take_state(f, known)
@@ -120,9 +120,9 @@ class LambdaLR(LRScheduler):
 class MultiplicativeLR(LambdaLR):
     """The rate before times lr_lambda(steps): one function, or one for each group.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
-    Raises ValueError where there is not one function for each group.
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
+    Raises ValueError if there is not one function for each group.
     """
 
     def get_lr(self) -> list[float]:
@@ -136,8 +136,8 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(LRScheduler):
     """`gamma` times the rate every `step_size` steps.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
@@ -154,8 +154,8 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """`gamma` times the rate at each of `milestones`, numbers of steps.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken; from a file too, which has the milestones as a plain dict."""
+        """Restore what state_dict returned; from a file too, which has the milestones as a plain dict."""
         super().load_state_dict(state_dict)
         self.milestones = Counter({int(step): count for step, count in self.milestones.items()})
 
@@ -181,9 +181,9 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """`factor` of the rate for `total_iters` steps, then all of it.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
-    Raises ValueError where a number is out of its range.
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
+    Raises ValueError if a number is out of its range.
     """
 
     def __init__(
@@ -206,10 +206,10 @@ class LinearLR(LRScheduler):
     """From `start_factor` of the rate to `end_factor` of it, along a line, in `total_iters` steps: a
     warm-up.
 
-    ValueError for numbers that can't be meant.
+    ValueError for invalid numbers.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(
@@ -244,8 +244,8 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """`gamma` times the rate at every step.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
@@ -262,8 +262,8 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """The rate times (1 - steps / total_iters) ** power, down to 0.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
@@ -282,8 +282,8 @@ class CosineAnnealingLR(LRScheduler):
     """From the rate down to `eta_min` along half a cosine in `T_max` steps, and up again (Loshchilov,
     2017).
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
@@ -294,7 +294,7 @@ class CosineAnnealingLR(LRScheduler):
         t, n = self.last_epoch, self.T_max
         if self._is_initial:
             return lr
-        if self._step_count == 1 and t > 0:  # it goes on from elsewhere
+        if self._step_count == 1 and t > 0:  # it resumes
             return self.rate_at_once(base)
         if (t - 1 - n) % (2 * n) == 0:  # from the lowest point up
             return lr + (base - self.eta_min) * (1 - cos(pi / n)) / 2
@@ -308,10 +308,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine down to `eta_min` in `T_0` steps, again and again, each `T_mult` times as long as the one
     before (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs.
 
-    ValueError for numbers that can't be meant.
+    ValueError for invalid numbers.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(
@@ -353,10 +353,10 @@ class WarmupCosineLR(LRScheduler):
     """Up along a line in `warmup_steps`, then down along half a cosine to `eta_min` at `total_steps`: what
     transformers are trained by. PyTorch has it as LinearLR and CosineAnnealingLR in a SequentialLR.
 
-    ValueError for numbers that can't be meant.
+    ValueError for invalid numbers.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(
@@ -390,8 +390,8 @@ class NoamLR(LRScheduler):
     from 1 on; `model_size` is the width of the model. PyTorch has it as a LambdaLR. ValueError for numbers
     that can't be meant.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(self, optimizer: Optimizer, model_size: int, warmup_steps: int, last_epoch: int = -1):
@@ -425,10 +425,10 @@ def take_state(function: Any, known: dict[str, Any] | None) -> None:
         setattr(function, name, value)
 
 
-def one_each(scheduler: Any, name: str, given: Sequence[Any], groups: int) -> None:
-    if len(given) != groups:
+def one_each(scheduler: Any, name: str, values: Sequence[Any], groups: int) -> None:
+    if len(values) != groups:
         rule = f"there are {groups} groups: give one for each, or one for all"
-        raise ValueError(f"{type(scheduler).__name__}({len(given)} of {name}): {rule}")
+        raise ValueError(f"{type(scheduler).__name__}({len(values)} of {name}): {rule}")
 
 
 def within(scheduler: Any, name: str, value: float, low: float, high: float) -> None:

@@ -10,9 +10,9 @@ from .optimizer import Optimizer, Params, State
 class SGD(Optimizer):
     """p - lr * g; with momentum p - lr * m, m = momentum * m + (1 - dampening) * g (Sutskever et al., 2013).
 
-    `weight_decay` adds that share of p to g. ValueError for values that can't be meant.
+    `weight_decay` adds that share of p to g. ValueError for invalid values.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     nesterov: look ahead along the momentum (Sutskever et al., 2013)
     maximize: ascend the gradient instead of descending
     foreach, fused: accepted as in PyTorch, without effect
@@ -51,22 +51,22 @@ class SGD(Optimizer):
     optional = ("momentum_buffer", "step")
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """The momentum, where there is any."""
+        """The momentum, if there is any."""
         return {"momentum_buffer": 0.0} if o.momentum else {}
 
     def is_counted(self, o: Any) -> bool:
         """Dampening leaves the first step out."""
         return bool(o.dampening)
 
-    def _take(self, state_dict: dict[str, Any]) -> None:
+    def _load(self, state_dict: dict[str, Any]) -> None:
         saved = state_dict.get("param_groups", ())
         damped = [s for group, s in zip(self.param_groups, saved, strict=False) if group["dampening"]]
         numbers = {n for s in damped for n in s["params"]}
-        # PyTorch counts no steps: a momentum that is there says that the first was made
-        given = {
+        # PyTorch counts no steps: a momentum means that there was a first one
+        state = {
             n: {"step": 1.0, **s} if s and n in numbers else s for n, s in state_dict.get("state", {}).items()
         }
-        super()._take(state_dict | {"state": given} if given else state_dict)
+        super()._load(state_dict | {"state": state} if state else state_dict)
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
@@ -74,7 +74,7 @@ class SGD(Optimizer):
             g = g + p * o.weight_decay
         if o.momentum:
             m = s["momentum_buffer"]
-            # the first gradient is taken whole, as PyTorch does
+            # the first gradient is not damped, as in PyTorch
             damped = g * s["step"].eq(1).where(1.0, 1 - o.dampening) if o.dampening else g
             m.assign_(m * o.momentum + damped)
             g = g + m * o.momentum if o.nesterov else m
@@ -86,8 +86,8 @@ class ASGD(Optimizer):
 
     `state[p]["ax"]` is the average of a parameter from step `t0` on.
 
-    params: the tensors that are moved, as model.parameters()
-    weight_decay: the share of p that is taken off with each step
+    params: the tensors to update, such as model.parameters()
+    weight_decay: the share of p that each step subtracts
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients

@@ -13,7 +13,7 @@ class Rprop(Optimizer):
     The first size is `lr`; it is multiplied by `etas[1]` where the gradient keeps its sign, by `etas[0]`
     where that turns, and stays inside `step_sizes`.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     capturable, foreach: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -60,8 +60,8 @@ class Lion(Optimizer):
 
     `weight_decay` is a part of the step. Rates are 3 to 10 times smaller than AdamW's, decays as much larger.
 
-    params: the tensors that are moved, as model.parameters()
-    betas: how much of the running means of g and of g^2 stays from step to step
+    params: the tensors to update, such as model.parameters()
+    betas: decay rates of the running means of g and of g^2
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step
     """
@@ -98,9 +98,9 @@ class Adan(Optimizer):
     `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2. `weight_decay` is a part of
     the step.
 
-    params: the tensors that are moved, as model.parameters()
+    params: the tensors to update, such as model.parameters()
     lr: the learning rate
-    eps: a small number that keeps divisions from 0
+    eps: added to divisors to keep them from 0
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step
     """

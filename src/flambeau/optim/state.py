@@ -39,30 +39,30 @@ def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[st
 
 
 def check_names(names: set[str], kind: Any, kept: str, is_other: bool = True) -> None:
-    """ValueError where a state with these names is another optimiser's, by the names that classes declare.
+    """ValueError if a state with these names is another optimiser's, by the names that classes declare.
 
     kind: the class that is to load it. kept: what that keeps, in words. is_other: whether it does not fit.
     """
     whose = [k for k in kinds_of(kind) if k.may_keep(names)] if is_other else []
     if whose and kind not in whose:
-        told = f"it is the state of {_or(whose)} ({', '.join(sorted(names))})"
-        raise ValueError(f"load_state_dict(...): {told}, and {kind.__name__} keeps {kept}: {CURE}")
+        rule = f"it is the state of {_or(whose)} ({', '.join(sorted(names))})"
+        raise ValueError(f"load_state_dict(...): {rule}, and {kind.__name__} keeps {kept}: {CURE}")
 
 
 def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> None:
-    """ValueError where the options are those of another optimiser, whose state has the same names, or is
+    """ValueError if the options are those of another optimiser, whose state has the same names, or is
     empty: that of PyTorch's before a step."""
     kinds = [k for k in kinds_of(kind) if k is kind or not names or k.may_keep(names)]
     every = frozenset[str]().union(*(options_of(k)[1] for k in kinds))
     for group in saved:
-        given = every & group.keys()
-        fits = [k for k in kinds if options_of(k)[0] <= given <= options_of(k)[1]]
+        own = every & group.keys()
+        fits = [k for k in kinds if options_of(k)[0] <= own <= options_of(k)[1]]
         if fits and not any(issubclass(k, kind) or issubclass(kind, k) for k in fits):
             least, most = options_of(kind)
-            wrong = [f"takes {name}" for name in sorted(least - given)]
-            wrong += [f"has no {name}" for name in sorted(given - most)]
-            told = f"its options are those of {_or(fits)}, and {kind.__name__} {', '.join(wrong)}"
-            raise ValueError(f"load_state_dict(...): {told}: {CURE}")
+            wrong = [f"takes {name}" for name in sorted(least - own)]
+            wrong += [f"has no {name}" for name in sorted(own - most)]
+            rule = f"its options are those of {_or(fits)}, and {kind.__name__} {', '.join(wrong)}"
+            raise ValueError(f"load_state_dict(...): {rule}: {CURE}")
 
 
 def optimizer_class(kind: Any) -> Any:
@@ -71,16 +71,16 @@ def optimizer_class(kind: Any) -> Any:
 
 
 def kinds_of(kind: Any) -> list[Any]:
-    """All classes of optimisers that can be made, the class given and those that others wrote among them."""
+    """All classes of optimisers with an `__init__`, those of the user among them, sorted by name."""
     base = optimizer_class(kind)
-    found: list[Any] = []
+    kinds: list[Any] = []
     more = [base]
     while more:
         k = more.pop()
         more += k.__subclasses__()
         if "__init__" in vars(k) and k is not base and ("<locals>" not in k.__qualname__ or k is kind):
-            found.append(k)
-    return sorted(found, key=lambda k: k.__name__)
+            kinds.append(k)
+    return sorted(kinds, key=lambda k: k.__name__)
 
 
 @cache
@@ -102,7 +102,7 @@ def _names(state: dict[Any, dict[str, Any]]) -> set[str]:
 
 
 def _misfits(number: int, saved: dict[str, Any], own: dict[str, Any]) -> list[str]:
-    """What of a parameter's state is missing, unknown, or of another shape; none where there is no state."""
+    """The names of a parameter's state that are missing, unknown, or of another shape; [] without state."""
     if not saved:
         return []
     lines = [f"missing: {number}.{name}" for name in own if name not in saved]

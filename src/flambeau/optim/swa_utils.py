@@ -31,7 +31,7 @@ def get_swa_avg_fn() -> Average:
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     """`get_ema_avg_fn(decay)` for lists of tensors, which it assigns to: AveragedModel's
-    multi_avg_fn. ValueError where decay is not in 0 to 1."""
+    multi_avg_fn. ValueError if decay is not in 0 to 1."""
     _check_decay("get_ema_multi_avg_fn", decay)
     return _for_lists(get_ema_avg_fn(decay))
 
@@ -78,8 +78,8 @@ class AveragedModel:
             self.module.to(device)
         self.use_buffers = use_buffers
         self.average = multi_avg_fn or _for_lists(avg_fn or get_swa_avg_fn())
-        where = next(iter(self.module.parameters())).device
-        self.n_averaged = Tensor.zeros((), dtype=float32, device=where)
+        place = next(iter(self.module.parameters())).device
+        self.n_averaged = Tensor.zeros((), dtype=float32, device=place)
         realize(self.n_averaged, *self._tensors(self.module))
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
@@ -127,7 +127,7 @@ class AveragedModel:
         return {"n_averaged": self.n_averaged.clone(), **averages}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where state_dict was taken; ValueError where it does not fit."""
+        """Restore what state_dict returned; ValueError if it does not fit."""
         self.module.load_state_dict(
             {k.removeprefix("module."): v for k, v in state.items() if k != "n_averaged"}
         )
@@ -137,25 +137,25 @@ class AveragedModel:
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
-    """Compute the running statistics of a model's batch norms anew, over all batches of a loader.
+    """Compute the running statistics of a model's batch norms again, over all batches of a loader.
 
     A batch is a tensor, or a list or tuple that begins with one. loader: gives batches; model: an
     AveragedModel, or any other; device: where batches are moved to.
     """
-    whole = getattr(model, "module", model)
-    norms = [m for m in whole.modules() if getattr(m, "running_mean", None) is not None]
+    inner = getattr(model, "module", model)
+    norms = [m for m in inner.modules() if getattr(m, "running_mean", None) is not None]
     if not norms:
         return
-    momenta, modes = [m.momentum for m in norms], modes_of(whole)
+    momenta, modes = [m.momentum for m in norms], modes_of(inner)
     for m in norms:
         m.running_mean.assign_(m.running_mean * 0)
         m.running_var.assign_(m.running_var * 0 + 1)
         m.num_batches_tracked.assign_(m.num_batches_tracked * 0)
         m.momentum = None
-    whole.train()
+    inner.train()
     for batch in loader:
         x = batch[0] if is_sequence(batch) else batch
-        whole(x if device is None else x.to(device))
+        inner(x if device is None else x.to(device))
         realize(*(t for m in norms for t in (m.running_mean, m.running_var, m.num_batches_tracked)))
     for m, momentum in zip(norms, momenta, strict=True):
         m.momentum = momentum
@@ -168,8 +168,8 @@ class SWALR(LRScheduler):
 
     `anneal_strategy` is "cos" or "linear". ValueError for others.
 
-    optimizer: the one whose rates are set
-    last_epoch: the number of steps made before, to go on; -1 to begin
+    optimizer: its learning rates are set
+    last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
     def __init__(
