@@ -291,7 +291,7 @@ CHECKS = {
         "ValueError if padding_idx is not a row of weight",
         [lambda: F.embedding(WHOLE[0], X, padding_idx=7)],
     ),
-    "factor.batched": (
+    "factor.broadcast_batches": (
         "ValueError if leading dims do not broadcast",
         [lambda: linalg.lu_solve(SQUARE.expand(2, 3, 3), V.int().expand(2, 3), fb.ones(3, 3, 1, **CPU))],
     ),
@@ -328,7 +328,7 @@ CHECKS = {
         " TypeError for integers",
         [lambda: linalg.det(X), lambda: linalg.det(SQUARE.int())],
     ),
-    "lu.unchecked": (
+    "lu.refuse_check": (
         "ValueError if check_errors is True",
         [lambda: linalg.solve_ex(SQUARE, X, check_errors=True)],
     ),

@@ -19,7 +19,7 @@ from ..core.declare import composed, kernel, like_first
 from ..core.node import is_tensor
 from ..core.op import Family, Launch
 from .elementwise import as_float
-from .index.indices import placed
+from .index.indices import checked_places
 from .join import stack
 from .reduce import in_float32
 
@@ -158,7 +158,7 @@ def _lengths(
         flat = beside.new_tensor(numbers, dtype=dt.int32)
     if flat.shape != (n,):
         raise ValueError(f"{name} needs {n} numbers, one for each item")
-    return placed(flat, span.stop, "inside", check) if is_tensor(lengths) else flat
+    return checked_places(flat, span.stop, "inside", check) if is_tensor(lengths) else flat
 
 
 def _split_targets(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
@@ -177,7 +177,7 @@ def _labels(targets: Tensor, lengths: Tensor, classes: int, blank: int, loss: st
     own = type(targets).arange(targets.shape[1], dtype=dt.int32, device=targets.device) < lengths.reshape(
         -1, 1
     )
-    return placed(own.where(targets.int(), blank), classes, "inside", loss)
+    return checked_places(own.where(targets.int(), blank), classes, "inside", loss)
 
 
 def _states(targets: Tensor, blank: int) -> tuple[Tensor, Tensor]:

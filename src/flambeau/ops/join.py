@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core import dtype as dt
 from ..core.declare import composed
@@ -301,7 +301,7 @@ def _at_least(rank: int) -> Callable[..., Any]:
 
     def add_dims(*tensors: Any) -> Any:
         is_list = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-        inputs: Any = tensors[0] if is_list else tensors
+        inputs = cast("Sequence[Tensor]", tensors[0] if is_list else tensors)
         out: list[Tensor] = []
         for t in inputs:
             while t.ndim < rank:

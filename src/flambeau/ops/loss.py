@@ -11,7 +11,7 @@ from ..core.declare import composed, composite
 from ..core.node import describe
 from ..core.warn_once import note
 from .activation import hardtanh, softplus
-from .index.indices import picked, placed, valid
+from .index.indices import checked_places, gather_known, valid
 from .norm import pairwise_distance
 from .reduce import in_float32
 
@@ -57,7 +57,7 @@ def _is_class(x: Tensor, target: Tensor, d: int) -> Tensor:
 def _place(target: Tensor, classes: int, name: str, none: int = 0) -> Tensor:
     """Targets as int32 class indices. One out of range becomes -1, and is a fault unless it equals `none`.
     -> the shape of target"""
-    return placed(target, classes, "known", name, none=none)
+    return checked_places(target, classes, "known", name, none=none)
 
 
 def _nan_if_unknown(loss: Tensor, place: Tensor) -> Tensor:
@@ -488,9 +488,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     unknown, place = (place < 0).any(-1), place.maximum(0)
     classes = type(input).arange(n, dtype=dt.int32, device=input.device)
     is_target = ((place.unsqueeze(-1) == classes) & listed.unsqueeze(-1)).any(-2)
-    excess = (1 - picked(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
-    counted = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
-    loss = counted.where(excess, 0.0).sum((-2, -1)) * (1 / max(n, 1))
+    excess = (1 - gather_known(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
+    is_pair = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
+    loss = is_pair.where(excess, 0.0).sum((-2, -1)) * (1 / max(n, 1))
     return _reduce(unknown.where(nan, loss), reduction)
 
 

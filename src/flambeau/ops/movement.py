@@ -68,15 +68,15 @@ def _windows(xp: Any, x: Any, spec: Sequence[Window]) -> Any:
     return x[(..., *step, *(slice(None, None, w.dilation) for w in spec))]
 
 
-def unslice(g: Tensor, whole: Shape, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Tensor:
-    """Put a slice back among zeros: flip negative steps, spread long ones, pad to the whole shape."""
+def unslice(g: Tensor, full: Shape, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Tensor:
+    """Put a slice back among zeros: flip negative steps, spread long ones, pad to the full shape."""
     back = [d for d, s in enumerate(steps) if s < 0]
     g = g.flip(back) if back else g
     for d, step in enumerate(steps):
         if abs(step) > 1 and shape[d] > 1:
             g = spread(g, d, abs(step))
     low = [min(a, a + s * max(n - 1, 0)) for a, s, n in zip(starts, steps, shape, strict=True)]
-    after = [n - a - m for n, a, m in zip(whole, low, g.shape, strict=True)]
+    after = [n - a - m for n, a, m in zip(full, low, g.shape, strict=True)]
     return Movement._pad(g, tuple(low), tuple(after))
 
 

@@ -15,7 +15,7 @@ from ..core.op import only_real
 from ..core.shape import Window, normal_dim
 from .elementwise import as_float
 from .join import broadcast_tensors
-from .reduce import in_float32, standardized
+from .reduce import in_float32, standardize
 
 if TYPE_CHECKING:
     from ..core.rules import Gradients
@@ -94,8 +94,8 @@ def batch_affine_norm(
     """affine_norm whose mean and var are those of x; gradients flow through them. [n, c, ...], [c] -> same"""
     wide, dtype = in_float32(x)
     weight, bias = (
-        type(x).full((1,), value, device=x.device) if given is None else as_float(given)
-        for given, value in ((weight, 1.0), (bias, 0.0))
+        type(x).full((1,), value, device=x.device) if factor is None else as_float(factor)
+        for factor, value in ((weight, 1.0), (bias, 0.0))
     )
     return _batch_affine(wide, mean, var, weight, bias, eps=eps).to(dtype)
 
@@ -190,7 +190,7 @@ def group_norm(
         raise ValueError(f"{c} channels do not divide into {num_groups} groups: give a divisor")
     wide, dtype = in_float32(input)
     x = wide.reshape(n, num_groups, c // num_groups * prod(input.shape[2:]))
-    y = standardized(x, (x.ndim - 1,), eps).reshape(*input.shape)
+    y = standardize(x, (x.ndim - 1,), eps).reshape(*input.shape)
     y = y if weight is None else y * by_channel(weight, input.ndim)
     return (y if bias is None else y + by_channel(bias, input.ndim)).to(dtype)
 
@@ -255,7 +255,7 @@ def layer_norm(
     """
     dims = _last_dims(input.shape, normalized_shape)
     x, dtype = in_float32(input)
-    y = standardized(x, dims, eps).to(dtype)
+    y = standardize(x, dims, eps).to(dtype)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 

@@ -19,7 +19,7 @@ from ..core.shape import normal_dim, normal_dims
 from ..core.sizes import integers
 from ..errors import NoElements
 from .elementwise import as_float
-from .index.indices import Chosen, as_places, picked
+from .index.indices import Chosen, as_places, gather_known
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-LONG = 16384  # elements from which on `standardized` corrects the rounding error of the mean
+LONG = 16384  # elements from which on `standardize` corrects the rounding error of the mean
 
 
 def _shape(s: Shape, dims: tuple[int, ...]) -> Shape:
@@ -59,7 +59,7 @@ def summed_in(xp: Any, x: Any, name: str = "sum") -> dict[str, str]:
     return {"dtype": wide} if name in ("sum", "prod") and xp.is_numpy and wide else {}
 
 
-def counted(x: Tensor) -> Tensor:
+def widen_integers(x: Tensor) -> Tensor:
     """x in the dtype of its sums and products: int64 for integers and bools (see `set_default_integer`)."""
     dtype = dt.counted(x.dtype)
     return x if x.dtype is dtype else x.to(dtype)
@@ -133,7 +133,7 @@ def _not_empty(x: Tensor, dims: Sequence[int], result: str) -> None:
         raise NoElements(f"{result} of no elements is not defined: check shape {list(x.shape)}")
 
 
-def _corrected(dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
+def _read_correction(dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
     """(dim, correction), also of PyTorch's older forms var(unbiased) and var(dim, unbiased)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -154,7 +154,7 @@ def sum(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-    x = counted(input) if dtype is None else input.to(dtype)
+    x = widen_integers(input) if dtype is None else input.to(dtype)
     dims = reduced_dims(dim, x.ndim)
     return cast_result(drop_dims(x._sum(dims), dims, keepdim), dtype)
 
@@ -167,7 +167,7 @@ def prod(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-    x = counted(input) if dtype is None else input.to(dtype)
+    x = widen_integers(input) if dtype is None else input.to(dtype)
     dims = reduced_dims(dim, x.ndim)
     return cast_result(drop_dims(x._prod(dims), dims, keepdim), dtype)
 
@@ -261,7 +261,7 @@ def var(
     correction: float | None = 1,
 ) -> Tensor:
     """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
-    dim, correction = _corrected(dim, unbiased, correction)
+    dim, correction = _read_correction(dim, unbiased, correction)
     dims = reduced_dims(dim, input.ndim)
     n = math.prod(input.shape[d] for d in dims)
     if input.dtype.is_complex:  # the variances of both parts add up
@@ -428,7 +428,7 @@ def _variance(x: Tensor, *, dims: tuple[int, ...], share: float) -> Tensor:
     return ((deviation * deviation)._sum(dims) - error * error * (1 / count)).relu() * share
 
 
-def standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
+def standardize(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
     """(x - mean) / sqrt(var + eps) over dims.
 
     Long rows, whose sums are the least exact, are corrected by the mean's rounding error. A variance that
@@ -487,6 +487,6 @@ def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
 def _with_index(x: Tensor, dim: int, keepdim: bool, extreme: str) -> Chosen:
     dim = integers(dim, "dim", may_be_several=False)
     index = _first(x, dim, True, extreme)
-    values = picked(x, dim, index) if x.ndim else x
+    values = gather_known(x, dim, index) if x.ndim else x
     d = (normal_dim(dim, x.ndim),)
     return Chosen(drop_dims(values, d, keepdim), as_places(drop_dims(index, d, keepdim)))

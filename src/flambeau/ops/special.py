@@ -107,10 +107,10 @@ def _zeta(s: float, q: float) -> float:
         return math.nan if q < 0 else 0.0 if math.isinf(q) or q > 1 else 1.0 if q == 1 else math.inf
     a = q + 12
     series = 0.5 + s / a * (1 / 12 - (s + 1) * (s + 2) / a**2 * (1 / 720 - (s + 3) * (s + 4) / a**2 / 30240))
-    return sum(_powered(q + k, s) for k in range(12)) + a**-s * (a / (s - 1) + series)
+    return sum(_inverse_power(q + k, s) for k in range(12)) + a**-s * (a / (s - 1) + series)
 
 
-def _powered(x: float, s: float) -> float:
+def _inverse_power(x: float, s: float) -> float:
     try:
         return x**-s
     except OverflowError:

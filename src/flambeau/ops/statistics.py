@@ -149,7 +149,9 @@ def gradient(
     dims = [normal_dim(d, input.ndim) for d in dims]
     if len(set(dims)) < len(dims):
         raise ValueError(f"dim={dim} names a dim twice: name each dim once")
-    steps: list[Any] = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
+    steps: list[Any] = [spacing] * len(dims)
+    if isinstance(spacing, tuple | list):
+        steps = [*spacing]
     if len(steps) != len(dims) or edge_order not in (1, 2):
         raise ValueError(f"takes a spacing for each of {len(dims)} dims, and edge_order 1 or 2")
     x = input if input.dtype.has_gradients else input.float()

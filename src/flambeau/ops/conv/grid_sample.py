@@ -11,7 +11,7 @@ from ...core.declare import composed
 from ...core.op import only_real
 from ...core.shape import contiguous_strides
 from ..contract import contract, same_rank
-from ..index.indices import picked
+from ..index.indices import gather_known
 from ..reduce import in_float32
 from .conv import batched, pair
 from .resize import KINDS
@@ -85,7 +85,7 @@ def sample_taps(x: Tensor, taps: list[Taps], size: Shape) -> Tensor:
         weight = t.weight.reshape(*shape) * weight
     n, p, *k = index.shape
     flat = index.reshape(n, 1, p * prod(k)).expand(n, x.shape[1], p * prod(k))
-    values = picked(x, -1, flat).reshape(n, x.shape[1], p, prod(k))
+    values = gather_known(x, -1, flat).reshape(n, x.shape[1], p, prod(k))
     return (values * weight.reshape(n, 1, p, prod(k))).sum(-1)
 
 

@@ -13,10 +13,10 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel, like_first
 from ...core.op import Family
 from ...core.shape import Window, contiguous_strides
-from ..index.indices import as_places, picked
-from ..index.scatter import scattered
+from ..index.indices import as_places, gather_known
+from ..index.scatter import scatter_along
 from ..movement import fold
-from ..reduce import counted, in_float32
+from ..reduce import in_float32, widen_integers
 from .conv import pair
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def _avg_pool(
         raise ValueError("divisor_override is 0: give another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
     is_integer = not x.dtype.has_gradients
-    x, dtype = (counted(x), x.dtype) if is_integer else in_float32(x)
+    x, dtype = (widen_integers(x), x.dtype) if is_integer else in_float32(x)
     total = window_sum(x, spec=spec)
     divisor = divisor_override or _divisor(x, spec, pair(padding, nd), total.shape[-nd:], count_include_pad)
     if is_integer:  # means of integers are truncated
@@ -348,7 +348,7 @@ def _unpooled_size(
     return wanted
 
 
-@composite(grad=lambda g, y, x, index, size: [picked(g, -1, index), None])
+@composite(grad=lambda g, y, x, index, size: [gather_known(g, -1, index), None])
 def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
     """Zeros with x at the indices. Each element of x gets the gradient at its index, even if a later one
     overwrote it, as in PyTorch. [..., n], [..., n] -> [..., size]
@@ -356,7 +356,7 @@ def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
     index: indices into the last dim of the result
     """
     empty = type(x).zeros(*x.shape[:-1], size, dtype=x.dtype, device=x.device)
-    return scattered(empty, -1, index, x, "assign", "max_unpool")
+    return scatter_along(empty, -1, index, x, "assign", "max_unpool")
 
 
 def _max_unpool(nd: int):

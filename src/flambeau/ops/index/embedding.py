@@ -11,7 +11,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.modes import no_grad
 from ..reduce import in_float32
-from .indices import as_index, placed, slices
+from .indices import as_index, checked_places, slices
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -89,7 +89,7 @@ def _check_offsets(offsets: Tensor, n: int) -> Tensor:
     offsets = offsets.int()
     first = type(offsets).arange(offsets.shape[0], dtype=dt.int32, device=offsets.device) == 0
     bad = (offsets < offsets._pad((1,), (-1,))) | (first & (offsets != 0))
-    return placed(bad.where(-1, offsets), n + 1, "inside", "offsets")
+    return checked_places(bad.where(-1, offsets), n + 1, "inside", "offsets")
 
 
 def _bags(offsets: Tensor, n: int) -> Tensor:

@@ -19,7 +19,7 @@ from ...core.node import is_tensor
 from ...core.shape import Shape, broadcast
 from ..elementwise import choose
 from ..movement import unslice
-from .indices import along, as_index, checked, slices
+from .indices import along, as_index, check_host_indices, slices
 from .select import known
 
 if TYPE_CHECKING:
@@ -72,9 +72,14 @@ class IndexPlan:
         return (*rest[: self.place], *self.shape, *rest[self.place :])
 
 
+def entries_of(key: Any) -> tuple[Any, ...]:
+    """What stands in brackets as a tuple."""
+    return key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]: of anything
+
+
 def parse(x: Tensor, key: Any) -> IndexPlan:
     """The IndexPlan of a key; IndexError if the key does not fit the shape of x."""
-    entries: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    entries = entries_of(key)
     items = _expand_ellipsis([_item(x, entry) for entry in entries], x.ndim)
     plan = IndexPlan()
     for item in items:
@@ -180,7 +185,7 @@ def _add_array(plan: IndexPlan, x: Tensor, item: Any, used: int) -> None:
         arrays = item.nonzero(as_tuple=True) if is_tensor(item) else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
-        k = as_index(x, k, d, "__getitem__", wraps=True) if is_tensor(k) else checked(k, n, d)
+        k = as_index(x, k, d, "__getitem__", wraps=True) if is_tensor(k) else check_host_indices(k, n, d)
         _add(plan, 0, 1, n)
         plan.picks.append((len(plan.final), k))
         plan.final.append(n)
@@ -202,10 +207,10 @@ def uncut(x: Tensor, y: Tensor, plan: IndexPlan) -> Tensor:
     if 0 in sizes:
         return x
     spread = unslice(y, x.shape, tuple(plan.starts), steps, sizes)
-    return choose(_covered(x, plan), spread, x)
+    return choose(_slice_mask(x, plan), spread, x)
 
 
-def _covered(x: Tensor, plan: IndexPlan) -> Tensor:
+def _slice_mask(x: Tensor, plan: IndexPlan) -> Tensor:
     """Whether the slices read an element, as a tensor that broadcasts to x."""
     hit = type(x).full((1,) * x.ndim, True, device=x.device)
     for d, (start, step, size) in enumerate(zip(plan.starts, plan.steps, plan.sizes, strict=True)):
@@ -252,10 +257,10 @@ def pick(y: Tensor, plan: IndexPlan) -> Tensor:
         at = 0
     y = slices(y, index.reshape(-1), dim=at)
     y = y.reshape(*y.shape[:at], *index.shape, *y.shape[at + 1 :])
-    return moved(y, at, index.ndim, plan.place)
+    return move_dims(y, at, index.ndim, plan.place)
 
 
-def moved(y: Tensor, at: int, count: int, to: int) -> Tensor:
+def move_dims(y: Tensor, at: int, count: int, to: int) -> Tensor:
     """`count` dims from `at` moved to position `to`; the others keep their order."""
     block = list(range(at, at + count))
     rest = [d for d in range(y.ndim) if d not in block]

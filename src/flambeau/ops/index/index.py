@@ -19,7 +19,7 @@ from ...core.op import Family
 from ...core.shape import broadcast, normal_dim
 from ..elementwise import choose
 from .getitem import cut, parse, pick
-from .indices import as_index, as_places, nd_places, placed, slices, valid
+from .indices import as_index, as_places, checked_places, nd_places, slices, valid
 
 if TYPE_CHECKING:
     from ...core.rules import Prepared
@@ -145,7 +145,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         return valid(x, mask, "masked_scatter")
     # clamped: before the first true element the index would be -1, which the gradient must not read
     place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
-    place = placed(place, source.numel(), "inside", "source")
+    place = checked_places(place, source.numel(), "inside", "source")
     return choose(mask, source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
 
 
@@ -196,5 +196,5 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes < 0:
         num_classes = int(tensor.max().item()) + 1
     classes = type(tensor).arange(num_classes, dtype=dt.int32, device=tensor.device)
-    place = placed(tensor, num_classes, "known", "one_hot")
+    place = checked_places(tensor, num_classes, "known", "one_hot")
     return as_places(place.unsqueeze(-1) == classes)

@@ -89,17 +89,19 @@ def as_index(x: Tensor, index: Any, dim: int, name: str, wraps: bool = False, n:
         return index
     n = (x.shape[dim] if x.ndim else 1) if n is None else n
     if not is_tensor(index):
-        return x.new_tensor(checked(index, n, dim, wraps), dtype=dt.int32)
+        return x.new_tensor(check_host_indices(index, n, dim, wraps), dtype=dt.int32)
     if not index.dtype.is_int:
         raise TypeError(f"the index must have integers, not {index.dtype.short}: cast with .int()")
     if n == 0 and prod(index.shape):
         raise IndexError(f"dim {dim} has no elements to index")
     return (
-        index if _is_inside(index.node, n) else placed(index, n, "wrapped" if wraps else "inside", name, dim)
+        index
+        if _is_inside(index.node, n)
+        else checked_places(index, n, "wrapped" if wraps else "inside", name, dim)
     )
 
 
-def placed(index: Tensor, n: int, mode: str, name: str, dim: int = 0, none: int = 0) -> Tensor:
+def checked_places(index: Tensor, n: int, mode: str, name: str, dim: int = 0, none: int = 0) -> Tensor:
     """`_inside` for the op `name`; also calls this thread's hook."""
     places = index._inside(n, mode, site_of(name, dim), none)
     if watched.check is not None:
@@ -110,7 +112,7 @@ def placed(index: Tensor, n: int, mode: str, name: str, dim: int = 0, none: int 
 def valid(x: Tensor, is_bad: Tensor, name: str) -> Tensor:
     """x, unchanged. If is_bad is true anywhere, the next read raises the fault `name` (of faults.VALUES). x
     may have more leading dims than is_bad."""
-    return x + placed(is_bad.int(), 1, "inside", name).to(x.dtype)
+    return x + checked_places(is_bad.int(), 1, "inside", name).to(x.dtype)
 
 
 def _is_inside(node: Node, n: int) -> bool:
@@ -120,7 +122,7 @@ def _is_inside(node: Node, n: int) -> bool:
     return node.op.name == "_inside" and node.attrs["n"] <= n and node.attrs["mode"] != "known"
 
 
-def checked(index: Any, n: int, dim: int, wraps: bool = True) -> Any:
+def check_host_indices(index: Any, n: int, dim: int, wraps: bool = True) -> Any:
     """Host indices as an int32 array in 0 to n - 1; IndexError for the first one out of range."""
     import numpy as np
 
@@ -134,7 +136,7 @@ def checked(index: Any, n: int, dim: int, wraps: bool = True) -> Any:
     return np.where(array < 0, array + n, array).astype("i4")
 
 
-def picked(x: Tensor, dim: int, places: Tensor) -> Tensor:
+def gather_known(x: Tensor, dim: int, places: Tensor) -> Tensor:
     """gather by places that are known to be in range. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
     return x._gather(places, normal_dim(dim, x.ndim))
 

@@ -15,7 +15,7 @@ from ...core.node import is_tensor
 from ...core.op import Family
 from ...core.shape import normal_dim
 from ..elementwise import choose
-from .getitem import cut, moved, one_index, parse, uncut
+from .getitem import cut, entries_of, move_dims, one_index, parse, uncut
 from .indices import along, as_index, nd_places
 from .scatter_rows import join_rows
 
@@ -48,7 +48,7 @@ def scatter(
         raise TypeError("src and value: give exactly one of them")
     if reduce not in JOINS:
         raise ValueError(f"reduce={reduce!r} is unknown: use 'add' or 'multiply', or scatter_reduce")
-    return scattered(input, dim, index, value if src is None else src, JOINS[reduce], "scatter")
+    return scatter_along(input, dim, index, value if src is None else src, JOINS[reduce], "scatter")
 
 
 @composed
@@ -57,7 +57,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
     Raises ValueError if index is larger than the tensor outside the dim.
     """
-    return scattered(input, dim, index, src, "sum", "scatter_add")
+    return scatter_along(input, dim, index, src, "sum", "scatter_add")
 
 
 @composed
@@ -72,7 +72,7 @@ def scatter_reduce(
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
-    return scattered(input, dim, index, src, reduce, "scatter_reduce", include_self)
+    return scatter_along(input, dim, index, src, reduce, "scatter_reduce", include_self)
 
 
 @composed
@@ -228,7 +228,7 @@ def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "n
 class Scatter(Family):
     def _scatter_at(self: Any, dim: int, places: Tensor, src: Tensor) -> Tensor:
         """scatter_add at places that are known to be in range: the gradient of a gather."""
-        return scattered(self, dim, places, src, "sum", "")
+        return scatter_along(self, dim, places, src, "sum", "")
 
     def _add_at(self: Any, dim: int, places: Tensor, src: Tensor) -> Tensor:
         """index_add at places that are known to be in range: the gradient of slices."""
@@ -252,14 +252,14 @@ def _source(x: Tensor, src: Any, shape: Shape) -> Tensor:
     return src if src.shape == shape else src._slice(zeros, ones, shape)
 
 
-def scattered(
+def scatter_along(
     x: Tensor, dim: int, index: Any, src: Any, reduce: str, name: str, include_self: bool = True
 ) -> Tensor:
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0:
         x, index = x.reshape(1), index.reshape(-1)
         src = src.reshape(-1) if is_tensor(src) else src
-        return scattered(x, 0, index, src, reduce, name, include_self).reshape()
+        return scatter_along(x, 0, index, src, reduce, name, include_self).reshape()
     place = as_index(x, index, d, name)
     if place.ndim == 0 and x.ndim == 1:  # a 0-d index into a vector
         place, src = place.reshape(1), src.reshape(1) if getattr(src, "shape", None) == () else src
@@ -335,7 +335,7 @@ def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
         return x
     y = cut(x, plan)
     if plan.picks:
-        y = _put_picked(y, plan, value, join)
+        y = _put_at_arrays(y, plan, value, join)
     else:
         y = value if join == "assign" else y + value
     return uncut(x, y, plan)
@@ -344,7 +344,7 @@ def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
 def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
     """For a mask on a device and a value that broadcasts over its dims: where, which needs no read. Else
     None."""
-    keys: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    keys = entries_of(key)
     mask: Any = keys[0] if len(keys) == 1 else None
     if not is_tensor(mask) or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
         return None
@@ -355,13 +355,13 @@ def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
     return choose(mask.reshape(*mask.shape, *(1 for _ in rest)), value, x)
 
 
-def _put_picked(y: Tensor, plan: IndexPlan, value: Tensor, join: str) -> Tensor:
+def _put_at_arrays(y: Tensor, plan: IndexPlan, value: Tensor, join: str) -> Tensor:
     """Write rows of value to the rows of y at the index arrays, whose dims are moved to the front."""
     dims, index = one_index(y, plan)
     rest = [d for d in range(y.ndim) if d not in dims]
     order = [*dims, *rest]
     front = y.permute(*order)
     width = prod(y.shape[d] for d in rest)
-    src = moved(value, plan.place, index.ndim, 0).reshape(-1, width)
+    src = move_dims(value, plan.place, index.ndim, 0).reshape(-1, width)
     rows = join_rows(front.reshape(-1, width), index.reshape(-1), src, join)
     return rows.reshape(*front.shape).permute(*(order.index(d) for d in range(y.ndim)))

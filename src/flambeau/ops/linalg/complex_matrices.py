@@ -42,7 +42,7 @@ def diagonal(x: Tensor) -> Tensor:
     return x.diagonal(0, -2, -1)
 
 
-def embedded(d: Tensor) -> Tensor:
+def diagonal_matrices(d: Tensor) -> Tensor:
     """Vectors as diagonals of matrices. [..., n] -> [..., n, n]"""
     return d.unsqueeze(-1) * eye(d, d.shape[-1])
 
@@ -135,14 +135,14 @@ def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Gradients:
     return [-(gb @ y.mH), gb]
 
 
-def _halved(x: Tensor) -> Tensor:
+def _halve_diagonal(x: Tensor) -> Tensor:
     """The lower triangle, its diagonal halved."""
-    return x.tril() - embedded(diagonal(x)) * 0.5
+    return x.tril() - diagonal_matrices(diagonal(x)) * 0.5
 
 
 def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """Murray (2016)."""
-    inner = _halved(y.mH @ g)
+    inner = _halve_diagonal(y.mH @ g)
     inner = inner + inner.mH
     left = on_host(Host._solve_on_host, y.mH, inner)
     return [on_host(Host._solve_on_host, y.mH, left.mH).mH * 0.5]
@@ -165,7 +165,7 @@ def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
         last = q @ gr[..., k:]
         gq, gr = gq + a[..., k:] @ gr[..., k:].mH, gr[..., :k]
     inner = (gr @ square.mH - q.mH @ gq).triu()
-    inner = inner + inner.mH - embedded(diagonal(inner).real)
+    inner = inner + inner.mH - diagonal_matrices(diagonal(inner).real)
     first = on_host(Host._solve_on_host, square, (gq + q @ inner).mH).mH
     return [first if last is None else cat([first, last], -1)]
 
@@ -179,7 +179,7 @@ def _gaps(values: Tensor) -> Tensor:
 
 def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     values, v = y[..., 0, :].real, y[..., 1:, :]
-    inner = (v.mH @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :].real).to(y.dtype)
+    inner = (v.mH @ g[..., 1:, :]) * _gaps(values) + diagonal_matrices(g[..., 0, :].real).to(y.dtype)
     return [v @ inner @ v.mH]
 
 
@@ -193,7 +193,7 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     gaps = _gaps(s * s)
     of_u, of_v = u.mH @ gu, v.mH @ gv
     inner = (of_u - of_u.mH) * gaps * s.unsqueeze(-2) + s.unsqueeze(-1) * ((of_v - of_v.mH) * gaps)
-    inner = inner + embedded(gs) + embedded(diagonal(of_u).imag * inverse * 1j)
+    inner = inner + diagonal_matrices(gs) + diagonal_matrices(diagonal(of_u).imag * inverse * 1j)
     of_a = u @ inner @ v.mH
     if u.shape[-2] > u.shape[-1]:
         of_a = of_a + ((gu - u @ of_u) * inverse.unsqueeze(-2)) @ v.mH

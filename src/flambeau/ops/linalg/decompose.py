@@ -12,7 +12,7 @@ from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
 from .kernels import LARGEST
-from .lu import first_failed, is_complex, matrices, unchecked
+from .lu import first_failed, is_complex, matrices, refuse_check
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -87,7 +87,7 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
     Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
         required); TypeError for integers.
     """
-    unchecked(check_errors)
+    refuse_check(check_errors)
     factor = linalg_cholesky(matrices(A, square=True, complex_too=True), upper=upper)
     return CholeskyEx(factor, first_failed(lf.diagonal(factor.detach().real)))
 
@@ -112,7 +112,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
-    low, b = lf.batched(low.mH if upper else low, b)
+    low, b = lf.broadcast_batches(low.mH if upper else low, b)
     solve = host.triangular if is_complex(low) else lf.triangular
     return solve(low.mH, solve(low, b, upper=False, unit=False), upper=True, unit=False)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...core import dtype as dt
 from ...core.declare import composite
 from ...core.shape import broadcast
-from ..index.indices import picked
+from ..index.indices import gather_known
 from ..join import cat
 from .kernels import Factor, columns_of, lu_turns, qr_turns
 
@@ -43,7 +43,7 @@ def diagonal(x: Tensor) -> Tensor:
     return flat.narrow(-1, 0, (min(m, n) - 1) * (n + 1) + 1)[..., :: n + 1]
 
 
-def embedded(d: Tensor) -> Tensor:
+def diagonal_matrices(d: Tensor) -> Tensor:
     """Vectors as diagonals of matrices. [..., n] -> [..., n, n]"""
     return d.unsqueeze(-1) * identity(d, d.shape[-1])
 
@@ -58,7 +58,7 @@ def join(parts: Sequence[Tensor], dim: int) -> Tensor:
 
 def take_rows(x: Tensor, order: Tensor) -> Tensor:
     """Rows in another order. [..., m, n], [..., k] -> [..., k, n]"""
-    return picked(x, -2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
+    return gather_known(x, -2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
 
 def inverse_order(order: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ def inverse_order(order: Tensor) -> Tensor:
     return (order.unsqueeze(-2) == places.unsqueeze(-1)).where(places, 0).sum(-1)
 
 
-def batched(*xs: Tensor) -> list[Tensor]:
+def broadcast_batches(*xs: Tensor) -> list[Tensor]:
     """Matrices with their leading dims broadcast together."""
     lead = broadcast(*(x.shape[:-2] for x in xs))
     return [x if x.shape[:-2] == lead else x.expand(*lead, *x.shape[-2:]) for x in xs]
@@ -128,7 +128,7 @@ def _eliminate(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if h == m:
         return join([left, top], -1), order, pivots
     low, order2, pivots2 = _eliminate(right[..., h:, :] - left[..., h:, :] @ top)
-    order = join([order[..., :h], picked(order[..., h:], -1, order2.int())], -1)
+    order = join([order[..., :h], gather_known(order[..., h:], -1, order2.int())], -1)
     below = take_rows(left[..., h:, :], order2.int())
     packed = join([join([left[..., :h, :], top], -1), join([below, low], -1)], -2)
     return packed, order, join([pivots, pivots2 + h], -1)
@@ -211,7 +211,7 @@ def _cholesky_by_halves(a: Tensor) -> Tensor:
 
 def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     inner = (mT(y) @ g).tril()
-    inner = inner - embedded(diagonal(inner)) * 0.5
+    inner = inner - diagonal_matrices(diagonal(inner)) * 0.5
     left = _triangular(mT(y), inner, upper=True, unit=False)
     both = _triangular(mT(y), mT(left), upper=True, unit=False)
     return [(both + mT(both)) * 0.5]
@@ -305,7 +305,7 @@ def _gaps(values: Tensor) -> Tensor:
 
 def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     values, v = y[..., 0, :], y[..., 1:, :]
-    inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :])
+    inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + diagonal_matrices(g[..., 0, :])
     of_a = v @ inner @ mT(v)
     return [(of_a + mT(of_a)) * 0.5]
 
@@ -327,7 +327,7 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     gu, gs, gv = svd_parts(g, m)
     gaps = _gaps(s * s)
     of_u, of_v = mT(u) @ gu, mT(v) @ gv
-    inner = (of_u - mT(of_u)) * gaps * s.unsqueeze(-2) + embedded(gs)
+    inner = (of_u - mT(of_u)) * gaps * s.unsqueeze(-2) + diagonal_matrices(gs)
     inner = inner + s.unsqueeze(-1) * ((of_v - mT(of_v)) * gaps)
     of_a = u @ inner @ mT(v)
     if m > n:

@@ -15,7 +15,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from . import complex_matrices as host
 from . import factor as lf
-from .lu import fits, matrices, unchecked
+from .lu import fits, matrices, refuse_check
 
 if TYPE_CHECKING:
     from ...core.rules import Prepared
@@ -54,7 +54,7 @@ def _pivot(size: Any, s: Any, k: int) -> tuple[int, int]:
 def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
     """L below D's blocks, and the pivots as a last column. [n, n] -> [n, n + 1]"""
 
-    def turned(x: Any) -> Any:
+    def adjoint(x: Any) -> Any:
         return xp.conj(x.T) if hermitian else x.T
 
     def size(x: Any) -> Any:
@@ -62,7 +62,7 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
 
     low = xp.tril(a, -1)
     main = xp.diagonal(a)
-    s = low + turned(low) + xp.diag(main.real if hermitian else main)
+    s = low + adjoint(low) + xp.diag(main.real if hermitian else main)
     n, pivots, k = len(s), [0] * len(s), 0
     while k < n:
         wide, row = _pivot(size, s, k)
@@ -73,7 +73,7 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
         block, below = s[k:end, k:end], s[end:, k:end].copy()
         if xp.any(block != 0):
             s[end:, k:end] = xp.linalg.solve(block.T, below.T).T
-            s[end:, end:] -= s[end:, k:end] @ turned(below)
+            s[end:, end:] -= s[end:, k:end] @ adjoint(below)
         for i in range(k, end):
             pivots[i] = (row + 1) * (1 if wide == 1 else -1)
         k = end
@@ -158,7 +158,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 
     A: a matrix or a batch of matrices
     """
-    unchecked(check_errors)
+    refuse_check(check_errors)
     a = matrices(A, square=True, complex_too=True)
     packed = host.on_host(Symmetric._ldl_on_host, a.detach(), hermitian=bool(hermitian))
     n = a.shape[-1]
@@ -189,4 +189,6 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     fits(LD, B, a.shape[-1])
     a, b = host.same(a.detach(), b.detach())
     packed = lf.join([a, pivots.unsqueeze(-1).to(a.dtype)], -1)
-    return host.on_host(Symmetric._ldl_solve_on_host, *lf.batched(packed, b), hermitian=bool(hermitian))
+    return host.on_host(
+        Symmetric._ldl_solve_on_host, *lf.broadcast_batches(packed, b), hermitian=bool(hermitian)
+    )

@@ -105,7 +105,7 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
     Raises ValueError if pivot is False, or check_errors is True.
     """
     _check_pivot(pivot)
-    unchecked(check_errors)
+    refuse_check(check_errors)
     packed = _packed_lu(A)
     return LUFactorEx(packed[..., :-2], lf.lu_pivots(packed), lu_info(packed))
 
@@ -140,7 +140,7 @@ def _check_pivot(pivot: bool) -> None:
         raise ValueError("pivot=False is unstable and not supported: use pivot=True")
 
 
-def unchecked(check_errors: bool) -> None:
+def refuse_check(check_errors: bool) -> None:
     """ValueError if check_errors is True: a check would read."""
     if check_errors:
         raise ValueError("check_errors=True would read from the device: read info instead")
@@ -187,7 +187,7 @@ def linalg_lu_solve(
     if not left:
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     n = matrices(LU, square=True, complex_too=True).shape[-1]
-    a, b = lf.batched(*(host.same(LU, B) if is_complex(LU, B) else (LU, B)))
+    a, b = lf.broadcast_batches(*(host.same(LU, B) if is_complex(LU, B) else (LU, B)))
     solve = host.triangular if is_complex(a) else lf.triangular
     order = Factor._row_order(pivots, n).expand(*a.shape[:-1])
     if adjoint:
@@ -254,7 +254,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
         required); if the right-hand sides do not fit the matrices; if leading dims do not broadcast;
         TypeError for integers.
     """
-    unchecked(check_errors)
+    refuse_check(check_errors)
     if is_complex(A, B):
         return SolveEx(_complex_solve(A, B, left), lu_info(_packed_lu(A.detach())))
     a, b = matrices(A, square=True), as_float(B)
@@ -264,7 +264,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     fits(A, b, a.shape[-1])
     packed = lf.lu(a.detach())
     info = lu_info(packed)
-    a, b, packed = lf.batched(a, b, packed)
+    a, b, packed = lf.broadcast_batches(a, b, packed)
     x = _solve(a, b, packed, adjoint=False)
     x = x.squeeze(-1) if vector else x
     return SolveEx(x if left else mT(x), info)
@@ -279,7 +279,7 @@ def _complex_solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
     b = B.unsqueeze(-1) if vector else B
     a, b = (a, b) if left else (mT(a), mT(b))
     fits(A, b, a.shape[-1])
-    x = host.solve(*lf.batched(*host.same(a, b)))
+    x = host.solve(*lf.broadcast_batches(*host.same(a, b)))
     x = x.squeeze(-1) if vector else x
     return x if left else mT(x)
 
@@ -311,7 +311,7 @@ def linalg_solve_triangular(
     if not left:
         a, b, upper = mT(a), mT(b), not upper
     fits(A, b, a.shape[-1])
-    a, b = lf.batched(a, b)
+    a, b = lf.broadcast_batches(a, b)
     solve = host.triangular if is_complex(a) else lf.triangular
     x = solve(a, b, upper=bool(upper), unit=bool(unitriangular))
     return x if left else mT(x)
@@ -350,7 +350,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
     check_errors: only False is possible: a check would read; read `info` instead
     Raises ValueError if check_errors is True.
     """
-    unchecked(check_errors)
+    refuse_check(check_errors)
     return InverseEx(linalg_inv(A), lu_info(_packed_lu(A.detach())))
 
 
@@ -369,7 +369,7 @@ def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor) -> Gradients:
     n = a.shape[-1]
     d = lf.diagonal(packed[..., :n])
     tiny = (d == 0).float() * 1e-12
-    packed = lf.join([packed[..., :n] + lf.embedded(tiny), packed[..., n:]], -1)
+    packed = lf.join([packed[..., :n] + lf.diagonal_matrices(tiny), packed[..., n:]], -1)
     det = ((d + tiny).prod(-1) * _sign(packed) * g).unsqueeze(-1).unsqueeze(-1)
     x = lf.triangular(mT(packed[..., :n]), lf.identity(a, n).expand(*a.shape), upper=False, unit=False)
     x = lf.triangular(mT(packed[..., :n]), x, upper=True, unit=True)

@@ -300,7 +300,7 @@ def linalg_lstsq(
     vector = lu.is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
     lu.fits(A, b, a.shape[-2])
-    a, b = lf.batched(a, b)
+    a, b = lf.broadcast_batches(a, b)
     m, n = a.shape[-2:]
     empty = lf.zeros(a, 0)
     rank, values = empty.to(dt.int64), empty

@@ -15,7 +15,7 @@ from ...core.node import is_tensor
 from ...core.op import Family, Launch
 from ...core.sizes import integers
 from ..elementwise import as_float
-from ..index.indices import as_places, placed, valid
+from ..index.indices import as_places, checked_places, valid
 from ..index.scatter_rows import begun
 from ..index.select import known
 
@@ -220,7 +220,7 @@ def _countable(x: Tensor, length: int) -> Tensor:
     """The elements, where one not below length becomes length, which is not counted; a negative one is a
     fault."""
     low = x.minimum(max(length - 1, 0)) if x.shape[0] else x
-    return (x >= length).where(length, placed(low, max(length, 1), "inside", "bincount"))
+    return (x >= length).where(length, checked_places(low, max(length, 1), "inside", "bincount"))
 
 
 def counts(x: Tensor, bins: int) -> Tensor:

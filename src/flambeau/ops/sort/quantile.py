@@ -12,7 +12,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.node import is_tensor
 from ...core.shape import normal_dim
-from ..index.indices import Chosen, picked, valid
+from ..index.indices import Chosen, gather_known, valid
 from .sort import at_rank, order_along
 
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, rank: Callable[[int, Tens
     places = order_along(line, d)
     nan_count = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32) if line.dtype.is_float else None
     n = line.shape[d]
-    place = places.narrow(d, (n - 1) // 2, 1) if nan_count is None else picked(places, d, rank(n, nan_count))
+    place = (
+        places.narrow(d, (n - 1) // 2, 1)
+        if nan_count is None
+        else gather_known(places, d, rank(n, nan_count))
+    )
     values, index = at_rank(line, place, d, keepdim)
     if dim is None:
         return _evenly(line, values.detach().reshape(()))
@@ -98,7 +102,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     line, d = _line(input, dim if input.ndim else None)
     n = line.shape[d]
     places = order_along(line, d)
-    ordered = picked(line.detach(), d, places)
+    ordered = gather_known(line.detach(), d, places)
     at = (
         type(line)
         .arange(n, dtype=dt.int32, device=line.device)
@@ -108,7 +112,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     before = tuple(int(e == d) for e in range(line.ndim))
     starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
     length = at - starts.cummax(d)[0]
-    place = picked(places, d, length.argmax(d, keepdim=True))
+    place = gather_known(places, d, length.argmax(d, keepdim=True))
     values, index = at_rank(line, place, d, keepdim)
     return Chosen(values, index) if input.ndim else Chosen(values.reshape(()), index.reshape(()))
 
@@ -187,7 +191,7 @@ def _between(ordered: Tensor, nan_count: Tensor, parts: Tensor, interpolation: s
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
     low, high = rank.floor(), rank.ceil()
-    below, above = picked(ordered, -1, low.int()), picked(ordered, -1, high.int())
+    below, above = gather_known(ordered, -1, low.int()), gather_known(ordered, -1, high.int())
     weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
     values = (below.isinf() & (below == above)).where(below, below.lerp(above, weight))
     return values if skip else (nan_count > 0).where(float("nan"), values)

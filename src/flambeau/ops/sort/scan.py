@@ -17,7 +17,7 @@ from ...core.shape import normal_dim
 from ..elementwise import ANY, as_float
 from ..index.indices import Chosen, as_places
 from ..join import cat
-from ..reduce import cast_result, counted, in_float32, in_words, summed_in
+from ..reduce import cast_result, in_float32, in_words, summed_in, widen_integers
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
@@ -172,7 +172,7 @@ def _backwards(x: Tensor, dim: int) -> Tensor:
     return x.flip(dim)._cumsum(dim).flip(dim)
 
 
-def _delayed(x: Tensor, by: int, dim: int, start: float) -> Tensor:
+def _shift(x: Tensor, by: int, dim: int, start: float) -> Tensor:
     """x shifted by `by` places along a dim (to lower indices if negative), filled with `start`."""
     n = x.shape[dim]
     if abs(by) >= n:
@@ -186,10 +186,10 @@ def _delayed(x: Tensor, by: int, dim: int, start: float) -> Tensor:
 def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
     """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the gradient of cumprod but for a factor, without
     a division, so that second derivatives are exact where x is 0."""
-    total, times, by = g, _delayed(x, -1, dim, 0.0), 1
+    total, times, by = g, _shift(x, -1, dim, 0.0), 1
     while by < x.shape[dim]:
-        total = total + times * _delayed(total, -by, dim, 0.0)
-        times, by = times * _delayed(times, -by, dim, 0.0), by * 2
+        total = total + times * _shift(total, -by, dim, 0.0)
+        times, by = times * _shift(times, -by, dim, 0.0), by * 2
     return total
 
 
@@ -197,7 +197,7 @@ def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
     """An element's gradient is the sum of the products that contain it, divided by it. At and after the first
     zero these are the products of a row with 1 in its place."""
     if is_grad_enabled():
-        return [_rests(g, x, dim) * _delayed(x, 1, dim, 1.0)._cumprod(dim)]
+        return [_rests(g, x, dim) * _shift(x, 1, dim, 1.0)._cumprod(dim)]
     zero = x == 0
     zeros = zero.int()._cumsum(dim)
     first = zero & (zeros == 1)
@@ -266,13 +266,13 @@ def _reference(name: str) -> Callable[..., Any]:
 @composed
 def cumsum(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
     """Cumulative sums along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
-    return _scan_along(input, dim, "_cumsum", dtype, counted)
+    return _scan_along(input, dim, "_cumsum", dtype, widen_integers)
 
 
 @composed
 def cumprod(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
     """Cumulative products along a dim. [..., n, ...] -> [..., n, ...]"""
-    return _scan_along(input, dim, "_cumprod", dtype, counted)
+    return _scan_along(input, dim, "_cumprod", dtype, widen_integers)
 
 
 @composed
@@ -401,9 +401,9 @@ def _scan_along(
     dim: int,
     name: str,
     dtype: DTypeLike | None = None,
-    counted: Callable[[Tensor], Tensor] = in_words,
+    widen: Callable[[Tensor], Tensor] = in_words,
 ) -> Tensor:
-    x = counted(x) if dtype is None else x.to(dtype)
+    x = widen(x) if dtype is None else x.to(dtype)
     d = normal_dim(dim, max(x.ndim, 1))
     return cast_result(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
 

@@ -14,7 +14,7 @@ from ...core.declare import composed, composite, kernel
 from ...core.node import is_tensor
 from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
-from ..index.indices import Chosen, as_index, as_places, picked
+from ..index.indices import Chosen, as_index, as_places, gather_known
 from ..join import cat
 from .scan import THREADS, scan_launches
 
@@ -299,7 +299,7 @@ class Sort(Family):
         dtype=lambda x, places: x,
         dtypes="fiubc",
         xp=_back_reference,
-        grad=lambda g, y, x, places: [picked(g, -1, places), None],
+        grad=lambda g, y, x, places: [gather_known(g, -1, places), None],
         launch=_back_launches,
     )
     def _back(self: Any, places: Tensor) -> Prepared:
@@ -366,7 +366,7 @@ def _top(x: Tensor, k: int, largest: bool) -> Tensor:
     if rest:
         tail = _top(x.narrow(x.ndim - 1, n - rest, rest), min(k, rest), largest) + (n - rest)
         best = cat([best, tail], -1)
-    return picked(best, -1, _top(picked(x, -1, best), k, largest))
+    return gather_known(best, -1, _top(gather_known(x, -1, best), k, largest))
 
 
 def _promote(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
