@@ -2,7 +2,8 @@
 
 python bench/walk.py [--top 30]
 
-Counted are calls of our functions, not returns, in `(x @ w + b).relu()` and its `.numpy()` with a new plan.
+Counted are calls of our functions, not returns, in `(x @ w + b).relu()` and its `.numpy()`, and in that of a
+softmax, each with a new plan and a new kernel.
 """
 
 import argparse
@@ -54,9 +55,12 @@ def main() -> None:
     args = parser.parse_args()
     x, w, b = fb.randn(64, 784), fb.randn(784, 128), fb.zeros(128)
     fb.realize(x, w, b)
-    (x @ w).numpy()  # what a process does once
+    (x @ w).numpy(), (w + b).relu().numpy()  # what a process does once
     y, built = walked(lambda: (x @ w + b).relu())
     _, read = walked(y.numpy)
+    (x * 2).softmax(1).numpy()  # its template is read by the first kernel that it makes
+    _, softmax = walked(x.softmax(1).numpy)
+    print(f"softmax: {softmax}")
     for name, walk in {"build": built, "numpy": read, "both": built + read}.items():
         print(f"{name}: {walk}")
     for (a, b), times in (built + read).changes.most_common(args.top):

@@ -9,6 +9,16 @@ LARGEST = {"i32": "2147483647", "u32": "4294967295u", "bool": "true"}
 SMALLEST = {"i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 
 
+def with_suffix(text: str, end: str) -> str:
+    """A name with an end."""
+    return f"{text}{end}"
+
+
+def with_prefix(text: str, begin: str) -> str:
+    """A name with a beginning."""
+    return f"{begin}{text}"
+
+
 def grouped(text: str) -> str:
     """An operand of a product: in parentheses unless it is a single name."""
     return text if text.replace(".", "").isidentifier() else f"({text})"

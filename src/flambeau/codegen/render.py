@@ -29,7 +29,7 @@ from ..core.dtype import SHORT
 from ..core.files import HERE, cache_folder, read_checked, template_folder, write_checked
 from ..errors import KernelError
 from ..kernels.ir import out_name
-from .expressions import EXPRESSIONS, Wgsl, vec
+from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
 
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
@@ -185,9 +185,8 @@ def _made(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) 
         auto_reload=False,
         bytecode_cache=kept(f"marked-{folder}" if marked else folder),
     )
-    made.globals |= {"elementwise": partial(_elementwise, made), "product": product} | EXPRESSIONS
-    made.filters["suffix"] = lambda text, end: f"{text}{end}"
-    made.filters["prefix"] = lambda text, begin: f"{begin}{text}"
+    made.globals |= {"elementwise": cache(partial(_elementwise, made)), "product": product} | EXPRESSIONS
+    made.filters |= {"suffix": with_suffix, "prefix": with_prefix}
     return made
 
 
@@ -257,23 +256,25 @@ def _rendered(shader, env: Environment) -> str:
     called: dict = {}
     out_dtype, out_width = shader.outs[0]
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
+    names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
+    outs = [(n, SHORT[d].stored, SHORT[d].words[w]) for n, (d, w) in zip(names, shader.outs, strict=True)]
     types = {name: wgsl(options[of], width) for name, of, width in TYPES if options.get(of)}
     try:
         text = env.get_template(shader.template).render(
             {"ranged": "", "atomics": False} | types | options,
             params=shader.params,
             bindings=shader.bindings,
-            outs=[(out_name(i), SHORT[d].stored, SHORT[d].words[w]) for i, (d, w) in enumerate(shader.outs)],
+            outs=outs,
             out_width=out_width,
             out_dtype=out_dtype,
             workgroup=shader.workgroup,
             functions=functions,
             finish=functions.get("finish"),
             Out=wgsl(out_dtype, out_width),
-            checks=shader.checks,
+            checks=checks,
             wgsl=wgsl,
             vec=vec,
-            head=_head(shader),
+            head=head,
         )
         return text + _helpers(env, called)
     except TemplateError as e:

@@ -5,7 +5,6 @@ from math import prod
 
 from ..core.limits import Limits
 from ..core.node import Node, reached
-from ..kernels.lower import alias
 from ..legalize.cse import Merged
 from .group import Decision
 
@@ -42,6 +41,7 @@ class Materialization:
     """Which values of a graph are stored, and why; who wants another one stored or left out says so here.
 
     users: who reads a node, and rank: a number larger than that of each input; both by a node's id.
+    alias: the node that computes a node's value (see kernels/lower.alias).
     dying: leaves that may be written over. stored: the values that are stored, beside the leaves.
     """
 
@@ -51,21 +51,20 @@ class Materialization:
         self.rank = self.index if graph.in_order else {id(n): i for i, n in enumerate(graph.walk)}
         self.dying = {graph.order[v] for v in dying}
         self.users: dict[int, list[Node]] = {id(n): [] for n in self.order}
+        self.alias: dict[Node, Node] = {}
         for n in self.order:
+            self.alias[n] = self.alias[n.inputs[0]] if n.op.kind == "composite" and n.buffer is None else n
             if n.buffer is None:
                 for i in n.inputs if n.op.kind != "output" else n.inputs[:1]:
                     self.users[id(i)].append(n)
         self.epilogues = Epilogues()
         self.stored: set[Node] = set()
-        self._required: set[Node] = set()  # stored whatever the planner thinks of it
+        self.required: set[Node] = set()  # stored whatever the planner thinks of it
         self.why: dict[Node, str] = {}  # the reason that each is stored for
         self._computed_in: dict[Node, Node] = {}  # elementwise node -> the value whose kernel computes it
         self._decide()
 
     # --- what is stored ---
-
-    def is_required(self, node: Node) -> bool:
-        return node in self._required
 
     def store(self, node: Node, why: str) -> None:
         self.stored.add(node)
@@ -73,20 +72,20 @@ class Materialization:
 
     def require(self, node: Node, why: str) -> None:
         """Have a value stored whatever is decided later."""
-        node = alias(node)
-        self._required.add(node)
+        node = self.alias[node]
+        self.required.add(node)
         self.store(node, why)
 
     def apply(self, decision: Decision) -> None:
         """Do what a group decided; what is required stays stored."""
         for nodes in decision.cut:
             old = self.epilogues.tail(nodes[0])
-            if old not in self._required:
+            if old not in self.required:
                 self.stored.discard(old)
             self._end_epilogue(nodes, "others read it")
         for n in decision.store:
             self.store(n, "others read it")
-        self.stored.difference_update(n for n in decision.private if n not in self._required)
+        self.stored.difference_update(n for n in decision.private if n not in self.required)
 
     def cut_epilogue(self, node: Node, why: str) -> None:
         """End the epilogue that a node is in the middle of with that node."""
@@ -143,7 +142,7 @@ class Materialization:
         """Whether a value is few elementwise ops and movements away from values that are there."""
         todo, room = [node], OPERAND_NODES  # a node counts as often as it is read
         while todo and room:
-            n, room = alias(todo.pop()), room - 1
+            n, room = self.alias[todo.pop()], room - 1
             if n.buffer is None and n.op.kind != "source":
                 if n.op.kind not in ("elementwise", "movement") or n in self.stored:
                     return False
@@ -180,7 +179,7 @@ class Materialization:
     def _is_update(self, nodes: list[Node]) -> bool:
         """Whether an epilogue ends with a parameter's new value: of a map of its own that is written over the
         old one."""
-        if not self.dying or nodes[-1] not in self._required:
+        if not self.dying or nodes[-1] not in self.required:
             return False
         return any(x in self.dying and x.shape == n.shape for n in nodes for x in n.inputs)
 
@@ -243,7 +242,7 @@ class Materialization:
     def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
         """Buffers read (small ones count by their share) and work done to compute `node` again; more than is
         cheap where that is found on the way."""
-        node = alias(node)
+        node = self.alias[node]
         is_stored = node in self.stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:
             share = 0.5 if node.op.name == "words" else 1.0  # the other word lies beside it

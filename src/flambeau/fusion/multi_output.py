@@ -169,7 +169,7 @@ class _SiblingFinder:
     def _outputs_of(self, nodes: list[Node]) -> list[Node]:
         """The nodes that others read, too."""
         inside = set(nodes)
-        return [n for n in nodes if self.values.is_required(n) or not self._is_private(n, inside)]
+        return [n for n in nodes if n in self.values.required or not self._is_private(n, inside)]
 
     def _is_private(self, node: Node, inside: set[Node]) -> bool:
         """Whether all that is made of a value is made in a group, or for its members alone."""

@@ -8,7 +8,6 @@ from math import prod
 from typing import NamedTuple
 
 from ..core.node import Node, inputs_first
-from ..core.shape import broadcast
 from ..kernels.ir import Kernel
 
 COUNTED = {"reduce", "fold", "opaque"}  # an operation for each element that they read
@@ -169,7 +168,8 @@ class _Walk:
 def _operations(n: Node) -> int:
     """The operations of one op."""
     if n.op.kind == "contract":
-        return 2 * prod(broadcast(*(i.shape for i in n.inputs)))
+        a, b = [i.shape[len(n.shape) :] for i in n.inputs]  # the summed dims, of size 1 where one repeats
+        return 2 * prod(n.shape) * prod([x if y == 1 else y for x, y in zip(a, b, strict=True)])
     if n.op.kind == "elementwise":
         return n.op.cost * prod(n.shape)
     return sum(prod(i.shape) for i in n.inputs) if n.op.kind in COUNTED else 0

@@ -52,22 +52,19 @@ class Planner:
 
     def _find_groups(self) -> dict[Node, FusedGroup]:
         """Find what is computed together; each finder sees what the groups before changed."""
-        groups: list[FusedGroup] = []
-        if len(self.values.stored) == 1:
+        values = self.values
+        groups: list[FusedGroup | None] = []
+        if len(values.stored) == 1:
             return {}
-
-        def apply(decision: Decision) -> None:
-            self.values.apply(decision)
-            if decision.group is not None:
-                groups.append(decision.group)
-
-        for decision in row_groups.find(self.values):
-            apply(decision)
-        taken = {n for g in groups for n in g.nodes}
+        for decision in row_groups.find(values):
+            values.apply(decision)
+            groups.append(decision.group)
+        taken = {n for g in groups if g is not None for n in g.nodes}
         for finder in (sibling_reductions, multi_output):
-            for decision in finder.find(self.values, taken):
-                apply(decision)
-        return {n: g for g in groups for n in g.outputs}
+            for decision in finder.find(values, taken):
+                values.apply(decision)
+                groups.append(decision.group)
+        return {n: g for g in groups if g is not None for n in g.outputs}
 
     # --- building ---
 
@@ -231,8 +228,9 @@ class Planner:
         leaves = tuple([i for i, n in enumerate(nodes) if n.buffer is not None])
         scalars = tuple([i for i, n in enumerate(nodes) if n.scalars and n.buffer is None])
         written = sorted({v for k in kernels for v in k.outputs})
-        sizes = {v: temporaries.get(v) or nodes[v].nbytes for v in (*leaves, *written)}
-        plan = Plan(kernels, leaves, scalars, roots, tuple([(v, sizes[v]) for v in written]))
+        stored = {v: temporaries.get(v) or nodes[v].nbytes for v in written}
+        sizes = stored | {v: nodes[v].nbytes for v in leaves}
+        plan = Plan(kernels, leaves, scalars, roots, tuple(stored.items()))
         plan = replace(plan, costs=costs_of(plan, nodes, self.context.index, sizes))
         emit("planned", plan, self.nodes)
         return plan

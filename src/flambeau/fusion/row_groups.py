@@ -6,7 +6,7 @@ from math import prod
 
 from ..core.node import Node, reached
 from ..core.shape import Shape
-from ..kernels.lower import PlanContext, alias
+from ..kernels.lower import PlanContext
 from ..kernels.rows import row_kernel
 from .group import Decision, FusedGroup, Lowered
 from .materialize import HEADS, Materialization
@@ -175,7 +175,7 @@ class _RowFinder:
         for _ in range(SEARCHED_ANCHORS):
             if not todo:
                 break
-            n = alias(todo.pop())
+            n = self.values.alias[todo.pop()]
             is_inside = n.buffer is None and n not in self.values.stored and self.of(n) is None
             if is_inside and (n.op.kind == "elementwise" or n.op.order in ("same", "repeated")):
                 todo += n.inputs
@@ -266,7 +266,7 @@ class _RowFinder:
             if is_read[n] and n.op.kind == "elementwise" and self._is_dear(n, group):
                 for_group[n] = None
         stored = [n for n in nodes if n in values.stored or n in for_group]
-        outputs = tuple(n for n in stored if values.is_required(n) or is_read[n])
+        outputs = tuple(n for n in stored if n in values.required or is_read[n])
         store, private = tuple(for_group), self._computed_for(group)
         serial = min(n.serial for n in nodes)
         row_group = RowGroup(tuple(nodes), outputs, store, serial=serial, key=group.key)
@@ -290,7 +290,7 @@ class _RowFinder:
         """What was to be stored for the group alone: its kernel computes that."""
         todo, seen, private = list(group.inputs), set[Node](), list[Node]()
         while todo and len(seen) < SEARCHED_INPUTS:
-            n = alias(todo.pop())
+            n = self.values.alias[todo.pop()]
             if n in seen:
                 continue
             seen.add(n)
@@ -304,7 +304,7 @@ class _RowFinder:
 
     def _is_for(self, n: Node, group: _OpenRows, private: list[Node]) -> bool:
         """Whether a stored value needs to be stored for a group alone."""
-        if n.op.kind != "elementwise" or self.values.is_required(n):
+        if n.op.kind != "elementwise" or n in self.values.required:
             return False
         if n in self.values.epilogues.head_around:
             return False

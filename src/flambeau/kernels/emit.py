@@ -202,6 +202,18 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
     return WgslFunction(naming.coords, lines, variable(raws, result), raws[result].dtype.short, width, given)
 
 
+def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[int]) -> WgslFunction:
+    """The function of a step of a kernel over rows, which is given what lanes hold of it (`held`, steps) and
+    what the row's reductions came to."""
+    steps = below(raws, root, held)
+    width = 1 if naming.inner is None else 4
+    holds = [(f"t{s}", raws[s].dtype.short, width) for s in steps if s in held]
+    stats = {naming.stats[id(raws[s].node)]: raws[s].dtype.short for s in steps if raws[s].kind == "stat"}
+    body = emit(raws, naming, root, [s for s in steps if s not in held])
+    given = (*holds, *[(name, dtype, 1) for name, dtype in stats.items()])
+    return body._replace(given=given, each=tuple([name for name, *_ in holds]))
+
+
 def variable(raws: Sequence[Raw], step: int) -> str:
     """The variable that has the value of a step; the head's result is given."""
     return "acc" if raws[step].kind == "acc" else f"t{step}"
@@ -242,6 +254,14 @@ def _named(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:
     step = WgslStep(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
     naming.named[i, naming.inner] = step
     return step
+
+
+def label(head: str, *expressions: Sequence[Raw]) -> str:
+    """`matmul+add+relu`: the head and the ops fused with it, in order."""
+    names = [s.name for raws in expressions for s in raws if s.kind == "op"]
+    if len(names) > 6:
+        names = [*names[:5], f"{len(names) - 5} more"]
+    return "+".join([head, *names] if head else names or ["copy"])
 
 
 # --- four neighbours ---

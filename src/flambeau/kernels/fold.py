@@ -4,9 +4,9 @@ from math import prod
 
 from ..core.node import Node
 from ..core.shape import Affine, collapse, run_size
-from .emit import Bindings, Quantities, emit, naming_over, spread_grid
+from .emit import Bindings, Quantities, emit, label, naming_over, spread_grid
 from .ir import WORKGROUP, Kernel, Shader
-from .lower import PlanContext, Trace, check_turns, epilogue, finish_function, label
+from .lower import PlanContext, Trace, check_turns, epilogue, finish_function
 
 
 def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
@@ -60,5 +60,5 @@ def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
             ("span", span),
         ),
     )
-    name = label("fold", trace, after.trace if after else None)
+    name = label("fold", trace.steps, after.trace.steps if after else ())
     return [Kernel(name, shader, tuple(b.values), (plan.index[id(tail)],), tuple(q.values), grid)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core.limits import Limits
 from ..core.node import Node
-from ..core.shape import Affine, Shape, View, collapse, run_size
+from ..core.shape import Affine, Shape, View, collapse
 from ..errors import KernelError
 from .emit import Bindings, Quantities, Raw, Run, coordinates, emit, naming_over
 from .ir import WgslFunction
@@ -223,6 +223,7 @@ class Trace:
         self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
         self.steps: list[Raw] = []
         self.affines: list[Affine] = []  # of all views of the steps
+        self.turns = 1  # of loops inside the expression, and of the loop that it may stand in
         self.words = 0  # how many Params the steps ask for at most
         self.memo: dict[tuple[Any, ...], int] = {}
         self.reads: set[int] = set()
@@ -232,6 +233,16 @@ class Trace:
     def cost(self) -> int:
         """The price of an element, by `Op.cost`."""
         return sum(s.node.op.cost for s in self.steps if s.kind == "op")
+
+    def value_over_rows(self, node: Node, kept: int) -> int:
+        """The step of a node, seen over the whole rows; `kept` dims of the domain say which row it is."""
+        chain: tuple[Move, ...] = (
+            () if node.shape == self.domain else (Move("reshape", (self.domain,), node),)
+        )
+        if prod(node.shape) != prod(self.domain):
+            row = (*self.domain[:kept], *(1,) * (len(self.domain) - kept))
+            chain = (Move("reshape", (row,), node), Move("expand", (self.domain,), None))
+        return self.value(node, chain)
 
     def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
         """The step that holds `node` seen through `chain`."""
@@ -286,6 +297,8 @@ class Trace:
         self.steps.append(raw)
         affines = raw.view.affines if raw.view is not None else ()
         self.affines += affines
+        if raw.kind in ("op", "random"):
+            self.turns += LOOPS.get(raw.name or raw.kind, 0)
         self.words += 1 + sum(1 + sum(stride != 0 for stride in a.strides) for a in affines)
         self.uses[len(self.steps) - 1] = set(below)
         return len(self.steps) - 1
@@ -405,11 +418,6 @@ class Trace:
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
         return self._add(raw, self.uses[at] | {value})
 
-    @property
-    def turns(self) -> int:
-        """Turns of loops inside the expression, and one for the loop that it may stand in."""
-        return 1 + sum(LOOPS.get(s.name or s.kind, 0) for s in self.steps if s.kind in ("op", "random"))
-
     # --- what the steps say together ---
 
     def over(self, steps: list[Raw]) -> "Trace":
@@ -430,7 +438,7 @@ def collapse_domain(
 ) -> tuple[list[Run], list[int]]:
     """Runs of dims and their sizes for a domain."""
     runs = collapse(domain, affines, groups)
-    return runs, [run_size(domain, r) for r in runs]
+    return runs, [prod([domain[d] for d in run]) for run in runs]
 
 
 # --- what kernels of all kinds share ---
@@ -442,14 +450,6 @@ def is_whole(shape: Shape, chain: tuple[Move, ...]) -> bool:
         return view_through(shape, chain).is_contiguous
     except NeedStore:
         return False
-
-
-def label(head: str, *traces: Trace | None) -> str:
-    """`matmul+add+relu`: the head and the ops fused with it, in order."""
-    names = [s.name for t in traces if t for s in t.steps if s.kind == "op"]
-    if len(names) > 6:
-        names = [*names[:5], f"{len(names) - 5} more"]
-    return "+".join([head, *names] if head else names or ["copy"])
 
 
 class Epilogue(NamedTuple):

@@ -18,11 +18,12 @@ from .emit import (
     coordinates,
     emit,
     fitting,
+    label,
     naming_over,
     spread_grid,
 )
 from .ir import GPU_WORKGROUP, WORKGROUP, Kernel, Shader
-from .lower import Move, NeedStore, PlanContext, Trace, collapse_domain, label
+from .lower import Move, NeedStore, PlanContext, Trace, collapse_domain
 from .substitute import without_unused
 
 SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours
@@ -98,7 +99,7 @@ def _pair_map(plan: PlanContext, head: Node, trace: Trace, steps: list[int]) -> 
         (("size", size), ("dims", tuple(dims)), ("span", span), ("words", words), ("several", several)),
     )
     out = (plan.index[id(head)],)
-    return Kernel(label("", trace), shader, tuple(b.values), out, tuple(q.values), grid)
+    return Kernel(label("", trace.steps), shader, tuple(b.values), out, tuple(q.values), grid)
 
 
 def maps_kernel(plan: PlanContext, nodes: list[Node], over: int) -> tuple[Kernel, dict[Node, int]] | None:
@@ -193,7 +194,7 @@ def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow
         (("size", size), ("dims", tuple(dims)), ("span", span), ("several", several)),
         kind,
     )
-    return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
+    return Kernel(label("", trace.steps), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
 
 
 def several_of(limits: Limits, n: int, inputs: int, trace: Trace) -> int:

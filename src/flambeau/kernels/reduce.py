@@ -17,6 +17,7 @@ from .emit import (
     coordinates,
     emit,
     fitting,
+    label,
     naming_over,
     spread_grid,
 )
@@ -31,7 +32,6 @@ from .lower import (
     collapse_domain,
     epilogue,
     finish_function,
-    label,
 )
 from .map import ReadTrace
 from .window import window_kernel
@@ -181,7 +181,7 @@ def _pieces_kernel(
         tuple(options.items()),
         "split_sum",
     )
-    name = label("sum", after.trace if after else None)
+    name = label("sum", after.trace.steps if after else ())
     return Kernel(name, shader, tuple(b.values), (plan.index[id(tail)],), tuple(q.values), grid)
 
 
@@ -284,7 +284,7 @@ class ReduceBuilder:
             tuple(sorted(options.items())),
         )
         written = tuple(plan.index[id(m.tail)] if m.part is None else m.part for m in made)
-        name = label("+".join(m.op for m in made), trace, *after)
+        name = label("+".join(m.op for m in made), trace.steps, *[a.steps for a in after])
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
     def spec(self, i: int, m: Reduction, has_epilogue: bool, dims: tuple[str, ...]) -> ReductionSpec:

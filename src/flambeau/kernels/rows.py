@@ -19,13 +19,14 @@ from .emit import (
     can_widen,
     check_bindings,
     coordinates,
-    emit,
+    emit_from,
     fitting,
+    label,
     naming_over,
     spread_grid,
 )
 from .ir import Kernel, Shader, WgslFunction, out_name
-from .lower import Move, OwnRows, PlanContext, Trace, collapse_domain, label
+from .lower import OwnRows, PlanContext, Trace, collapse_domain
 from .window import line_of
 
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
@@ -58,8 +59,8 @@ STAGED = RowVariant("staged")
 class Group(Protocol):
     """What one kernel computes of the same rows.
 
-    key: how many rows, and how long they are. nodes: all that is computed, inputs first; reduces: the
-    reductions of them; outputs: those that are stored.
+    key: how many rows, and how long they are. nodes: all that is computed, inputs first; outputs: those that
+    are stored.
     """
 
     @property
@@ -67,9 +68,6 @@ class Group(Protocol):
 
     @property
     def nodes(self) -> Sequence[Node]: ...
-
-    @property
-    def reduces(self) -> Sequence[Node]: ...
 
     @property
     def outputs(self) -> Sequence[Node]: ...
@@ -127,44 +125,37 @@ class RowBuilder:
         self.plan, self.group = plan, group
         self.domain, self.kept = domain_of(group)
         self.outputs = tuple(group.outputs)
-        self.members = {id(n): n for n in group.reduces}
+        self.members = {id(n): n for n in group.nodes if n.op.kind == "reduce"}
         self.trace = trace = Trace(plan, self.domain, outputs=len(self.outputs), can_check=True)
         self.rows, self.length = group.key
         along = len(self.domain) - self.kept
         row = (*contiguous_strides(self.domain[: self.kept]), *(0,) * along)
         trace.rows = OwnRows(self.members, row)
-        self.results = [(n, self.traced(n)) for n in self.outputs]
+        self.results: list[tuple[Node, int]] = []
+        todo: list[int] = []
+        for n in self.outputs:
+            todo.append(trace.value_over_rows(n, self.kept))
+            self.results.append((n, todo[-1]))
         self.values: dict[int, int] = {}  # id of a reduction -> the step that it reduces
         self.below: dict[int, list[int]] = {}  # a result's step, or that of a value -> all that it is made of
-        todo = [r for _, r in self.results]
         while todo:  # reductions that results, or other reductions, need
             root = todo.pop()
             self.below[root] = below(trace.steps, root)
             for s in self.below[root]:
                 node = trace.steps[s].node
                 if trace.steps[s].kind == "stat" and id(node) not in self.values:
-                    self.values[id(node)] = self.traced(node.inputs[0])
+                    self.values[id(node)] = trace.value_over_rows(node.inputs[0], self.kept)
                     todo.append(self.values[id(node)])
         groups = (0,) * self.kept + (1,) * along
         self.runs, self.sizes = collapse_domain(self.domain, trace.affines, groups)
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < self.kept]
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= self.kept]
 
-    def traced(self, node: Node) -> int:
-        """The step of a node, seen over the whole rows."""
-        chain: tuple[Move, ...] = (
-            () if node.shape == self.domain else (Move("reshape", (self.domain,), node),)
-        )
-        if prod(node.shape) != prod(self.domain):
-            row = (*self.domain[: self.kept], *(1,) * (len(self.domain) - self.kept))
-            chain = (Move("reshape", (row,), node), Move("expand", (self.domain,), None))
-        return self.trace.value(node, chain)
-
     def is_full(self, step: int) -> bool:
         """Whether what a step reads differs along a row."""
-        views = self.trace.steps[step].view.affines  # type: ignore[union-attr]
+        view = self.trace.steps[step].view
         along = [d for d in range(self.kept, len(self.domain)) if self.domain[d] > 1]
-        return any(a.strides[d] for a in views for d in along)
+        return view is not None and any([a.strides[d] for a in view.affines for d in along])
 
     # --- phases ---
 
@@ -282,6 +273,8 @@ class RowBuilder:
         # one read of a row by one thread needs no test of its place: its names end in nothing
         reads = form.reads or form.prefetch
         places = (("", 0),) if lanes * reads == 1 else tuple([(f"_{j}", j * lanes) for j in range(reads)])
+        steps, sizes = steps_of(lanes), [("row_dim", self.sizes[i]) for i in self.outer[1:]]
+        dims = [("dim", self.sizes[i]) for i in self.inner[1:]]
         own = coordinates(len(self.outer), "c", "row")
         along = coordinates(len(self.inner), "r", "k" if lanes * reads == 1 else "column")
         coords = own + along
@@ -296,9 +289,9 @@ class RowBuilder:
             "width": width,
             "places": places,
             "turn": reads * lanes * width,
-            "steps": steps_of(lanes),
-            "row_dims": tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:]),
-            "dims": tuple(q.add("dim", self.sizes[i]) for i in self.inner[1:]),
+            "steps": steps,
+            "row_dims": tuple(q.add_all(sizes)),
+            "dims": tuple(q.add_all(dims)),
             "own": tuple(coords[: len(self.outer)]),
             "along": tuple(coords[len(self.outer) :]),
         }
@@ -319,8 +312,8 @@ class RowBuilder:
             tuple(sorted(options.items())),
         )
         heads = sorted((self.members[i] for i in self.values), key=lambda n: plan.index[id(n)])
-        name = label("+".join(n.op.monoid for n in heads), self.trace)
-        written = tuple(plan.index[id(n)] for n in self.outputs)
+        written = tuple([plan.index[id(n)] for n in self.outputs])
+        name = label("+".join([n.op.monoid for n in heads]), self.trace.steps)
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
     def is_long(self, node: Node) -> bool:
@@ -385,21 +378,9 @@ class RowFunctions:
 
     def add(self, kind: str, root: int, width: int) -> str:
         """The function of a step, which is given what lanes hold and what the row's reductions came to."""
-        steps = below(self.trace.steps, root, self.held)
-        given, reductions = list[tuple[str, str, int]](), dict[str, str]()
-        for s in steps:
-            raw = self.trace.steps[s]
-            if s in self.held:
-                given.append((f"t{s}", raw.dtype.short, width))
-            elif raw.kind == "stat":
-                reductions[self.naming.stats[id(raw.node)]] = raw.dtype.short
-        each = tuple([name for name, *_ in given])
-        given += [(name, dtype, 1) for name, dtype in reductions.items()]
         name = self.called(kind)
-        own = [s for s in steps if s not in self.held]
         naming = self.naming if width > 1 else self.single_naming
-        body = emit(self.trace.steps, naming, root, own)
-        self.functions.append((name, body._replace(given=tuple(given), each=each)))
+        self.functions.append((name, emit_from(self.trace.steps, naming, root, self.held)))
         return name
 
     def options(self, lanes: int) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from .emit import (
     coordinates,
     emit,
     fitting,
+    label,
     naming_over,
     spread_grid,
 )
 from .ir import GPU_WORKGROUP, WORKGROUP, Kernel, Shader, WgslFunction
-from .lower import PlanContext, epilogue, finish_function, label
+from .lower import PlanContext, epilogue, finish_function
 
 if TYPE_CHECKING:
     from .reduce import ReductionDomain
@@ -166,7 +167,7 @@ class WindowBuilder:
             tuple(functions),
             tuple(sorted(options.items())),
         )
-        name = label(head.op.monoid, domain.trace, after.trace if after else None)
+        name = label(head.op.monoid, domain.trace.steps, after.trace.steps if after else ())
         out = (plan.index[id(tail)],)
         return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
 

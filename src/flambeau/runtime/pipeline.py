@@ -207,7 +207,7 @@ def patch_params(params: "array[int]", patches: list[Patch], order: list[Any]) -
 def seconds_of(cost: Cost, limits: Any) -> float:
     """How long a kernel takes at the lowest speed of such an adapter."""
     flops, nbytes = limits.pace
-    return max(cost.flops / flops, cost.nbytes / nbytes)
+    return max(cost.flops / flops, (cost.reads + cost.writes) / nbytes)
 
 
 def split_long_kernels(plan: Plan, limits: Any) -> Plan:

@@ -12,12 +12,13 @@ from ..emit import (
     can_widen,
     check_bindings,
     emit,
+    label,
     name_parts,
     naming_over,
     spread_grid,
 )
 from ..ir import Kernel, Shader, WgslFunction, WgslIndex
-from ..lower import Epilogue, NeedStore, label
+from ..lower import Epilogue, NeedStore
 from ..reduce import Reduction, pieces_kernel
 from .product import BATCH, COLUMNS, ROWS, SUMMED, ContractionDomain, DimGroup, Operand, Product, SplitIndex
 
@@ -333,8 +334,8 @@ class ContractionBuilder:
         shader = Shader(
             template, tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), functions, tuple(options.items())
         )
-        after = result.after.trace if result.after else None
-        name = label(product.head.attrs["label"], product.a.trace, product.b.trace, after)
+        after = result.after.trace.steps if result.after else ()
+        name = label(product.head.attrs["label"], product.a.trace.steps, product.b.trace.steps, after)
         out = product.plan.index[id(product.tail)] if self.part is None else self.part
         values = (out, *([aside] if aside is not None else []))
         return Kernel(name, shader, tuple(b.values), values, tuple(q.values), grid)

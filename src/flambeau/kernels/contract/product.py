@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ...core.shape import Affine, Shape, View, broadcast, collapse, contiguous_strides
+from ...core.shape import Affine, Shape, View, collapse, contiguous_strides
 from ..emit import Quantities, Run
 from ..ir import WgslIndex
 from ..lower import Epilogue, Move, NeedStore, PlanContext, Trace, epilogue
@@ -237,7 +237,9 @@ class Product:
 
 def product_of(plan: PlanContext, head: Node, tail: Node) -> Product:
     """What a contraction's kernels compute; NeedStore where an operand has to be stored first."""
-    full, rank = broadcast(*[i.shape for i in head.inputs]), len(head.shape)
+    rank = len(head.shape)
+    summed = zip(*[i.shape[rank:] for i in head.inputs], strict=True)
+    full = (*head.shape, *[x if y == 1 else y for x, y in summed])
     a, b = [operand(plan, i, full, rank) for i in head.inputs]
     last = max([d for d in range(rank) if full[d] > 1], default=-1)
     # columns are the side whose dim the result has innermost: neighbours store side by side

@@ -13,12 +13,13 @@ from ..emit import (
     check_bindings,
     emit,
     fitting,
+    label,
     name_parts,
     naming_over,
     spread_grid,
 )
 from ..ir import WORKGROUP, Kernel, Shader, WgslFunction
-from ..lower import Epilogue, NeedStore, check_turns, label
+from ..lower import Epilogue, NeedStore, check_turns
 from ..reduce import reduce_parts
 from .dispatch import OperandSpec
 from .pack import packed_operand
@@ -278,7 +279,7 @@ class RegisterBuilder:
             functions,
             tuple(options.items()),
         )
-        name = label(head.attrs["label"], self.after.trace if self.after else None)
+        name = label(head.attrs["label"], self.after.trace.steps if self.after else ())
         out = product.plan.index[id(tail)] if self.part is None else self.part
         return Kernel(name, shader, tuple(bindings.values), (out,), tuple(q.values), grid)
 

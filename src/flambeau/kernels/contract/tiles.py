@@ -2,9 +2,8 @@
 
 from math import prod
 
-from ..emit import Bindings, Quantities, check_bindings, spread_grid
+from ..emit import Bindings, Quantities, check_bindings, label, spread_grid
 from ..ir import GPU_WORKGROUP, Kernel, Shader
-from ..lower import label
 from .dispatch import (
     ContractionBuilder,
     GemmTile,
@@ -77,6 +76,6 @@ def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit
         functions,
         tuple(options.items()),
     )
-    name = label("sum", result.after[0] if result.after else None)
+    name = label("sum", result.after.trace.steps if result.after else ())
     out = product.plan.index[id(product.tail)]
     return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
