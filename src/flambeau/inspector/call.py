@@ -62,7 +62,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
-    realize(*_tensors((*args, *kw.values())))  # computing the arguments is not part of the call
+    realize(*tensors_of((*args, *kw.values())))  # computing the arguments is not part of the call
     device = get_device()
     if device.kind == "gpu":
         meter_of(device)
@@ -77,7 +77,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
             stack.enter_context(listening)
         for _ in range(runs):
             with calls.another():
-                realize(*_tensors(call(*args, **kw)))
+                realize(*tensors_of(call(*args, **kw)))
             if calls.count == 1:
                 trace.end_first()
             if len(sites.of_node) > kept:  # a recorded call makes no nodes
@@ -89,7 +89,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     return _build(name, wall, calls, trace, sites)
 
 
-def _tensors(result: Any) -> list[Tensor]:
+def tensors_of(result: Any) -> list[Tensor]:
     """The tensors that a function returned."""
     tensors: list[Tensor] = []
     for leaf in leaves(result):

@@ -18,7 +18,6 @@ from .sites import Tables
 
 HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds with their own templates
 ValueKey = tuple[int] | tuple[int, int]  # an op, or a plan's number and a value of its own
-ASIDE = ("leaf", "movement", "source", "composite")  # kinds without a line in a kernel
 
 
 class Rows:

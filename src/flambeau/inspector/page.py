@@ -39,10 +39,7 @@ def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
     }
     page = HERE.joinpath("page.html").read_text("utf-8")
     pieces = [page]
-    for (
-        name,
-        text,
-    ) in parts.items():  # in the page's order, so that inserted text is not searched
+    for name, text in parts.items():  # in the page's order, so that inserted text is not searched
         before, after = pieces.pop().split(f"{{{name}}}", 1)
         pieces += [before, text, after]
     return "".join(pieces)

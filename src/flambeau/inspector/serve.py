@@ -153,11 +153,7 @@ class _Requests(BaseHTTPRequestHandler):
         except (ValueError, RecursionError) as e:
             return self._refuse(400, f"the request is no JSON: {e}")
         try:
-            self._send(
-                200,
-                json.dumps(self.server.answer(self.path, request)).encode(),
-                "application/json",
-            )
+            self._send(200, json.dumps(self.server.answer(self.path, request)).encode(), "application/json")
         except FlambeauError as e:
             self._refuse(400, str(e))
         except Exception as e:  # a driver's error, perhaps: the editor shows it

@@ -13,7 +13,7 @@ from ..debug import made_at
 from ..device.protocol import Gpu
 from ..differences import Differing
 from ..errors import FlambeauError
-from ..inspector.call import TargetCall
+from ..inspector.call import TargetCall, tensors_of
 from ..runtime import run
 from ..runtime.state import compute_with
 from ..selftest.bounds import Known
@@ -23,7 +23,7 @@ from .gradient_check import wrong_slope
 from .probing import Launched, compute
 from .replay import Replay
 from .report import Checked, Wrong
-from .sanitize import NOTHING, name_of, tensors_of
+from .sanitize import NOTHING, name_of
 
 MOST = 20  # rows of a report
 UNMOVED = ("movement", "gather")  # kinds that only move values

@@ -8,14 +8,13 @@ import numpy as np
 from ..capture.jit import jit
 from ..core.host import to_numpy
 from ..core.node import Node, describe, next_serial
-from ..core.tree import leaves
 from ..differences import differences, of_largest
+from ..inspector.call import tensors_of
 from ..ops.random import get_rng_state, set_rng_state
 from ..runtime import readback, run
 from ..runtime.state import note_assignment, overhear_with, overhearing
 from ..tensor import Tensor
 from .report import Checked, Wrong
-from .sanitize import tensors_of
 
 TURNS = ("recorded", "replayed")
 
@@ -65,7 +64,7 @@ class Replay:
         self._put(list(self.before.values()))
         set_rng_state(self.random)
         result = fn(*self.args, **self.kw)
-        results = {f"result {i}": x for i, x in enumerate(tensors_in(result))}
+        results = {f"result {i}": x for i, x in enumerate(tensors_of(result))}
         results |= {f"assigned {describe(t)} ({i})": t for i, (t, _) in enumerate(self.before.values())}
         tensors = list(results.values())
         raw = readback.read(tensors)
@@ -80,11 +79,6 @@ class Replay:
 
 def _host(raw: Any, t: Tensor) -> Any:
     return np.array(to_numpy(raw, t.shape, t.dtype))
-
-
-def tensors_in(result: Any) -> list[Tensor]:
-    """The tensors that a function returned, gradients included."""
-    return tensors_of(result) if leaves(result) else []
 
 
 def _first_difference(plain: dict[str, Any], replayed: dict[str, Any], turn: str) -> Wrong | None:

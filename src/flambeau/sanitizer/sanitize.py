@@ -6,19 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.backward import Gradients
 from ..core import dtype as dt
 from ..core.events import subscribe
 from ..core.node import Node
-from ..core.tree import leaves
 from ..debug import made_at
 from ..device.protocol import Gpu
 from ..errors import FlambeauError, KernelError
-from ..inspector.call import TargetCall
+from ..inspector.call import TargetCall, tensors_of
 from ..kernels.ir import Shader
 from ..runtime import run
 from ..runtime.state import compute_with
-from ..tensor import Tensor
 from ..wgsl_reader.parser import line_of
 from ..wgsl_reader.uniformity import non_uniform_barriers
 from .floats import FloatProbes
@@ -69,16 +66,6 @@ def sanitized(call: TargetCall) -> Sanitized:
 def name_of(fn: Callable[..., Any]) -> str:
     """A function's name in errors."""
     return getattr(fn, "__name__", type(fn).__name__)
-
-
-def tensors_of(result: Any) -> list[Tensor]:
-    """The tensors that a function returned, gradients included."""
-    tensors: list[Tensor] = []
-    for leaf in leaves(result):
-        tensors += (
-            leaf.values() if isinstance(leaf, Gradients) else [leaf] if isinstance(leaf, Tensor) else []
-        )
-    return tensors
 
 
 class Watched:

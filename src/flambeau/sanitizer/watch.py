@@ -13,7 +13,7 @@ from ..core.events import subscribe
 from ..core.node import Node
 from ..device.protocol import Gpu
 from ..errors import KernelError
-from ..inspector.call import TargetCall
+from ..inspector.call import TargetCall, tensors_of
 from ..runtime import run
 from ..runtime.state import compute_with
 from ..wgsl_reader import syntax as s
@@ -21,7 +21,7 @@ from ..wgsl_reader.parser import line_of
 from ..wgsl_reader.types import concrete, element_of, width_of
 from .probes import HEADER, ProbeWriter
 from .probing import Launched, compute
-from .sanitize import name_of, tensors_of
+from .sanitize import name_of
 from .saved import looking_at
 
 STORED = {"f32": "f4", "i32": "i4", "u32": "u4", "bool": "?"}

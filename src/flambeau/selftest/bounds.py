@@ -23,22 +23,9 @@ Array = Any
 U, LEAST = TOLERANCES[dt.float32].unit, TOLERANCES[dt.float32].least
 # ops without a rounding of their own
 KEEPING = {
-    "neg",
-    "abs",
-    "sign",
-    "floor",
-    "ceil",
-    "trunc",
-    "round",
-    "relu",
-    "maximum",
-    "minimum",
-    "where",
-    "cast",
-    "copysign",
-    "ldexp",
-    "floor_divide",
-}
+    "neg", "abs", "sign", "floor", "ceil", "trunc", "round", "relu", "maximum", "minimum", "where", "cast",
+    "copysign", "ldexp", "floor_divide",
+}  # fmt: skip
 ONCE = {"add", "sub", "mul", "square"}
 CHAINED = {*ONCE, "neg", "div"}
 NEAR = {"div": 8 * U, "reciprocal": 8 * U, "sqrt": 8 * U, "rsqrt": 16 * U, "hypot": 32 * U, "pow": 4e-5}

@@ -156,10 +156,7 @@ def grid_points(b: Builder) -> None:
         mode, scale = b.one(("nearest", "nearest-exact")), b.one(SCALES)
         to = f"scale_factor={scale}" if b.chance(0.6) else f"size={b.whole(1, 60)}"
         if int(x.shape[-1] * scale):
-            b.line(
-                f"F.interpolate({x.name}, {to}, mode='{mode}')",
-                f"ref.nearest({x.name}, '{mode}', {to})",
-            )
+            b.line(f"F.interpolate({x.name}, {to}, mode='{mode}')", f"ref.nearest({x.name}, '{mode}', {to})")
         return
     aligned, n = b.chance(0.5), b.small(3)
     size = b.one((2, 3, 5, 9) if aligned else (2, 4, 8, 16))  # places are exact there

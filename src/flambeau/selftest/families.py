@@ -38,19 +38,11 @@ def elementwise(b: Builder) -> None:
     shape = some(b, b.whole(1, 4))
     for s in (shape, shape[b.whole(0, len(shape)) :], tuple(1 if b.chance(0.4) else n for n in shape)):
         b.input(s, b.one(EVERY if b.chance(0.4) else FLOATS), b.one(KINDS))
-    extended(
-        b,
-        (
-            pointwise.unary,
-            pointwise.unary,
-            pointwise.binary,
-            pointwise.binary,
-            pointwise.ratio,
-            pointwise.where,
-            pointwise.comparison,
-        ),
-        8,
-    )
+    kinds = (
+        pointwise.unary, pointwise.unary, pointwise.binary, pointwise.binary, pointwise.ratio,
+        pointwise.where, pointwise.comparison,
+    )  # fmt: skip
+    extended(b, kinds, 8)
     b.line(f"{b.values[0].name}.float() * 1.5", f"{b.values[0].name} * 1.5")
 
 
@@ -58,14 +50,9 @@ def views(b: Builder) -> None:
     b.most = MANY
     b.input(some(b, b.whole(1, 4), 1 << 14), b.one(EVERY), b.one(KINDS))
     kinds = (
-        pointwise.transpose,
-        pointwise.reshape,
-        pointwise.sliced,
-        pointwise.padded,
-        pointwise.expanded,
-        pointwise.windows,
-        pointwise.turned,
-    )
+        pointwise.transpose, pointwise.reshape, pointwise.sliced, pointwise.padded, pointwise.expanded,
+        pointwise.windows, pointwise.turned,
+    )  # fmt: skip
     extended(b, (*kinds, *kinds, pointwise.joined, pointwise.unary), 6)
     x = b.values[-1]
     b.line(f"{x.name}.float() + 0.5", f"{x.name} + 0.5")
@@ -259,19 +246,11 @@ def dtypes(b: Builder) -> None:
     shape = some(b, b.whole(0, 2), 1 << 12)
     for _ in range(3):
         b.input(shape, b.one(EVERY), "quarters", b.one((2, 2, 30)) if b.chance(0.5) else 2)
-    extended(
-        b,
-        (
-            pointwise.cast,
-            pointwise.cast,
-            pointwise.binary,
-            pointwise.unary,
-            pointwise.where,
-            pointwise.comparison,
-            operations.reduced,
-        ),
-        10,
-    )
+    kinds = (
+        pointwise.cast, pointwise.cast, pointwise.binary, pointwise.unary, pointwise.where,
+        pointwise.comparison, operations.reduced,
+    )  # fmt: skip
+    extended(b, kinds, 10)
 
 
 def losses(b: Builder) -> None:

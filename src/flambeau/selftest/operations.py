@@ -136,10 +136,7 @@ def convolved(b: Builder) -> Texts:
     k = b.whole(1, min(x.shape[-1], 4))
     w = b.input((b.small(9), x.shape[1], k), x.dtype)
     p = b.whole(0, k // 2)
-    return (
-        f"F.conv1d({x.name}, {w.name}, padding={p})",
-        f"ref.conv({x.name}, {w.name}, padding={p})",
-    )
+    return (f"F.conv1d({x.name}, {w.name}, padding={p})", f"ref.conv({x.name}, {w.name}, padding={p})")
 
 
 def pooled(b: Builder) -> Texts:
@@ -160,10 +157,7 @@ def attended(b: Builder) -> Texts:
     k, v = (b.input(shape, x.dtype) for _ in "kv")
     causal = b.chance(0.4)
     call = f"({x.name}, {k.name}, {v.name}"
-    return (
-        f"F.scaled_dot_product_attention{call}, is_causal={causal})",
-        f"ref.attention{call}, {causal})",
-    )
+    return (f"F.scaled_dot_product_attention{call}, is_causal={causal})", f"ref.attention{call}, {causal})")
 
 
 # --- indices ---

@@ -26,34 +26,15 @@ SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 FLOATS = (dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16)
 EVERY = (*FLOATS, dt.int64, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.int16, dt.uint16, dt.bool_)
 # sizes at which the code chooses or splits kernels differently
-THRESHOLDS = sorted(
-    {
-        reduce.SPLIT_AT,
-        reduce.SOFTWARE_FILL,
-        reduce.PIECES,
-        rows.HELD_REGISTERS,
-        scan.TILE,
-        scan.LEAST,
-        scan.FEW * scan.LEAST,
-        sort.SHORT,
-        sort.FEWEST,
-        sort.LITTLE // 4,
-        2 * sort.BLOCK,
-        sort.FEW,
-        scatters.CHUNK,
-        16 * scatters.CHUNK,
-        skinny.FEW_ROWS,
-        registers.TRANSPOSE_FROM,
-        registers.PACK_FROM,
-        launches.LEAST_KEYS,
-        launches.MOST_FEW,
-        ir.WORKGROUP,
-        ir.GPU_WORKGROUP,
-        *(n for pair in rows.THREADS_OF_A_ROW for n in pair),
-        *(n for t in dispatch.TILES.values() for n in t[:3]),
-        *(4 * s.lanes * s.reads for s in skinny.SKINNY.values()),
-    }
-)
+THRESHOLDS = sorted({
+    reduce.SPLIT_AT, reduce.SOFTWARE_FILL, reduce.PIECES, rows.HELD_REGISTERS, scan.TILE, scan.LEAST,
+    scan.FEW * scan.LEAST, sort.SHORT, sort.FEWEST, sort.LITTLE // 4, 2 * sort.BLOCK, sort.FEW,
+    scatters.CHUNK, 16 * scatters.CHUNK, skinny.FEW_ROWS, registers.TRANSPOSE_FROM, registers.PACK_FROM,
+    launches.LEAST_KEYS, launches.MOST_FEW, ir.WORKGROUP, ir.GPU_WORKGROUP,
+    *(n for pair in rows.THREADS_OF_A_ROW for n in pair),
+    *(n for t in dispatch.TILES.values() for n in t[:3]),
+    *(4 * s.lanes * s.reads for s in skinny.SKINNY.values()),
+})  # fmt: skip
 GROUPS = Limits.groups
 
 
