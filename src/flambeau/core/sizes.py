@@ -82,7 +82,7 @@ def with_integers(
         converted = (integers(rest[0], several),) if len(rest) == 1 else integers(rest, several)
         args = (*args[:first], *converted)
     for name in kw:
-        if name in names:
+        if name in names and type(kw[name]) is not int:
             kw = {**kw, name: integers(kw[name], name, names[name])}
     return args, kw
 
