@@ -110,6 +110,32 @@ def test_kernels_keep_to_the_portable_minimum(software):
         assert size and np.prod([int(n) for n in size[1].split(",")]) <= 256, f"{label}: {size and size[1]}"
 
 
+PARAMS = re.compile(r"^// (\S+\.wgsl), .*?^struct Params \{\n(.*?)^\}", re.S | re.M)
+# an index over dims that are walked apart may ask for fewer sizes than there are
+UNREAD = {
+    ("contract/skinny.wgsl", "columns_dim"),
+    ("contract/skinny.wgsl", "summed_dim"),
+    ("contract/winograd.wgsl", "batch"),
+    ("contract/winograd.wgsl", "columns"),
+    ("contract/winograd.wgsl", "columns_dim"),
+    ("linalg/jacobi_eigh.wgsl", "n"),
+    ("reduce/rows.wgsl", "length"),
+}
+
+
+@pytest.mark.parametrize("software", CLASSES)
+def test_kernels_read_all_their_params(software):
+    unread: dict[tuple[str, str], str] = {}
+    for wgsl, (label, _) in rendered(software).items():
+        params = PARAMS.search(wgsl)
+        names = re.findall(r"(\w+):", params[2]) if params else []
+        assert len(set(names)) == len(names), label
+        read = set(re.findall(r"\bp\.(\w+)", wgsl))
+        template = params[1] if params else ""
+        unread |= {(template, n.rstrip("0123456789")): label for n in names if n not in read}
+    assert unread.keys() <= UNREAD, {k: unread[k] for k in unread.keys() - UNREAD}
+
+
 BARRIER = """@group(0) @binding(0) var<uniform> p: u32;
 @group(0) @binding(1) var<storage, read_write> out: array<u32>;
 @compute @workgroup_size({size}) fn main(@builtin(local_invocation_id) lid: vec3<u32>) {{

@@ -161,7 +161,13 @@ def _sizes(
         steps = (h * i * j, i * j, j, 1)
         named = zip(("batch", "head", "query", "key"), biases[0].shape, steps, strict=True)
         sizes |= {f"bias_{name}": step if n > 1 else 0 for name, n, step in named}
-    return sizes
+    unread = [*(() if biases else ("heads",)), *(("cap", "uncap") if softcap is None else ())]
+    return _without(sizes, *unread)
+
+
+def _without(sizes: dict[str, int | float], *unread: str) -> dict[str, int | float]:
+    """The quantities but for those that a kernel does not read."""
+    return {name: size for name, size in sizes.items() if name not in unread}
 
 
 def _options(
@@ -239,7 +245,10 @@ def _tile_launch(
     """The launch of a tiled kernel: a workgroup for each tile of rows of q (of=0) or k (of=1)."""
     lines, length = nodes[of].shape[:2]
     blocks = -(-length // tile.height)
-    sizes = _sizes(nodes, biases, **attrs) | {"blocks": blocks, "lines": lines}
+    unread = ("uncap",) if "grad" in template else ("uncap", "scale")
+    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks}
+    if attrs["causal"]:
+        sizes["lines"] = lines
     d, e = nodes[0].shape[2] // 4, nodes[2].shape[2] // 4
     return Launch(
         template,
@@ -283,7 +292,7 @@ def _row_launch(
         template,
         tuple(range(len(nodes))),
         lines * blocks,
-        _sizes(nodes, biases, **attrs) | {"blocks": blocks},
+        _without(_sizes(nodes, biases, **attrs), "score") | {"blocks": blocks},
         {
             "d": d,
             "e": e,
@@ -321,7 +330,8 @@ def _split_keys(
     pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), GROUPS // lines), 1)
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
-    sizes = _sizes(nodes, biases, **attrs) | {
+    unread = ("scale", "uncap") if biases else ("scale", "uncap", "group")
+    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {
         "rows": rows,
         "pieces": pieces,
         "length": length,
@@ -364,7 +374,8 @@ def _unit_launch(
     """The launch of a kernel on matrix units: a workgroup for each block of queries or keys."""
     lines, length = nodes[of in ("key", "value")].shape[:2]
     blocks = -(-length // u.height)
-    sizes = _sizes(nodes, biases, **attrs) | {"blocks": blocks, "lines": lines}
+    unread = ("uncap",) if of else ("uncap", "scale")
+    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks, "lines": lines}
     options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, biases, **attrs)}
     template = "attention/grad_subgroup_matrix.wgsl" if of else "attention/subgroup_matrix.wgsl"
     return Launch(

@@ -87,7 +87,7 @@ def _scatter_launch(
         )
         span, levels = span * CHUNK, levels + 1
     reads = (2, 3, "starts", *(f"part{level}" for level in range(levels)))
-    sizes = {"size": rows * width, "width": width, "chunk": CHUNK}
+    sizes = {"size": rows * width, "width": width} | ({"chunk": CHUNK} if levels else {})
     turns = count // CHUNK**levels + 2 * CHUNK * levels + 32
     last = Launch(
         "scatter/segments.wgsl",

@@ -162,8 +162,7 @@ def _svd_launch(limits: Limits, x: Node) -> list[Launch]:
     while team > 1 and team * (size // 2) > w:
         team //= 2
     turns = -(-size // 2 * team // w) * (3 * -(-size // team) + team + 1)
-    sizes["team"] = team
-    sweeps = _sweeps("linalg/jacobi_svd.wgsl", size * (n + size), sizes, {}, w, turns)
+    sweeps = _sweeps("linalg/jacobi_svd.wgsl", size * (n + size), sizes | {"team": team}, {}, w, turns)
     options, workgroup = {"most": _power(n)}, (threads(limits, 4 * n), 1, 1)
     return [
         *sweeps,
