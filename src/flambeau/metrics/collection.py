@@ -101,7 +101,7 @@ class MetricCollection:
     forward = __call__
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all metrics."""
         for metric in self._leaders.values():
             metric.reset()
 

@@ -1,4 +1,4 @@
-"""Which class was taken for which: matrices of counts, and what is computed of all of them."""
+"""Confusion matrices and the metrics computed from them."""
 
 from typing import Any
 

@@ -142,7 +142,7 @@ def _running(x: Tensor) -> Tensor:
 
 
 def made_thresholds(name: str, thresholds: Any, device: Any) -> Tensor | None:
-    """Thresholds as a tensor: so many from 0 to 1, or those given. ValueError for what is none."""
+    """Thresholds as a tensor: a number of even ones from 0 to 1, or a list. ValueError for other values."""
     if thresholds is None:
         return None
     rule = "takes None, how many (from 2), or numbers from 0 to 1 that rise: give those"

@@ -5,7 +5,7 @@ from math import exp, log, prod
 from typing import Any
 
 from ..core.dtype import float32
-from ..core.tree import is_list, is_row, is_sequence
+from ..core.tree import is_row, is_sequence
 from ..functions import arange, cat, full, stack
 from ..linalg import eigh
 from ..nn import functional as F
@@ -371,7 +371,7 @@ class FrechetInceptionDistance(Metric):
             self._add(kind, {k: theirs[f"{kind}_{k}"].to(self.device) for k in ("n", "mean", "spread")})
 
     def reset(self) -> None:
-        """Begin anew; real images stay where reset_real_features is False."""
+        """Reset the states; keeps the features of real images if reset_real_features is False."""
         kept = (
             {} if self.reset_real_features else {k: s.clone() for k, s in self.states.items() if k[0] == "r"}
         )
@@ -605,10 +605,14 @@ class DiceScore(Metric):
 
     def compute(self) -> Any:
         """The score, or one a class for average="none"; NaN of classes that are nowhere."""
-        kept = self.states["places"]
-        if is_list(kept) and not kept:
-            return float("nan")
-        places: Tensor = cat(kept) if is_list(kept) else kept.unsqueeze(0)
+        kept: Any = self.states["places"]
+        if not isinstance(kept, Tensor):
+            if not kept:
+                return float("nan")
+            kept = cat(kept)
+        else:
+            kept = kept.unsqueeze(0)
+        places: Tensor = kept
         places = places if self.include_background else places[:, :, 1:]
         shared, predicted, actual = places.to(float32).unbind(1)
         if self.average == "micro":

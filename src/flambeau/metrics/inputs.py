@@ -27,7 +27,7 @@ def check_option(name: str, option: str, value: Any, known: tuple[Any, ...]) -> 
 
 
 def check_count(name: str, option: str, value: Any, least: int) -> None:
-    """ValueError for what is no whole number from `least`."""
+    """Raise ValueError unless value is an integer not below `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name}({option}={value!r}): is a whole number from {least}: give one")
 
@@ -100,6 +100,6 @@ def top_label(preds: Tensor, target: Tensor, k: int) -> Tensor:
     target = target.unsqueeze(1)
     own = (classes == target).where(preds.float(), 0.0).sum(1, keepdim=True)
     scores = preds.float()
-    before = (scores > own) | ((scores == own) & (classes < target))  # of equals the first are taken
+    before = (scores > own) | ((scores == own) & (classes < target))  # ties: the first classes count
     is_top = before.sum(1, dtype=int32) < k
     return is_top.where(target.squeeze(1), best)

@@ -76,7 +76,7 @@ def asked_of(metric: "Metric") -> tuple[Any, Any]:
 
 
 def given_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
-    """The values of what was asked, from the numbers that were read."""
+    """The metrics' values, from the numbers that were read."""
     pairs = filled(asked, iter(numbers))
     for metric, (_, wrong) in zip(metrics, pairs, strict=True):
         metric.check(wrong)
@@ -154,7 +154,7 @@ class Metric:
         return state
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset the states to their defaults."""
         for name, default in self._defaults.items():
             if isinstance(default, Tensor):
                 self.states[name].assign_(default)
@@ -221,7 +221,7 @@ class Metric:
             realize(*tensors)
 
     def join(self, theirs: dict[str, State]) -> None:
-        """Count in another metric's states, by what add_state was told of each."""
+        """Merge another metric's states into this one, each by its dist_reduce_fx."""
         for name, how in self._reductions.items():
             if how is None:
                 rule = "add_state was not told how two become one: give dist_reduce_fx"

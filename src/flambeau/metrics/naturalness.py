@@ -95,7 +95,7 @@ class AFINE(Perceived):
         self.add(scores if self.term == "unbounded" else 100 * logistic(scores, CENTRE, SPREAD))
 
     def _levels(self, x: Tensor) -> list[Tensor]:
-        """The image itself, and what is above 0 of its features. [n, t, c] each"""
+        """The image itself and its features, clamped at 0. [n, t, c] each"""
         mean, std = (tensor(list(v), device=x.device).reshape(1, 3, 1, 1) for v in (MEAN, STD))
         features = self.layers((x - mean) / std)
         self._check_layers(features)

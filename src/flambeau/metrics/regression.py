@@ -10,7 +10,7 @@ from .inputs import check_count, check_option, refuse
 from .metric import Metric
 from .states import mean_of, plus, precise, rows, total_of
 
-SMALL = 1.17e-6  # what percentages are taken of at least
+SMALL = 1.17e-6  # the least denominator of percentages
 MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 
 
@@ -253,7 +253,7 @@ class OfMoments(Metric):
         self.add_state("moments", Tensor.zeros((7, num_outputs), dtype=float32, device=self.device), joined)
 
     def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """What moments are taken of."""
+        """The numbers whose moments are computed."""
         return preds, target
 
     def update(self, preds: Tensor, target: Tensor) -> None:

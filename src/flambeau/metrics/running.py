@@ -133,7 +133,7 @@ class CpuMemory(Measured):
             return self._peak()
 
     def _peak(self) -> float:
-        """What was held at most, where what is held now is not told."""
+        """The peak, if the current use is not reported."""
         try:
             import resource
         except ImportError:
@@ -143,7 +143,7 @@ class CpuMemory(Measured):
 
 
 class CpuTemperature(Measured):
-    """Degrees Celsius of the processor's hottest sensor, as Linux tells; OSError where none is told."""
+    """Degrees Celsius of the processor's hottest sensor, as Linux reports it. OSError if it reports none."""
 
     def measure(self) -> float:
         readings = readings_of_cpu(tuple(SENSORS))
@@ -202,7 +202,7 @@ class Clocked(Metric):
         return 0.0
 
     def reset(self) -> None:
-        """Begin anew, from now on."""
+        """Reset; counting starts now."""
         super().reset()
         self.began = time.perf_counter(), self.clock()
 

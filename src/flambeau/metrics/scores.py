@@ -94,7 +94,7 @@ class ByCounts(Metric):
         raise NotImplementedError
 
     def shown(self) -> Stats:
-        """The counts that a score is taken of."""
+        """The counts that the score is computed from."""
         return self.stats()
 
     def compute(self) -> Any:

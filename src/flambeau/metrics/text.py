@@ -65,7 +65,7 @@ class Perplexity(Metric):
 
 
 def texts(metric: Metric, preds: Any, target: Any) -> list[tuple[str, str]]:
-    """Pairs of strings. TypeError for what is none, ValueError for unequal numbers."""
+    """Pairs of strings. TypeError for other values, ValueError for lists of unequal length."""
     first, second = ([x] if isinstance(x, str) else list(x) for x in (preds, target))
     strange = [x for x in (*first, *second) if not isinstance(x, str)]
     if strange:
@@ -92,7 +92,7 @@ def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
 
 
 class ErrorRate(Metric):
-    """Edits by the length of what was wanted."""
+    """The number of edits divided by the length of the reference."""
 
     higher_is_better = False
 

@@ -91,7 +91,7 @@ class BatchNorm(NormBase):
 
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
-        if self.training or self.running_mean is None:
+        if self.training or self.running_mean is None or self.running_var is None:
             mean, var = moments(x)
             if self.training and self.track_running_stats and self.running_mean is not None:
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)

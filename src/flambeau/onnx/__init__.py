@@ -1,4 +1,4 @@
-"""ONNX models as modules that run, train and go out again."""
+"""ONNX models as modules that run, train and are exported again."""
 
 from typing import Any
 
@@ -18,14 +18,13 @@ def load(
     replays: bool = True,
     fuses: bool = True,
 ) -> OnnxModel:
-    """An ONNX file as a module in eval mode; OnnxError with all that is wrong where it can't be read or run.
+    """Load an ONNX file as a module in eval mode. OnnxError lists every reason why it can't be read or run.
 
-    Its parameters take no gradients: `model.requires_grad_()` lets them, for training.
-    path_or_bytes: a path, a file's bytes, or a ModelProto. device: where it runs, the default device unless
-    given. fold_norms: batch norms become part of the convolutions before them, which is faster, and is for
-    inference. replays: calls that need no gradients are recorded when shapes come again, as `fb.jit` does it;
-    calls in training mode are not. fuses: what exporters spell out in many nodes, such as attention, runs as
-    one.
+    Its parameters have requires_grad=False: call `model.requires_grad_()` to train it.
+    path_or_bytes: a path, a file's bytes, or a ModelProto. device: where it runs; None is the default device.
+    fold_norms: merge batch norms into the convolutions before them, which is faster, for inference only.
+    replays: record calls without gradients when their shapes repeat, as `fb.jit` does; calls in training mode
+    are not recorded. fuses: run what exporters write as many nodes, such as attention, as one operator.
     """
     definition = read_model(path_or_bytes)
     return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device, replays, fuses)

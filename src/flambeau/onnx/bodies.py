@@ -1,4 +1,4 @@
-"""ONNX's own bodies of operators that are functions of others: for those that the table has no row of."""
+"""ONNX's own function bodies, for operators without a row in the table."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ PLAIN = (int, float, str, tuple)  # attributes that the onnx package makes of va
 def body_of(
     node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]
 ) -> tuple[FunctionDef, dict[Any, Any]]:
-    """The function that stands for a node, and the opsets of its nodes; OnnxError where there is none."""
+    """The function body of a node's operator, and its opsets. OnnxError if the operator has none."""
     schema = schema_of(node, opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):
         raise OnnxError(missing(node, opset))
@@ -24,7 +24,7 @@ def body_of(
 
 
 def missing(node: NodeDef, opset: int) -> str:
-    """What is said of an operator that there is not."""
+    """The error text for an unknown operator."""
     near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
     return f"{node.label}: there is no such operator at opset {opset}{near}"
 
@@ -44,7 +44,7 @@ def schema_of(node: NodeDef, opset: int) -> Any:
 
 
 def _of_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
-    """The body that depends on which inputs there are, and of which types."""
+    """The function body for these inputs and types."""
     from onnx import FunctionProto, helper
 
     types = [_type_of(v) for v in inputs]
@@ -70,7 +70,7 @@ def _type_of(value: Any) -> Any:
 
 
 def _with_defaults(f: FunctionDef, schema: Any) -> FunctionDef:
-    """A function with the operator's defaults for attributes that a call leaves out."""
+    """A function with the operator's defaults for omitted attributes."""
     from dataclasses import replace
 
     read = Reader(f.name, None)

@@ -1,4 +1,4 @@
-"""Protobuf messages of ONNX, by whichever reader, into the dataclasses of graph.py."""
+"""Converts ONNX's protobuf messages, of either reader, to the dataclasses of graph.py."""
 
 from array import array
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Any
 
 from .graph import DTYPES, REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref, ValueDef
 
-# DataType -> the field that holds its numbers where there is no raw_data
+# DataType -> the field that holds its numbers if raw_data is empty
 FIELDS = {
     "float32": "float_data",
     "complex64": "float_data",
@@ -20,13 +20,13 @@ FIELDS = {
     "string": "string_data",
 }
 BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}  # of those that share a byte
-LARGEST = 1 << 40  # elements of a tensor: more is a mistake
-IN_PLACE = "consumed_inputs"  # of opset 1: inputs that results may overwrite, from which nothing follows
-DENSE = 1 << 26  # elements of a sparse tensor, which is kept with its zeros
+LARGEST = 1 << 40  # the most elements of a tensor: more means a damaged file
+IN_PLACE = "consumed_inputs"  # of opset 1: inputs that results may overwrite; ignored
+DENSE = 1 << 26  # the most elements of a sparse tensor, which is stored densely
 
 
 def model_of(proto: Any, place: str, files: Any) -> ModelDef:
-    """A ModelProto; `files(entries)` gives the bytes of a tensor that lies in another file."""
+    """Convert a ModelProto. `files(entries)` reads a tensor's bytes from another file."""
     lacking = "no graph" if not proto.HasField("graph") else "" if proto.ir_version > 0 else "no ir_version"
     if lacking:  # every message of protobuf may have no field at all, so 0 bytes are one
         raise OnnxError(f"{place}: has {lacking}: is empty, cut short or no ONNX file: get a whole copy")
@@ -55,7 +55,7 @@ def domain_of(name: Any) -> str:
 
 
 def dtype_of(code: int, place: str) -> str:
-    """The name of a DataType; OnnxError for one that there is not."""
+    """The name of a DataType; OnnxError for an unknown one."""
     if code not in DTYPES:
         raise OnnxError(f"{place}: has data type {code}, which ONNX does not define: 1 to {max(DTYPES)} are")
     return DTYPES[code]
@@ -144,7 +144,7 @@ class Reader:
         return values.reshape(shape)
 
     def sparse(self, s: Any) -> Any:
-        """A SparseTensorProto as the array that it stands for."""
+        """A SparseTensorProto as a dense array."""
         import numpy as np
 
         place = f"{self.place}: tensor {text_of(s.values.name)!r}"
@@ -164,7 +164,7 @@ class Reader:
 
 
 def text_of(raw: Any) -> str:
-    """A protobuf's string; of what is no UTF-8 (Google's reader gives bytes then) the bytes' numbers."""
+    """A protobuf string. Bytes that are not UTF-8 (Google's reader returns these as bytes) are escaped."""
     return raw if isinstance(raw, str) else bytes(raw).decode("utf-8", "backslashreplace")
 
 
@@ -179,7 +179,7 @@ def _size(d: Any) -> int | str | None:
 
 
 def numpy_dtype(name: str) -> Any:
-    """NumPy's dtype of a name; those it lacks are ml_dtypes'."""
+    """The NumPy dtype of a name; ml_dtypes has those that NumPy does not."""
     import numpy as np
 
     if name == "string":
@@ -196,7 +196,7 @@ def numpy_dtype(name: str) -> Any:
 
 
 def _unpack(raw: Any, dtype: str, place: str, count: int) -> Any:
-    """Bytes as numbers; several may share one."""
+    """Bytes as numbers; several small numbers may share a byte."""
     import numpy as np
 
     numpy_type = numpy_dtype(dtype)
@@ -210,7 +210,7 @@ def _unpack(raw: Any, dtype: str, place: str, count: int) -> Any:
 
 
 def _unpack_small(packed: Any, dtype: str, count: int) -> Any:
-    """Numbers of less than a byte, the first in the low bits."""
+    """Unpack numbers of less than a byte, the first in the low bits."""
     import numpy as np
 
     bits = BITS[dtype]
@@ -224,7 +224,7 @@ def _unpack_small(packed: Any, dtype: str, count: int) -> Any:
 
 
 def _convert_numbers(numbers: Any, dtype: str, count: int) -> Any:
-    """Numbers of a field of the message: of 16 bits and less their bits, in complex numbers pairs."""
+    """Convert a field's numbers. Types of up to 16 bits are stored as bits, complex numbers as pairs."""
     import numpy as np
 
     numpy_type = numpy_dtype(dtype)

@@ -1,4 +1,4 @@
-"""Nodes of our graph into ONNX's: a function a row, by the op's name."""
+"""Emits ONNX nodes for nodes of our graph: one function per op name."""
 
 from collections.abc import Callable
 from math import prod
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., str])
 
 
 def emits(*names: str) -> Callable[[F], F]:
-    """Enter a function for ops of these names: it is given the emitter, the node and the inputs' names."""
+    """Declare the function for ops of these names. It takes the emitter, the node and the inputs' names."""
 
     def enter(f: F) -> F:
         EMITTERS.update(dict.fromkeys(names, f))
@@ -33,11 +33,11 @@ class Emitter:
         self.nodes: list[Any] = []
         self.tensors: dict[str, Any] = {}
         self.names: dict[int, str] = {id(n): s.name for n, s in zip(graph.inputs, graph.specs)}
-        self.cache: dict[Any, str] = {}  # of what is made once: sizes, constants
+        self.cache: dict[Any, str] = {}  # names of sizes and constants that were emitted already
         self.taken = {s.name for s in graph.specs} | set(weights.values()) | set(graph.outputs)
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing has."""
+        """An unused name."""
         k = len(self.taken)
         while f"{stem}_{k}" in self.taken:
             k += 1
@@ -53,7 +53,7 @@ class Emitter:
         return names[-1]
 
     def tensor(self, array: Any, stem: str = "constant") -> str:
-        """A tensor that is there; equal small ones once."""
+        """An initializer; small equal ones are stored once."""
         key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else None
         if key in self.cache:
             return self.cache[key]
@@ -98,7 +98,7 @@ class Emitter:
         return total
 
     def run(self) -> list[str]:
-        """Emit all that the outputs need; their names."""
+        """Emit the nodes that the outputs need. Returns the outputs' names."""
         missing: dict[str, None] = {}
         pending = list(reversed(self.graph.roots))
         while pending:

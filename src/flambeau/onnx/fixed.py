@@ -1,4 +1,4 @@
-"""Which values and which shapes are fixed once the shapes of a model's inputs are known."""
+"""Which values and shapes are fixed once the shapes of a model's inputs are known."""
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, MutableMapping
@@ -14,7 +14,7 @@ DRAWS = {
     *("Dropout", "BatchNormalization", "Gradient"),
 }
 OF_SHAPES = {"Shape", "Size"}  # they read the shape of their input, and no element
-STEPS = 1 << 20  # nodes that are looked at, those of loops several times: beyond, nothing is known
+STEPS = 1 << 20  # the most nodes to visit, counting those in loops each time: beyond, nothing counts as fixed
 
 
 class Fixed(IntEnum):
@@ -29,13 +29,13 @@ Levels = MutableMapping[str, Fixed]
 
 
 class FixedValues:
-    """Follows the nodes of a model's graphs, each from what is fixed of its inputs."""
+    """Finds what is fixed of each node's outputs from what is fixed of its inputs."""
 
     def __init__(self, model: ModelDef):
         self.model, self.left = model, STEPS
 
     def nodes(self, nodes: Iterable[NodeDef], levels: Levels, opsets: dict[str, int]) -> None:
-        """Put what is fixed of each node's outputs into levels."""
+        """Store in levels what is fixed of each node's outputs."""
         for node in nodes:
             self.left -= 1
             unknown = [Fixed.NOTHING] * len(node.outputs)
@@ -150,7 +150,7 @@ def fixed_names(model: ModelDef, nodes: list[NodeDef], levels: Levels) -> set[st
 
 
 def folds(node: NodeDef, known: set[str], functions: Any) -> bool:
-    """Whether all that a node gives follows from values of these names."""
+    """Whether a node's outputs depend on nothing but the values of these names."""
     if (node.domain, node.op, node.overload) in functions or node.op in DRAWS or any(node.graphs()):
         return False
     return all(n in known for n in node.inputs if n)

@@ -1,4 +1,4 @@
-"""What an ONNX file says, as plain dataclasses: all that the rest of the package sees of it."""
+"""The content of an ONNX file as dataclasses, independent of protobuf."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ CODES = {name: code for code, name in DTYPES.items()}
 class OnnxError(FlambeauError):
     """An ONNX file that can't be read, checked or run; the text names file, place and reason.
 
-    Names come from files of strangers: what a terminal would not print but do is escaped.
+    Names come from untrusted files: control characters are escaped.
     """
 
     def __init__(self, text: str):
@@ -50,7 +50,7 @@ class OnnxError(FlambeauError):
 
 
 def printable(text: str, but: str = "") -> str:
-    """A text with escapes in place of what is not printed."""
+    """A text with escapes in place of unprintable characters."""
     return "".join(c if c.isprintable() or c in but else repr(c)[1:-1] for c in text)
 
 
@@ -82,7 +82,7 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeDef:
-    """A call of an operator; "" among inputs and outputs is one left out.
+    """A call of an operator; "" among inputs and outputs is an omitted one.
 
     Attributes are Python values: numbers, texts, tuples of them, NumPy arrays (tensors), GraphDef, ValueDef
     (types) or Ref."""
@@ -112,14 +112,14 @@ class NodeDef:
 
 @dataclass(frozen=True)
 class GraphDef:
-    """Nodes in order, what goes in and out, and tensors that are there (NumPy arrays) by name."""
+    """Nodes in order, inputs, outputs, and initializers (NumPy arrays) by name."""
 
     name: str = ""
     nodes: tuple[NodeDef, ...] = ()
     inputs: tuple[ValueDef, ...] = ()
     outputs: tuple[ValueDef, ...] = ()
     initializers: dict[str, Any] = field(default_factory=dict[str, Any])
-    values: tuple[ValueDef, ...] = ()  # what the file says of values in between
+    values: tuple[ValueDef, ...] = ()  # declarations of intermediate values
     doubled: tuple[str, ...] = ()  # names of which the file has several initializers
 
 

@@ -37,7 +37,7 @@ class WeightsOf(Module):
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A model's call on given weights. It does not know the model, so that what is recorded of it goes with
+    """A model's call with these weights. It does not hold the model, so that its recordings are freed with
     that."""
 
     runner: Runner
@@ -48,7 +48,7 @@ class ModelCall:
         recorder = state.thread.recorder
         takes = recorder is None or isinstance(recorder, Recorder)  # others want weights as weights
         self.runner.training = self.training
-        return self.runner.whole(self.weights, fed, takes and not (self.training or is_grad_enabled()))
+        return self.runner.run_model(self.weights, fed, takes and not (self.training or is_grad_enabled()))
 
     def reads(self, weights: Initializers) -> bool:
         """Whether these are the weights that it has."""
@@ -165,7 +165,7 @@ class OnnxModel(Module):
         return self._replay(fed) if can else self._compute(fed)
 
     def _replay(self, fed: dict[str, Any]) -> list[Any]:
-        """`_computed`, by a recording."""
+        """The outputs of `_compute`, by a recording."""
         weights, known = self._weights_beside(fed), self._recordings
         if known is None or not known.fn.reads(weights):
             call = ModelCall(self.runner, weights)
@@ -271,7 +271,7 @@ def running_state(graph: GraphDef) -> set[str]:
 
 
 def mismatch(wanted: ValueDef, value: Any, sizes: dict[str, int]) -> str:
-    """How an input is not as the graph says, or ""; sizes: what names of sizes stand for so far."""
+    """The difference between an input and its declaration, or "". sizes: the sizes known so far, by name."""
     if wanted.kind != "tensor" or value is None:
         return ""
     if not hasattr(value, "shape"):

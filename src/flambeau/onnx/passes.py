@@ -10,8 +10,8 @@ from ..tensor import Tensor
 from .fixed import folds
 from .graph import GraphDef, ModelDef, NodeDef
 
-FEW = 1024  # elements of what is kept as a list too
-ROOM = 1 << 28  # bytes of what is kept that is made of weights; beyond, each call makes it
+FEW = 1024  # the most elements of a value that is kept as a list too
+ROOM = 1 << 28  # the most bytes of folded weights to keep; each call computes the rest
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Folded:
     """What is made of weights that count as constants, for as long as these stay."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    names: set[str] = field(default_factory=set[str])  # those weights, and all that is made of nothing else
-    static: set[str] = field(
+    names: set[str] = field(
         default_factory=set[str]
-    )  # of these what is made of no floats that can be trained
+    )  # those weights, and all values that depend on nothing else
+    static: set[str] = field(default_factory=set[str])  # of these the ones that depend on no trainable floats
     made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict[str, tuple[Tensor, Node]])
     tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])  # all those weights
     kept: dict[Any, Any] = field(
@@ -89,7 +89,7 @@ class Folded:
         return self
 
     def follow(self, names: set[str]) -> None:
-        """Remember what the weights of these names are: what is kept is made of that."""
+        """Remember the current weights of these names, since kept values depend on them."""
         self.made_of |= {n: (t, t.node) for n in names if (t := self.tensors.get(n)) is not None}
 
     def holds(self, weights: Initializers) -> bool:
@@ -195,7 +195,7 @@ def _is_constant(node: NodeDef, known: dict[str, Any]) -> bool:
 
 
 def _own_name(name: str, graph: GraphDef, readers: Counter[Any], taken: set[str]) -> str:
-    """The name for what is made of an initializer: its own, or where others read that too, one like it."""
+    """The name for a folded initializer: its own, or a new one if other nodes read it too."""
     if name in graph.initializers and readers[name] == 1:
         return name
     name += ".folded"

@@ -53,7 +53,7 @@ class Finder:
         return replace(node, op="SpelledAttention", domain=OWN, inputs=inputs, attributes=attributes)
 
     def scores(self, name: str) -> Scores | None:
-        """What softmax is taken of: masks are added last."""
+        """The scores before softmax; masks are added last."""
         for side, other in self.sides(name, "Add"):
             scores = self.scores(side)
             if scores is not None:

@@ -1,4 +1,4 @@
-"""Runs a graph over an environment of names: each node by its row, its function, or ONNX's own body."""
+"""Runs a graph in an environment of names: each node by its row, its function, or ONNX's function body."""
 
 import re
 from collections import ChainMap
@@ -43,7 +43,7 @@ from .verify import DEEPEST, misuse
 
 PLANS_KEPT = 16
 FOLDINGS_KEPT = 2  # one while gradients are asked for, and one while not
-CHANGES = 4  # after so many, nothing is made of weights ahead: they are trained meanwhile
+CHANGES = 4  # after this many changes of weights, fold nothing ahead: the model is being trained
 Values = MutableMapping[str, Any]
 Bound = tuple[
     NodeDef, FunctionDef, dict[str, int]
@@ -52,7 +52,7 @@ Bound = tuple[
 
 @dataclass(frozen=True)
 class NodeCall:
-    """What an operator may ask of the node that it runs for: keyword `node`."""
+    """The node that an operator runs for: its keyword argument `node`."""
 
     definition: NodeDef
     opset: int
@@ -74,19 +74,19 @@ class NodeCall:
 
     @property
     def outputs(self) -> tuple[bool, ...]:
-        """Which of the outputs somebody asks for."""
+        """Which of the outputs are used."""
         return tuple(bool(name) for name in self.definition.outputs)
 
     def number(self, value: Any) -> Any:
-        """A value as Python's number, where it is one and the same in all calls like this; else None."""
+        """A value as a Python number if it is the same in all calls with these shapes, else None."""
         known = self.runner.known(value)
         while is_list(known) and len(known) == 1:
             known = known[0]
         return known if isinstance(known, int | float) else None
 
     def once(self, make: Callable[..., Any], *args: Any, of: tuple[int, ...]) -> Any:
-        """make(*args), kept where weights that count as constants are all that it is made of: the inputs at
-        the places `of`, and what is no tensor."""
+        """make(*args), cached if it depends on constant weights only. of: the inputs that are such weights;
+        other arguments are part of the key if they are not tensors."""
         inputs = self.definition.inputs
         names = {inputs[k] for k in of if k < len(inputs)} - {""}
         if self.depth or not self.runner.folded.names >= names:
@@ -95,17 +95,17 @@ class NodeCall:
         return self.runner.kept((id(self.definition), make, rest), lambda: make(*args), names)
 
     def wants(self, k: int) -> bool:
-        """Whether output k is asked for."""
+        """Whether output k is used."""
         return k < len(self.outputs) and self.outputs[k]
 
     def run(self, graph: GraphDef, *inputs: Any) -> list[Any]:
-        """The outputs of a graph among the attributes, which sees the values around the node."""
+        """Run a graph among the attributes. It sees the values around the node."""
         inside = ChainMap({}, self.values)
         inside.update(zip([v.name for v in graph.inputs], inputs, strict=True))
         return self.runner.graph(graph, inside, self.opsets, self.depth + 1)
 
     def again(self, name: str, values: dict[str, Any]) -> Any:
-        """A value of the node's graph, computed anew with other values for some names."""
+        """Recompute a value of the node's graph with other values for some names."""
         needed = {name}
         nodes: list[NodeDef] = []
         for node in reversed(self.around):
@@ -118,7 +118,7 @@ class NodeCall:
 
 
 class Runner:
-    """Runs a model's graphs on a device; what is constant is made once."""
+    """Runs a model's graphs on a device and computes constants once."""
 
     is_unwatched = (
         True  # by recordings (capture/guards.py): the file does not change, the rest follows from it
@@ -136,28 +136,29 @@ class Runner:
         self._plan = GraphPlan()  # the one that runs
         self._foldings: Recent[Any, Folded] = Recent()
         self.folded = Folded()  # the one of the plan that runs
-        self._changes = 0  # times that weights moved under what was made of them
+        self._changes = 0  # how often weights changed after something was folded from them
 
     def to(self, device: Any) -> None:
-        """Run on another device from now on."""
+        """Run on another device."""
         self.device = device
         self._constants, self._moved, self._plans, self._foldings = {}, {}, Recent(), Recent()
 
-    def whole(self, weights: Initializers, fed: dict[str, Any], frozen: bool = False) -> list[Any]:
-        """`_whole`; what is found too large as it is computed ahead is told with the file."""
+    def run_model(self, weights: Initializers, fed: dict[str, Any], frozen: bool = False) -> list[Any]:
+        """`_run_model`; errors about sizes name the file."""
         try:
-            return self._whole(weights, fed, frozen)
+            return self._run_model(weights, fed, frozen)
         except (MemoryError, ValueError) as e:
             raise OnnxError(f"{self.model.place}: {reason(e, [])}") from e
 
-    def _whole(self, weights: Initializers, fed: dict[str, Any], frozen: bool) -> list[Any]:
+    def _run_model(self, weights: Initializers, fed: dict[str, Any], frozen: bool) -> list[Any]:
         """The outputs of the model's graph for inputs by name.
 
-        What depends on shapes alone is computed at the first call with such inputs, and kept. Where weights
-        are `frozen` (nobody asks for their gradients), what is made of them is kept as long as they stay.
+        Values that depend on shapes only are computed at the first call with such inputs, and kept. If
+        weights are `frozen` (they have no gradients), values that depend on them only are kept until they
+        change.
         """
         graph = self.model.graph
-        with record_with(None):  # what is made here is no part of what a recording repeats
+        with record_with(None):  # a recording does not repeat what is computed ahead here
             self.folded = self._folding(weights, frozen)
             values = {**weights.constants.values, **weights.tensors, **self.folded.values}
             key = self.folded, kinds(fed)
@@ -171,7 +172,7 @@ class Runner:
         return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def _folding(self, weights: Initializers, frozen: bool) -> Folded:
-        """What is made of the weights as they are now."""
+        """The values folded from the current weights."""
         frozen = frozen and self._changes < CHANGES
         key = frozen and settings(), frozenset(weights.tensors), frozenset(weights.constants.values)
         folded = self._foldings.get(key)
@@ -182,7 +183,7 @@ class Runner:
         return folded or self._foldings.keep(key, self._fold(weights, frozen), FOLDINGS_KEPT)
 
     def _fold(self, weights: Initializers, frozen: bool) -> Folded:
-        """Run the nodes that read nothing but constants, and frozen weights."""
+        """Run the nodes that read only constants and frozen weights."""
         graph, fold = self.model.graph, Folded.of(weights, frozen)
         self._plan, self.folded = GraphPlan(), fold
         values = {**weights.constants.values, **weights.tensors, **fold.values}
@@ -191,14 +192,14 @@ class Runner:
             self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
         names = {name for node in nodes for name in node.outputs if name}
         sizes = {name: own_bytes(values[name]) for name in names & read_beside(graph, nodes)}
-        if sum(sizes.values()) > ROOM:  # each call makes the large ones anew
+        if sum(sizes.values()) > ROOM:  # each call computes the large ones again
             sizes = {name: 0 for name, size in sizes.items() if not size}
         fold.room -= sum(sizes.values())
         store([values[name] for name, size in sizes.items() if size])
         return fold.adding({name: values[name] for name in sizes}, nodes)
 
     def kept(self, key: Any, make: Callable[[], Any], names: set[str]) -> Any:
-        """What `make` makes of the weights of these names: once, if there is room for it."""
+        """make(), cached with the weights of these names if there is room for it."""
         folded = self.folded
         if key not in folded.kept:
             with record_with(None):
@@ -213,7 +214,7 @@ class Runner:
         return folded.kept[key][0] if folded.kept[key] else make()
 
     def _plan_for(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
-        """The plan for inputs like these; values: weights, constants, and what is made of them."""
+        """The plan for inputs of these shapes and dtypes. values: weights, constants and folded values."""
         graph, self._plan, values = self.model.graph, GraphPlan(), {**values, **fed}
         levels = {**dict.fromkeys(values, Fixed.SHAPE), **dict.fromkeys(self.folded.static, Fixed.VALUE)}
         levels |= dict.fromkeys(fed, Fixed.SHAPE)
@@ -224,7 +225,7 @@ class Runner:
         return plan_of(graph, nodes, values, static)
 
     def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int) -> list[Any]:
-        """The outputs of a graph inside another, whose inputs are among the values."""
+        """Run a graph inside another. Its inputs are among the values."""
         for name, array in graph.initializers.items():
             if name not in values:
                 values[name] = self.constant(
@@ -236,7 +237,7 @@ class Runner:
     def nodes(
         self, nodes: tuple[NodeDef, ...], values: Values, opsets: dict[str, int], depth: int, around: Any = ()
     ) -> None:
-        """Run nodes in order. around: all nodes of their graph, where these are some of them."""
+        """Run nodes in order. around: all nodes of their graph, if these are a part."""
         if depth > DEEPEST:
             raise OnnxError(
                 f"{self.model.place}: graphs and functions call each other more than {DEEPEST} deep"
@@ -252,7 +253,7 @@ class Runner:
             values.update((name, v) for name, v in zip(node.outputs, results) if name)
 
     def constant(self, of: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives of a node or an array, made once."""
+        """make(), cached by a node or an array."""
         if id(of) not in self._constants:
             value: Any = make()
             self._constants[id(of)] = of, value  # held: another object may have its id later
@@ -266,8 +267,7 @@ class Runner:
         return values[name]
 
     def _call(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> Any:
-        """What a node gives; OnnxError with file and node where it gives nothing, or more than there is room
-        for."""
+        """A node's results. OnnxError names file and node if it fails or its results are too large."""
         try:
             results = self._results(node, inputs, call)
             check_room(results)
@@ -280,7 +280,7 @@ class Runner:
             raise OnnxError(f"{self.model.place}: {node.label}: {reason(e, inputs)}") from e
 
     def _results(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> tuple[Any, ...]:
-        """What a node gives: by a function of the file, the operator's row, or ONNX's own body of it."""
+        """A node's results, by a function of the file, the operator's row, or ONNX's own function body."""
         opsets, depth = call.opsets, call.depth
         own = self.model.functions.get((node.domain, node.op, node.overload))
         if own is not None:
@@ -307,7 +307,7 @@ class Runner:
         return result if is_tuple(result) else (result,)
 
     def _arrange(self, row: Operator, inputs: list[Any]) -> list[Any]:
-        """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
+        """Inputs as the function takes them: those of `numbers` as lists. TypeError if unsupported."""
         names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
         arguments = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
         check_arrays(arguments, row)
@@ -374,7 +374,7 @@ UNKNOWN = re.compile(r"^\w+\.__new__\(\) got an unexpected keyword argument (.*)
 
 
 def reason(e: Exception, inputs: list[Any]) -> str:
-    """What an operator's exception says; what it did not expect is told with its inputs."""
+    """The text of an operator's exception; unexpected ones are reported with the inputs."""
     if unknown := UNKNOWN.search(str(e)):
         return printable(f"has no attribute {unknown[1]}")
     if isinstance(e, MemoryError):
@@ -396,7 +396,7 @@ def place_of(array: Any, device: Any) -> Any:
 
 
 def check_arrays(values: list[Any], row: Operator) -> None:
-    """TypeError for what the operator can't take."""
+    """Raise TypeError for arrays that the operator does not support."""
     import numpy as np
 
     bad: Any = (
@@ -407,12 +407,12 @@ def check_arrays(values: list[Any], row: Operator) -> None:
 
 
 def kinds(fed: dict[str, Any]) -> tuple[Any, ...]:
-    """What a plan depends on of inputs by name."""
+    """The shapes and dtypes of inputs by name: a key of plans."""
     return tuple([(name, *_kind(v)) for name, v in fed.items()])
 
 
 def _kind(value: Any) -> tuple[Any, ...]:
-    """What a plan depends on of an input."""
+    """The dtype and shape of an input."""
     if is_list(value):
         return ("sequence", *map(_kind, value))
     return (str(getattr(value, "dtype", "")), tuple(getattr(value, "shape", ())), value is None)

@@ -1,6 +1,6 @@
-"""Host data into the values that run through a graph, and back.
+"""Converts host data to the values of a graph, and back.
 
-A value is a Tensor; what no device holds (strings, floats of 8 bits, integers of 4) is a NumPy array; a
+A value is a Tensor. Strings, 8-bit floats and 4-bit integers, which no device has, are NumPy arrays. A
 sequence is a list, an empty optional None, a map a dict.
 """
 
@@ -22,21 +22,21 @@ from ..runtime.state import thread
 from ..tensor import Tensor, tensor
 from .convert import numpy_dtype
 
-SAID_NOTHING = 1 << 38  # bytes of a value, where the machine does not tell its memory
+SAID_NOTHING = 1 << 38  # the largest value in bytes if the machine does not report its memory
 
 
 def cpu() -> Any:
-    """The device of NumPy, where shapes are computed, and what GPUs have no numbers for."""
+    """The NumPy device: it computes shapes, and dtypes that GPUs do not have."""
     return get_device("cpu")
 
 
 def host(data: Any, dtype: Any = "int64") -> Tensor:
-    """Numbers as a tensor on the NumPy device: what shapes and sizes are."""
+    """Numbers as a tensor on the NumPy device, as shapes and sizes are."""
     return tensor(data, dtype=dtype, device=cpu())
 
 
 def device_for(dtype: Any, device: Any) -> Any:
-    """A device, or NumPy's where it has no such numbers (float64)."""
+    """The device, or NumPy's if it does not have the dtype (float64)."""
     return device if dtype.on_gpu or device.kind == "cpu" else cpu()
 
 
@@ -58,7 +58,7 @@ def to_value(data: Any, device: Any) -> Any:
 
 
 def to_array(value: Any) -> Any:
-    """A value as NumPy's arrays, of the dtype that the file has: bfloat16 is ml_dtypes'."""
+    """A value as NumPy arrays of the file's dtype; bfloat16 is that of ml_dtypes."""
     if isinstance(value, Tensor):
         array = value.numpy()
         return array.astype(numpy_dtype("bfloat16")) if value.dtype.name == "bfloat16" else array
@@ -73,7 +73,7 @@ def dtype_name(value: Any) -> str:
 
 
 def numbers(value: Any) -> Any:
-    """A value as Python's numbers and lists."""
+    """A value as Python numbers and lists."""
     return value if value is None or is_list(value) else value.tolist()
 
 
@@ -83,7 +83,7 @@ def first_number(value: Any) -> Any:
 
 
 def cast(value: Any, dtype: str) -> Tensor:
-    """A tensor in another dtype by name, on NumPy's device where its own has none such."""
+    """Cast to a dtype by name; on NumPy's device if the tensor's device does not have it."""
     target = DTYPES[dtype]
     return value.to(device_for(target, value.device)).to(target)
 
@@ -181,9 +181,10 @@ def check_room(values: Iterable[Any]) -> None:
 
 
 def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
-    """What a function that only moves elements makes of inputs, arrays among them.
+    """Apply a function that only moves elements to inputs with arrays among them.
 
-    It is given their places in all of them together, and what it makes of these is taken."""
+    The function receives the elements' indices in the concatenation of all arrays. The result has the
+    elements at the indices that it returns."""
     import numpy as np
 
     arrays: list[Any] = [v for v in inputs if isinstance(v, np.ndarray)]

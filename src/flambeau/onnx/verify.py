@@ -126,7 +126,7 @@ class Check:
                 return
 
     def _size(self, f: FunctionDef, sizes: dict[int, int], path: tuple[FunctionDef, ...]) -> int:
-        """How many nodes a function stands for."""
+        """The number of nodes in a function, counting the functions that it calls."""
         if any(f is p for p in path):
             raise Loops(" -> ".join(repr(p.name) for p in (*path, f)))
         if len(path) > DEEPEST:

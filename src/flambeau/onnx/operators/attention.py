@@ -58,7 +58,7 @@ def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 
 def seen(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
-    """Which of m keys each of n queries may see, by order alone; query i stands at place offset + i."""
+    """Which of m keys each of n queries may see by causality alone; query i is at position offset + i."""
     ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
     if max(ends.values()) < 0:
         return None
@@ -78,7 +78,7 @@ def _padded_mask(mask: Tensor, m: int) -> Tensor:
 
 
 def joined(mask: Tensor | None, allowed: Tensor | None) -> Tensor | None:
-    """A mask to add or to let through, and one of what is allowed, as one."""
+    """Combine a mask, additive or boolean, with a boolean mask of the allowed keys."""
     if mask is None or allowed is None:
         return allowed if mask is None else mask
     return mask & allowed if mask.dtype.kind == "b" else where(allowed, mask, -inf)

@@ -46,7 +46,7 @@ ALIASES = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
 def place(x: Any) -> Any:
-    """Where what is made of a value belongs: of an array, on the host."""
+    """The device for the result of a cast: the host for an array, else the value's."""
     return x.device if isinstance(x, Tensor) else cpu()
 
 
@@ -100,7 +100,7 @@ def parsed(x: Any, name: str, wanted: Any) -> Any:
 
 
 def saturated(x: Any, name: str, wanted: Any) -> Any:
-    """Floats of 8 bits, what is beyond the largest as the largest."""
+    """8-bit floats; values beyond the largest become the largest."""
     import ml_dtypes
     import numpy as np
 

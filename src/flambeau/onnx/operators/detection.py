@@ -22,8 +22,8 @@ def _overlaps(box: Any, others: Any) -> Any:
     import numpy as np
 
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
-    shared = np.prod(np.clip(high - low, 0, None), 1)
-    areas: Any = np.prod(others[:, 2:] - others[:, :2], 1) + np.prod(box[2:] - box[:2]) - shared
+    shared = np.clip(high - low, 0, None).prod(1)
+    areas: Any = (others[:, 2:] - others[:, :2]).prod(1) + (box[2:] - box[:2]).prod() - shared
     return np.where(areas > 0, shared / np.where(areas > 0, areas, 1), 0.0)
 
 

@@ -65,7 +65,7 @@ def scatter_nd(x: Tensor, index: Tensor, updates: Tensor, *, reduction: str = "n
 def tensor_scatter(
     past: Tensor, update: Tensor, start: Any = None, *, axis: int = -2, mode: str = "linear"
 ) -> Tensor:
-    """update put into past along an axis, from start[b] on in each of the batch; "circular" goes on at 0."""
+    """Write update into past along an axis from start[b] on, for each batch; "circular" wraps."""
     axis %= past.ndim
     steps = arange(update.shape[axis], device=past.device).reshape(*_at(past.ndim, axis))
     if start is not None:

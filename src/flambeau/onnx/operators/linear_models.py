@@ -12,7 +12,7 @@ ML = "ai.onnx.ml"
 
 
 def _rows(values: Any, count: int, x: Tensor) -> Tensor:
-    """A list as a matrix of so many rows, on the device of x."""
+    """A list as a matrix with `count` rows, on the device of x."""
     if count < 1 or len(values) % count:
         raise ValueError(f"{len(values)} coefficients can't be split into {count} rows")
     return tensor(list(values), device=x.device).reshape(count, len(values) // count)

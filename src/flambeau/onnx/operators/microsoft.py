@@ -69,7 +69,7 @@ def bias_add(x: Tensor, bias: Tensor, skip: Tensor) -> Tensor:
 
 @operator("BiasSoftmax", domain=MS)
 def bias_softmax(x: Tensor, bias: Tensor, *, axis: int = 1, is_inner_broadcast: int) -> Tensor:
-    """Softmax of x + bias over the dims from the axis on; the bias lacks inner dims, or the outer ones."""
+    """Softmax of x + bias over the dims from the axis on; the bias has no inner dims, or no outer ones."""
     axis = axis % x.ndim
     missing = x.ndim - bias.ndim
     if missing > 0:

@@ -25,7 +25,7 @@ MS = "com.microsoft"
 
 
 def _refuse(feature: str, *values: Any) -> None:
-    """ValueError for what is offered by other forms of an operator alone."""
+    """Raise ValueError for inputs and attributes that this form of the operator does not support."""
     if any(v is not None and v is not False and v != 0 for v in values if not isinstance(v, Tensor)) or any(
         isinstance(v, Tensor) for v in values
     ):
@@ -53,7 +53,7 @@ def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
 
 
 def _bias(keep: Tensor | None, added: Tensor | None, fill: float) -> Tensor | None:
-    """Masks as what is added to the scores; padding is filled with a finite number, as it is there."""
+    """Masks as numbers to add to the scores; padding gets a finite number, as in onnxruntime."""
     mask = None if keep is None else where(keep, 0.0, fill)
     return mask if added is None else added.float() if mask is None else mask + added.float()
 

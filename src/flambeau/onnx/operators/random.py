@@ -13,7 +13,7 @@ from .table import operator
 
 
 def seeded(seed: float | None) -> Generator | None:
-    """A generator of its own for a seed; None, which means that of the process, without one."""
+    """A new generator for a seed; without a seed None, which means the process's generator."""
     if seed is not None and not abs(seed) < 1e30:
         raise ValueError(f"seed {seed}: takes a finite number")
     return None if seed is None else Generator(int(float(seed) * 2**16) & (2**63 - 1))

@@ -34,7 +34,7 @@ class RecurrentAttributes(NamedTuple):
     activations: tuple[str, ...] | None = None
     clip: float | None = None
     direction: str = "forward"
-    hidden_size: int | None = None  # that of r, which is what is read
+    hidden_size: int | None = None  # ignored: the size of r counts
     input_forget: int = 0
     layout: int = 0
     linear_before_reset: int = 0

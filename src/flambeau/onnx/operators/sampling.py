@@ -116,7 +116,7 @@ def max_roi_pool(
 
     bounded(prod(pooled_shape), "the parts of a region", 1 << 16)
     regions: list[Tensor] = []
-    scale = np.float32(spatial_scale)  # what is rounded is a product in float32
+    scale = np.float32(spatial_scale)  # onnxruntime rounds a float32 product
     for image, *box in rois:
         x0, y0, x1, y1 = (floor(float(np.float32(v) * scale) + 0.5) for v in box)
         rows = _bins(y0, y1, pooled_shape[0], x.shape[2])

@@ -35,7 +35,7 @@ def transformed(scores: Tensor, name: str) -> Tensor:
 
 
 def labelled(best: Any, labels: Any) -> Any:
-    """Places as the labels that stand there: texts as an array, numbers as a tensor. [n] -> [n]"""
+    """The labels at these indices: strings as an array, numbers as a tensor. [n] -> [n]"""
     import numpy as np
 
     best = np.asarray(best, int)

@@ -88,7 +88,7 @@ def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
     if not x.ndim or sorted(order) != [*range(x.ndim)]:
         return x.permute(*order) if x.ndim else x
     moved = [d for d in order if x.shape[d] != 1]
-    is_in_order = moved == sorted(moved)  # a reshape goes on in the kernel before it, a permutation does not
+    is_in_order = moved == sorted(moved)  # a reshape joins the kernel before it, a permutation does not
     return x.reshape(*(x.shape[d] for d in order)) if is_in_order else x.permute(*order)
 
 

@@ -49,7 +49,7 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
         lambda: values != splits,
     )
     answers: Any = np.zeros(values.shape, bool)
-    for k in np.unique(mode):
+    for k in np.unique(mode).tolist():
         if k < len(tests):
             answers = np.where(mode == k, tests[k](), answers)
     for node, members in t.members.items():
