@@ -42,7 +42,7 @@ def custom_op(
     version = next(_versions.setdefault(name, count()))
     own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
     common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "cost": cost}
-    common["grad"] = _checked(name, grad) if grad else NoGradient(name)
+    common["grad"] = _check_count(name, grad) if grad else NoGradient(name)
 
     def same_dtype(*_: Any, **__: Any) -> Any:
         return dtype
@@ -53,7 +53,7 @@ def custom_op(
         return Op("elementwise", operands=common["dtype"], operand_names=tuple(inputs), **common)
     assert kernel is not None and launch is not None
     add_template(f"{own}.wgsl", kernel)
-    return Op("opaque", launch=_named(launch, f"{own}.wgsl"), **common)
+    return Op("opaque", launch=_name_template(launch, f"{own}.wgsl"), **common)
 
 
 class NoGradient:
@@ -69,7 +69,7 @@ class NoGradient:
         raise TypeError(f"custom_op({self.name!r}): it has no gradient: give it grad=, or detach its inputs")
 
 
-def _checked(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
+def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
     """The gradient rule, which must give as many gradients as there are inputs."""
 
     def rule(g: Any, y: Any, *inputs: Any, **attrs: Any) -> Any:
@@ -90,7 +90,7 @@ def _macro(inputs: Sequence[str], expression: str) -> str:
     return f"{{% macro value(T, {', '.join(inputs)}) %}}({expression.strip()}){{% endmacro %}}\n"
 
 
-def _named(launch: Callable[..., Any], template: str) -> Callable[..., Any]:
+def _name_template(launch: Callable[..., Any], template: str) -> Callable[..., Any]:
     """The launch rule with the op's own template where it names none."""
     from dataclasses import replace
 

@@ -239,7 +239,7 @@ def test_ceilings_are_kept_and_read_again():
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"of": 3}'])
 def test_damaged_ceilings_are_measured_anew(text, capsys):
     device = get_device()
-    place = roofline.place_of(device)
+    place = roofline.ceilings_file(device)
     place.parent.mkdir(parents=True)
     place.write_text(text)
     assert roofline.kept(device) is None
@@ -249,7 +249,7 @@ def test_damaged_ceilings_are_measured_anew(text, capsys):
 def test_ceilings_of_another_driver_are_not_used(capsys):
     device = get_device()
     roofline.keep(device, roofline.Ceilings(1e9, 2e9))
-    place = roofline.place_of(device)
+    place = roofline.ceilings_file(device)
     said = json.loads(place.read_text())
     said["of"]["driver"] = "another"
     place.write_text(json.dumps(said))

@@ -198,10 +198,10 @@ def test_choices_come_back(capsys):
 
 def test_files_are_readable():
     tuned.keep(OF, FOUND)
-    said = json.loads(tuned.place_of(OF).read_text())
+    said = json.loads(tuned.choices_file(OF).read_text())
     assert said["of"] == {**OF._asdict(), "templates": tuned.templates()}
     assert said["choices"][0]["bucket"] == ["a", [1, 2]]
-    assert tuned.place_of(OF).name == "card-vulkan-wgpu-gpu.json"
+    assert tuned.choices_file(OF).name == "card-vulkan-wgpu-gpu.json"
 
 
 CHANGED = {
@@ -215,7 +215,7 @@ CHANGED = {
 def test_other_versions_are_passed_over(name, capsys):
     old = {"driver": "driver 0", "provider": "wgpu 0.31.0", "templates": "0123"}[name]
     tuned.keep(OF, FOUND)
-    place = tuned.place_of(OF)
+    place = tuned.choices_file(OF)
     said = json.loads(place.read_text())
     said["of"][name] = old
     place.write_text(json.dumps(said))
@@ -238,7 +238,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("text", DAMAGED)
 def test_damaged_files_are_passed_over(text, capsys):
-    place = tuned.place_of(OF)
+    place = tuned.choices_file(OF)
     place.parent.mkdir()
     place.write_text(text)
     assert tuned.choices_for(OF) == {}
@@ -252,7 +252,7 @@ def test_damaged_files_are_passed_over(text, capsys):
 def test_a_folder_that_can_not_be_written(own_cache, capsys):
     (own_cache / "tuned").write_text("a file where the folder would be")
     tuned.keep(OF, FOUND)
-    place = tuned.place_of(OF)
+    place = tuned.choices_file(OF)
     said = f"flambeau: {place} can't be written (File exists): choices hold for this process\n"
     assert capsys.readouterr().err == said
     assert tuned.choices_for(OF) == {}
@@ -265,7 +265,7 @@ def test_a_read_only_folder(monkeypatch, capsys):
     tuned.keep(OF, FOUND)
     monkeypatch.setattr(Path, "write_text", refuse)
     tuned.keep(OF, [Choice("test", (3,), "x", "x")])
-    place = tuned.place_of(OF)
+    place = tuned.choices_file(OF)
     said = f"flambeau: {place} can't be written (Read-only file system): choices hold for this process\n"
     assert capsys.readouterr().err == said
     assert tuned.kept(OF) == FOUND  # what was there still holds
@@ -380,9 +380,9 @@ def test_the_command_measures_and_exports(command, device, family, tmp_path):
     code, said = command("--op", "sum(f32[512, 512])", "--train", "--export", str(path))
     assert code == 0 and said.splitlines()[-1] == f"wrote 1 choice to {path}"
     assert "test [1, 262144]: " in said
-    tuned.place_of(device.identity).unlink()
+    tuned.choices_file(device.identity).unlink()
     code, said = command("--import", str(path))
-    assert (code, said) == (0, f"kept 1 choice of {path} in {tuned.place_of(device.identity)}\n")
+    assert (code, said) == (0, f"kept 1 choice of {path} in {tuned.choices_file(device.identity)}\n")
     assert [c.family for c in tuned.kept(device.identity)] == ["test"]
 
 

@@ -79,7 +79,7 @@ def grad(
         pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, starts, strict=True)]
         found = walk(pairs, [x.node for x in by], create_graph)
         each = [(x, found.get(known_by(x.node))) for x in by]
-        return tuple(_found(x, g, call, allow_unused, materialize_grads) for x, g in each)
+        return tuple(_gradient_or_none(x, g, call, allow_unused, materialize_grads) for x, g in each)
 
     dims = tuple(None if g is None else 0 for g in given)
     made = vmap(walked, dims)(*given) if is_grads_batched else walked(*given)
@@ -89,7 +89,9 @@ def grad(
     return made
 
 
-def _found(x: Tensor, g: Any, call: str, allow_unused: bool | None, materialize_grads: bool) -> Any:
+def _gradient_or_none(
+    x: Tensor, g: Any, call: str, allow_unused: bool | None, materialize_grads: bool
+) -> Any:
     if g is not None:
         return g
     if materialize_grads:

@@ -224,7 +224,7 @@ class Watch:
 
     def _enter_all(self, name: str, d: Any) -> None:
         self._queue += [(name, k) for k in d if type(k) not in VALUES]
-        self._queue += [(_named(name, k), v) for k, v in d.items()]
+        self._queue += [(_describe_item(name, k), v) for k, v in d.items()]
 
     def visit_sequence(self, name: str, values: Any) -> None:
         if isinstance(values, tuple | frozenset) or self._is_short(name, values):
@@ -437,7 +437,7 @@ class Watch:
         self._followed.setdefault(id(module), (name, module, vars(module), set()))
 
 
-def _named(owner: str, key: Any) -> str:
+def _describe_item(owner: str, key: Any) -> str:
     """What is kept under a key; tensors are no names: printing one waits for its values."""
     told = str(key) if type(key) in VALUES else f"[{type(key).__name__}]"
     return f"{owner}.{told}" if owner else told

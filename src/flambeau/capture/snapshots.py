@@ -160,9 +160,9 @@ class Snapshot:
             try:
                 values.append(place.get(place.thing, place.key))
             except GONE:
-                return _named(place)
+                return _describe_place(place)
             if not is_equal(values[-1], was):
-                return _named(place)
+                return _describe_place(place)
         for look, was in zip(self.ordered, self._orders, strict=True):
             orders.append([*look.get(look.thing)])
             if len(orders[-1]) != len(was) or not all(map(is_equal, orders[-1], was)):
@@ -199,7 +199,7 @@ def _check(places: list[Location], values: list[Any]) -> Callable[[], bool]:
     return names["check"]
 
 
-def _named(place: Location) -> str:
+def _describe_place(place: Location) -> str:
     last = "" if place.key in ("cell_contents", "__dict__") else str(place.key)
     return ".".join(filter(None, (place.name, last)))
 

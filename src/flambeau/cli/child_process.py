@@ -47,7 +47,7 @@ def _child(
     env["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
     command = [sys.executable, "-m", "flambeau", "tune", "--here", *arguments]
     child = subprocess.Popen[str](command, stdout=subprocess.PIPE, text=True, env=env)
-    said = _said(child)
+    said = _lines_of(child)
     trying = None
     try:
         while (line := said.get(timeout=seconds if trying else None)) is not None:
@@ -63,7 +63,7 @@ def _child(
     return trying, code
 
 
-def _said(child: subprocess.Popen[str]) -> "queue.Queue[str | None]":
+def _lines_of(child: subprocess.Popen[str]) -> "queue.Queue[str | None]":
     """The lines that a child prints, as they come, and None where it has ended."""
     said: queue.Queue[str | None] = queue.Queue()
 

@@ -29,7 +29,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
     if name.endswith(".safetensors"):
         name, weights, model = "flambeau mnist's network", weights or Path(name), network()
     else:
-        model = _made(name, _found(name, call), call)
+        model = _build_model(name, _find_model(name, call), call)
     if weights is not None:
         if not isinstance(model, Module):
             raise FlambeauError(f"{call}: {name} is no model: --weights can't be loaded into it")
@@ -37,7 +37,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
     return model
 
 
-def _found(name: str, call: str) -> Any:
+def _find_model(name: str, call: str) -> Any:
     """The object that `module:name` or `file.py:name` means."""
     where, colon, what = name.rpartition(":")
     if not colon:
@@ -63,7 +63,7 @@ def _found(name: str, call: str) -> Any:
     return getattr(module, what)
 
 
-def _made(name: str, model: Any, call: str) -> Any:
+def _build_model(name: str, model: Any, call: str) -> Any:
     """The object itself, or the model that it makes when it needs no arguments."""
     if not callable(model):
         raise FlambeauError(

@@ -148,7 +148,7 @@ def _inputs(model: OnnxModel, sizes: tuple[str, ...], files: Any = ()) -> dict[s
     known = dict(_size(text) for text in sizes)
     given = dict(named_file(text) for text in files)
     draw = np.random.default_rng(0)
-    return {v.name: given.get(v.name, _drawn(v, known, draw)) for v in model.inputs}
+    return {v.name: given.get(v.name, _draw_input(v, known, draw)) for v in model.inputs}
 
 
 def _size(text: str) -> tuple[str, int]:
@@ -171,7 +171,7 @@ def named_file(text: str) -> tuple[str, Any]:
         raise FlambeauError(f"--input {text!r}: can't be read as an array of NumPy: {e}") from None
 
 
-def _drawn(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
+def _draw_input(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
     if v.kind != "tensor" or v.dtype in ("", "string"):
         raise FlambeauError(f"the input {v.name!r} is {v}: give it by --input {v.name}=FILE.npy")
     shape = [sizes.get(n, 1) if isinstance(n, str) else n or 1 for n in v.shape or ()]

@@ -110,7 +110,8 @@ def called(text: str, place: Any) -> Call:
         known = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
         raise FlambeauError(f"tune --op {text!r}: unknown operation{suggest(name, known)}")
     return lambda: op(
-        *(_given(a, text, place) for a in arguments), **{k: _given(a, text, place) for k, a in named.items()}
+        *(_argument(a, text, place) for a in arguments),
+        **{k: _argument(a, text, place) for k, a in named.items()},
     )
 
 
@@ -139,7 +140,7 @@ def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
         raise FlambeauError(f"tune --op {text!r}: write it as {SHOWN!r}") from None
 
 
-def _given(a: Any, text: str, place: Any) -> Any:
+def _argument(a: Any, text: str, place: Any) -> Any:
     if not isinstance(a, Part):
         return a
     try:

@@ -49,7 +49,7 @@ def _text(script: Path) -> str:
 def report(script: Path, found: Converted) -> Iterator[str]:
     """What `flambeau port` prints: the lines that change, what is good to know, and what is left."""
     for change in found.changes:
-        yield from _shown(change)
+        yield from _lines_of_change(change)
     for note in found.notes:
         yield f"note: {note}"
     for left in found.left:
@@ -58,7 +58,7 @@ def report(script: Path, found: Converted) -> Iterator[str]:
     yield f"{script}: {len(found.changes)} of {found.lines} lines change{rest}"
 
 
-def _shown(change: Change) -> Iterator[str]:
+def _lines_of_change(change: Change) -> Iterator[str]:
     """A line and what becomes of it, with the reason behind the last."""
     number = f"{change.line:5}"
     rows = [f"{number} - {change.before}"] if change.before else []

@@ -12,7 +12,7 @@ from ..core import events
 from ..core.printing import counted
 from ..core.tree import is_dict, is_sequence
 from ..device import get_device
-from ..device.tuned import Choice, better, keep, kept, place_of, taken, text_of
+from ..device.tuned import Choice, better, choices_file, keep, kept, taken, text_of
 from ..device.tuned import named as file_name
 from ..errors import FlambeauError
 from ..export.inputs import spec_of
@@ -97,7 +97,7 @@ def carry_out(wanted: Wanted) -> None:
         raise FlambeauError(f"tune: {place} has no kernels to choose from: see 'flambeau doctor'")
     if wanted.source is not None:
         keep(identity, imported := taken(wanted.source, identity))
-        click.echo(f"kept {counted(len(imported), 'choice')} of {wanted.source} in {place_of(identity)}")
+        click.echo(f"kept {counted(len(imported), 'choice')} of {wanted.source} in {choices_file(identity)}")
     calls = [(text, called(text, place)) for text in wanted.ops]
     if wanted.model:
         calls.append((wanted.model, modelled(wanted.model, wanted.inputs, wanted.batch, place)))

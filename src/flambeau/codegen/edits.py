@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import KernelError
-from .render import WgslLine, edited, lines_of, place_of, template_text
+from .render import WgslLine, edited, line_of, lines_of, template_text
 
 
 class TemplateFault(KernelError):
@@ -35,7 +35,7 @@ class TemplateEdits:
             return lines_of(shader, *self.environments)
         except Exception as e:  # a template may do anything that an expression can
             cause = e.__cause__ if isinstance(e, KernelError) and isinstance(e.__cause__, Exception) else e
-            file, line = place_of(cause) or (shader.template, 0)
+            file, line = line_of(cause) or (shader.template, 0)
             raise TemplateFault(f"{type(cause).__name__}: {cause}", file, line) from None
 
 

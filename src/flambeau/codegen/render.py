@@ -278,7 +278,7 @@ def _rendered(shader, env: Environment) -> str:
         )
         return text + _helpers(env, called)
     except TemplateError as e:
-        file, line = place_of(e) or (shader.template, "?")
+        file, line = line_of(e) or (shader.template, "?")
         raise KernelError(f"render({shader.template}): {file}:{line}: {e.message}") from e
 
 
@@ -292,7 +292,7 @@ def _head(shader) -> str:
     return f"{shader.template}, {size} threads{': ' if fused else ''}{fused}"
 
 
-def place_of(error: Exception) -> tuple[str, int] | None:
+def line_of(error: Exception) -> tuple[str, int] | None:
     """The template and its line that an error is of: a syntax error's own, else the last one that it came
     through."""
     if isinstance(error, TemplateSyntaxError):

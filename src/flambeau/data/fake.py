@@ -48,17 +48,17 @@ class FakeData(Dataset):
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         import numpy as np
 
-        images, labels = self._drawn(np.array([checked(self, index)]))
+        images, labels = self._draw(np.array([checked(self, index)]))
         image, label = images[0], int(labels[0])
         return through(self.transform, image), through(self.target_transform, label)
 
     def gather(self, indices: np.ndarray) -> Any:
         """All images at once, unless there are transforms."""
         if self.transform is None and self.target_transform is None:
-            return self._drawn(indices)
+            return self._draw(indices)
         return super().gather(indices)
 
-    def _drawn(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _draw(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """SplitMix64: every word follows from an index and its place alone. [n] -> [n, h, w, c], [n]"""
         import numpy as np
 

@@ -97,7 +97,7 @@ class Processes(Workers):
             if which is None:
                 raise got.death()
             self.early[which] = got
-        return _opened(self.early.pop(number))
+        return _load_result(self.early.pop(number))
 
 
 class WorkerProcess:
@@ -159,7 +159,7 @@ def _name(number: int) -> str:
         return f"signal {number}"
 
 
-def _opened(content: bytes) -> Any:
+def _load_result(content: bytes) -> Any:
     """The batch; what fetching it raised is raised."""
     text, value = pickle.loads(content)
     if text is None:
@@ -216,7 +216,7 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
     pipe.send("begun")
     questions: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, questions), daemon=True).start()
-    made = _made(parcel)
+    made = _set_up(parcel)
     while question := questions.get():
         number, errand = pickle.loads(question)
         answer = _answer(made, errand)
@@ -247,7 +247,7 @@ def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
         os._exit(1)
 
 
-def _made(parcel: Parcel) -> Setup | BaseException:
+def _set_up(parcel: Parcel) -> Setup | BaseException:
     """The worker; or why there is none, which is the answer to every question."""
     try:
         setup = parcel.open()

@@ -172,7 +172,7 @@ def _open(key: str) -> Device:
     return OPENED[kind](kind, which)
 
 
-def _opened(name: str) -> Device | None:
+def _open_or_none(name: str) -> Device | None:
     """The device of this name, if it is open: two names for one GPU mean one device."""
     return next((d for d in _devices.values() if d.name == name), None)
 
@@ -196,7 +196,7 @@ def _open_gpu(_kind: str, which: str) -> Device:
     from ..device import adapters, native
 
     # an adapter opens once: two names for one GPU mean one device
-    return adapters.opened(which, lambda a: _opened(f"gpu:{a}") or native.open_device(a))
+    return adapters.opened(which, lambda a: _open_or_none(f"gpu:{a}") or native.open_device(a))
 
 
 def _open_numpy(_kind: str, _which: str) -> Device:
@@ -214,7 +214,7 @@ def _open_library(library: str, where: str) -> Device:
 
     where = where or ("cpu" if library == "torch" else "")
     name = f"{library}:{where}" if where else library
-    return _opened(name) or CpuDevice(name, library, where)
+    return _open_or_none(name) or CpuDevice(name, library, where)
 
 
 ANY_MAKE = "'cuda' is the GPU that WebGPU reaches here, of any make: its name is 'gpu', its number 'gpu:1'"

@@ -59,7 +59,7 @@ class Namespace:
     def __init__(self, library: str, where: str = ""):
         self.library, self.module = library, module_of(library)
         self.is_numpy = library == "numpy"
-        self.place = place_of(library, where)
+        self.place = device_named(library, where)
         self.fault: Any = None  # an index outside its dim in the op that runs (see `faults`)
 
     def __getattr__(self, name: str) -> Any:
@@ -156,7 +156,7 @@ class Namespace:
         return x.get() if self.library == "cupy" else np.asarray(x)
 
 
-def place_of(library: str, where: str) -> Any:
+def device_named(library: str, where: str) -> Any:
     """A library's own word for a device: "cuda:1" for torch, the first device's number for CuPy."""
     if library == "torch":
         return where or "cpu"

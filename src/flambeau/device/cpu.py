@@ -81,7 +81,9 @@ class CpuDevice(Caches):
                 values[n], doubts[n] = n.buffer.array, n.buffer.doubt
                 continue
             values[n] = self.run(n, [values[i] for i in n.inputs])
-            doubts[n] = self._found() or next((d for i in n.inputs if (d := doubts[i]) is not None), None)
+            doubts[n] = self._record_fault() or next(
+                (d for i in n.inputs if (d := doubts[i]) is not None), None
+            )
             for i in n.inputs:
                 readers[i] -= 1
                 if not readers[i]:
@@ -89,7 +91,7 @@ class CpuDevice(Caches):
         for n in roots:
             n.buffer = Array(self.xp.contiguous(self.settle(values[n], n.dtype)), doubts[n])
 
-    def _found(self) -> Doubt | None:
+    def _record_fault(self) -> Doubt | None:
         """The doubt of an op that came upon an index outside its dim."""
         if self.xp.fault is None is self.numpy.fault:
             return None

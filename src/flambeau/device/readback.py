@@ -81,7 +81,7 @@ class Fetch:
         """The bytes of all."""
         for mapping, _ in self.parts:
             mapping.wait()
-        return self._taken()
+        return self._collect()
 
     async def arrive(self) -> list[Any]:
         """The bytes of all; meanwhile other tasks run."""
@@ -92,11 +92,11 @@ class Fetch:
             await asyncio.sleep(0 if time.perf_counter() < until else 5e-4)
         return self.wait()
 
-    def _taken(self) -> list[Any]:
+    def _collect(self) -> list[Any]:
         out: list[Any] = []
         parts, self.parts = self.parts, []
         for mapping, asked in parts:
-            out += _cut(mapping.view(), asked, self.device._fast.ffi)
+            out += _split(mapping.view(), asked, self.device._fast.ffi)
             mapping.end()
         with self.device.lock:
             for mapping, _ in parts:
@@ -120,7 +120,7 @@ def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int
     return parts
 
 
-def _cut(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any]:
+def _split(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any]:
     at = 0
     out: list[Any] = []
     for _, n in asked:

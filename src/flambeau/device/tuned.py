@@ -74,7 +74,7 @@ def templates() -> str:
     return digest.hexdigest()[:16]
 
 
-def place_of(of: AdapterIdentity) -> Path:
+def choices_file(of: AdapterIdentity) -> Path:
     """The file of an adapter's choices: one, so that those of an older driver make room for new ones."""
     return cache_folder("tuned") / named(of)
 
@@ -111,7 +111,7 @@ def better(choices: list[Choice]) -> list[Choice]:
 
 def kept(of: AdapterIdentity) -> list[Choice]:
     """The choices in the cache folder; a line on stderr where a file is there that does not hold here."""
-    path = place_of(of)
+    path = choices_file(of)
 
     def holding(said: Any) -> list[Choice]:
         was, choices = parsed(path, said)
@@ -164,7 +164,7 @@ def text_of(of: AdapterIdentity, choices: list[Choice]) -> str:
 def keep(of: AdapterIdentity, choices: list[Choice]) -> None:
     """Write the choices to the cache folder, with those that are there; where it can't be done a line says
     so."""
-    path = place_of(of)
+    path = choices_file(of)
     new = {(c.family, c.bucket) for c in choices}
     before = [c for c in _same(path, of) if (c.family, c.bucket) not in new]
     json_cache.keep(path, text_of(of, [*before, *choices]), "choices hold for this process")

@@ -137,12 +137,12 @@ class WebDevice(Caches):
 
     def check(self) -> None:
         """DeviceError if the device was lost."""
-        self._told(self._executor.check)
+        self._call_js(self._executor.check)
 
     def after_fork(self) -> None:
         """Nothing: pages do not fork."""
 
-    def _told(self, call: Any, *args: Any) -> Any:
+    def _call_js(self, call: Any, *args: Any) -> Any:
         try:
             return call(*args)
         except self._error as e:
@@ -192,12 +192,12 @@ class WebDevice(Caches):
         """Copy host bytes to the start of a buffer; the copy is done when this returns."""
         view = memoryview(data).cast("B")
         if view.nbytes:
-            self._told(self._write, handle, self._array(view))
+            self._call_js(self._write, handle, self._array(view))
 
     def fetch(self, asked: list[tuple[int, int]]) -> "Fetch":
         """Begin to read several buffers, as they are after all that was submitted before, in one go."""
         words = self._words([w for pair in asked for w in pair])
-        return Fetch(self._told(self._executor.read, words), [n for _, n in asked])
+        return Fetch(self._call_js(self._executor.read, words), [n for _, n in asked])
 
     def read(self, asked: list[tuple[int, int]]) -> list[memoryview]:
         """The bytes of several buffers; FlambeauError where this call may not wait."""
@@ -228,16 +228,16 @@ class WebDevice(Caches):
 
     def prepare(self, *parts: Any) -> "Prepared":
         """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
-        return Prepared(self, self._executor.prepare(self._to_js(array("I", _joined(parts)))), parts)
+        return Prepared(self, self._executor.prepare(self._to_js(array("I", _join(parts)))), parts)
 
     def submit(self, *parts: Any) -> None:
         """Run flat lists of commands (or prepared ones): one number or list to JavaScript, one encoder, one
         submit."""
         if len(parts) == 1 and not self.ends and isinstance(parts[0], Prepared):
-            return self._told(self._replay, parts[0].number)
-        words, ends = _joined(parts), len(self.ends)
+            return self._call_js(self._replay, parts[0].number)
+        words, ends = _join(parts), len(self.ends)
         words += self.ends[:ends]
-        self._told(self._submit, self._words(words))
+        self._call_js(self._submit, self._words(words))
         del self.ends[:ends]  # sent; those that came meanwhile are not
 
     def keep_pace(self) -> None:
@@ -246,10 +246,10 @@ class WebDevice(Caches):
     def timestamps(self, *parts: Any) -> "Stamps":
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
         and ended them; reading them raises where it has no timestamps."""
-        return Stamps(self._told(self._executor.timestamps, self._to_js(array("I", flat(parts)))))
+        return Stamps(self._call_js(self._executor.timestamps, self._to_js(array("I", flat(parts)))))
 
 
-def _joined(parts: tuple[Any, ...]) -> list[int]:
+def _join(parts: tuple[Any, ...]) -> list[int]:
     """Lists of commands as one, with what is prepared named by its number."""
     words: list[int] = []
     for part in parts:

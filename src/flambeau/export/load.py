@@ -154,14 +154,14 @@ class SavedProgram:
     def __call__(self, *args: Any, **kw: Any) -> Any:
         if thread.recorder is not None:
             raise FlambeauError(f"{self}: a saved program can't be recorded: call it outside of jit")
-        given = self._given(args, kw)
+        given = self._inputs_by_name(args, kw)
         try:
             return self._run([given[s.name] for s in self.inputs])
         except (ValueError, TypeError) as e:
             told = ", ".join(f"{name}={describe(v)}" for name, v in given.items())
             raise type(e)(f"program({told}): {e}") from None
 
-    def _given(self, args: tuple[Any, ...], kw: dict[str, Any]) -> dict[str, Any]:
+    def _inputs_by_name(self, args: tuple[Any, ...], kw: dict[str, Any]) -> dict[str, Any]:
         """The inputs by name."""
         names = [s.name for s in self.inputs]
         given = dict(zip(names, args))
@@ -198,14 +198,14 @@ class SavedProgram:
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
         with self.device.lock:
-            ready = self._ready.keep(n, self._ready.get(n) or self._made(n), SIZES_KEPT)
+            ready = self._ready.keep(n, self._ready.get(n) or self._prepare(n), SIZES_KEPT)
             out = ready.run(nodes)
         self.device.keep_pace()
         if self._program["result"] == "dict":
             return dict(zip((name for name, _ in self.outputs), out, strict=True))
         return out if self._program["result"] == "list" else out[0]
 
-    def _made(self, n: int) -> "_Ready":
+    def _prepare(self, n: int) -> "_Ready":
         try:
             return _Ready(self, n)
         except FlambeauError:
@@ -269,9 +269,9 @@ class _Ready:
         if count:
             device.write(self.uniform, self.params.tobytes())
             self._send(0, setup)
-        self.once = self._doubted(program, plan, buffers)
+        self.once = self._doubts_of(program, plan, buffers)
 
-    def _doubted(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
+    def _doubts_of(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
         """What was computed once, for all calls: where an index of it was outside, each call is of it."""
         checks = any(DECLARED in program.kernels[step["kernel"]][1] for step in plan["setup"])
         once = [buffers[v] for step in plan["setup"] for v in step["writes"]]

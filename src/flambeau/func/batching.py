@@ -68,7 +68,7 @@ class Batch:
             if not before:
                 todo.pop()
                 if node not in self.done:
-                    self.done[node] = self._made(node)
+                    self.done[node] = self._batch_constant(node)
         return self.done[root]
 
     def _before(self, node: Node) -> tuple[Node, ...]:
@@ -76,11 +76,11 @@ class Batch:
             return ()
         return (*node.inputs, *node.parents) if node.op.kind == "composite" else node.inputs
 
-    def _made(self, node: Node) -> Node | None:
+    def _batch_constant(self, node: Node) -> Node | None:
         before = self._before(node)
         is_random = node.op.name == "random_bits" and node.serial >= self.since
         if is_random:
-            return self._drawn(node)
+            return self._batch_draw(node)
         if all(self.done[n] is None for n in before):
             return None
         with enable_grad() if node.requires_grad else no_grad():
@@ -88,7 +88,7 @@ class Batch:
         found.segment = node.segment
         return found
 
-    def _drawn(self, node: Node) -> Node | None:
+    def _batch_draw(self, node: Node) -> Node | None:
         if self.randomness == "error":
             raise ValueError(
                 "vmap(...): the function draws random numbers: give randomness='different', or 'same' for"

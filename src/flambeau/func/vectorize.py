@@ -51,7 +51,7 @@ def vmap(
             n = min(chunk_size, size - at)
             chunk = [(x if d is None else x.narrow(d, at, n), d) for x, d in pairs]
             parts.append(_mapped(func, given, chunk, n, (out_dims, randomness)))
-        return _joined(parts, out_dims)
+        return _join(parts, out_dims)
 
     return call
 
@@ -125,7 +125,7 @@ def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
     return y
 
 
-def _joined(parts: list[Any], out_dims: Any) -> Any:
+def _join(parts: list[Any], out_dims: Any) -> Any:
     first = parts[0]
     dims = _leaves(first, _one_for_each(out_dims, first))
     columns = zip(*map(leaves, parts), strict=True)

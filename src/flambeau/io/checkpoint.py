@@ -48,7 +48,7 @@ def save(obj: Any, f: Any) -> None:
 
     A path that ends in .npz or .gguf becomes a file of that kind, of a flat dict of tensors, one in .pt,
     .pth or .bin what torch.load reads. In .safetensors a flat dict becomes a plain file as other libraries
-    write it. TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the
+    write it. TypeError names what can't be saved, FlambeauError a path that can't be write_flat. obj: the
     nest.
     """
     write = WRITERS.get(Path(f).suffix) if isinstance(f, str) or hasattr(f, "__fspath__") else None
@@ -65,14 +65,14 @@ def save(obj: Any, f: Any) -> None:
 def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     """A writer of tensors by name, which says so when it is given something else."""
 
-    def written(obj: Any, f: Any) -> None:
+    def write_flat(obj: Any, f: Any) -> None:
         if not is_mapping(obj) or not all(isinstance(t, Tensor) for t in obj.values()):
             kind = Path(f).suffix
             rule = f"takes a dict of tensors by name, which is all that {kind} files hold"
             raise TypeError(f"save(..., {str(f)!r}): {rule}: save nests as .safetensors")
         write(obj, f)
 
-    return written
+    return write_flat
 
 
 WRITERS: dict[str, Callable[[Any, Any], None]] = {".npz": _flat(save_npz), ".gguf": _flat(save_gguf)}
@@ -150,7 +150,7 @@ def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
     names: dict[int, str] = {}
 
     def name_of(t: Tensor, path: str) -> str:
-        if id(t) not in names:  # a tensor that stands in several places is written once
+        if id(t) not in names:  # a tensor that stands in several places is write_flat once
             name = path or "tensor"
             while name in tensors:
                 name += "~"
@@ -200,7 +200,7 @@ def _cure(obj: Any) -> str:
     if isinstance(obj, Gradients):
         return "gradients of this process's tensors: give grads[model]"
     cure = next((text for name, text in CURES.items() if hasattr(obj, name)), "give numbers and texts")
-    return f"a {kind}, and no pickles are written: {cure}"
+    return f"a {kind}, and no pickles are write_flat: {cure}"
 
 
 MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a tree's {name: parts}

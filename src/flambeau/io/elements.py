@@ -92,7 +92,7 @@ def _held(
         return raw, shape, dtype, device
     if place.keep_wide:
         return raw, shape, dtype, get_device("cpu")
-    return _narrowed(name, raw, dtype), shape, WIDE[dtype], device
+    return _narrow(name, raw, dtype), shape, WIDE[dtype], device
 
 
 def _words(raw: memoryview) -> "array[int]":
@@ -103,7 +103,7 @@ def _words(raw: memoryview) -> "array[int]":
     return out
 
 
-def _narrowed(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
+def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
     """64-bit floats as 32-bit ones; FlambeauError where a finite one becomes infinite."""
     out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
     for at in range(0, len(wide), PIECE):

@@ -87,7 +87,7 @@ def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
     return d, least, _whole((x - least) * _inverse(d) + np.float32(0.5), most)
 
 
-def _joined(*parts: Any) -> Any:
+def _join(*parts: Any) -> Any:
     import numpy as np
 
     return np.concatenate(parts, axis=-1)
@@ -96,31 +96,31 @@ def _joined(*parts: Any) -> Any:
 @form("Q4_0")
 def _(x: Any) -> Any:
     d, q = _about_zero(x, 4)
-    return _joined(_half(d), _nibbles(q))
+    return _join(_half(d), _nibbles(q))
 
 
 @form("Q4_1")
 def _(x: Any) -> Any:
     d, least, q = _from_least(x, 4)
-    return _joined(_half(d), _half(least), _nibbles(q))
+    return _join(_half(d), _half(least), _nibbles(q))
 
 
 @form("Q5_0")
 def _(x: Any) -> Any:
     d, q = _about_zero(x, 5)
-    return _joined(_half(d), _fifth_bits(q), _nibbles(q))
+    return _join(_half(d), _fifth_bits(q), _nibbles(q))
 
 
 @form("Q5_1")
 def _(x: Any) -> Any:
     d, least, q = _from_least(x, 5)
-    return _joined(_half(d), _half(least), _fifth_bits(q), _nibbles(q))
+    return _join(_half(d), _half(least), _fifth_bits(q), _nibbles(q))
 
 
 @form("Q8_0")
 def _(x: Any) -> Any:
     d = abs(x).max(axis=1, keepdims=True) / 127
-    return _joined(_half(d), _rounded(x * _inverse(d)).astype("i1").view("u1"))
+    return _join(_half(d), _rounded(x * _inverse(d)).astype("i1").view("u1"))
 
 
 def _ternary(x: Any) -> tuple[Any, Any]:
@@ -140,8 +140,8 @@ def _(x: Any) -> Any:
         (part.reshape(len(q), -1, count, each) * powers[:, :, :count]).sum(-2).reshape(len(q), -1)
         for part, count, each in parts
     ]
-    fractions = (_joined(*sums).astype("u2") * 256 + 242) // 243
-    return _joined(fractions.astype("u1"), _half(d))
+    fractions = (_join(*sums).astype("u2") * 256 + 242) // 243
+    return _join(fractions.astype("u1"), _half(d))
 
 
 @form("TQ2_0")
@@ -149,7 +149,7 @@ def _(x: Any) -> Any:
     d, q = _ternary(x)
     fours = q.reshape(len(q), -1, 4, 32)
     packed = fours[:, :, 0] | fours[:, :, 1] << 2 | fours[:, :, 2] << 4 | fours[:, :, 3] << 6
-    return _joined(packed.reshape(len(q), -1), _half(d))
+    return _join(packed.reshape(len(q), -1), _half(d))
 
 
 @form("MXFP4")
@@ -161,4 +161,4 @@ def _(x: Any) -> Any:
     d = np.ldexp(np.float32(1), exponents.astype("i4") - 128)
     every = d[:, :, None] * np.array(QUARTERS, "f4")
     best = np.argmin(abs(every - x[:, :, None]), axis=-1).astype("u1")
-    return _joined(exponents, _nibbles(best))
+    return _join(exponents, _nibbles(best))

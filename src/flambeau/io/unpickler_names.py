@@ -35,7 +35,7 @@ def _keys(*given: Any) -> list[Any]:
     return [key(v) for v in _values(*given)]
 
 
-def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
+def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     """Bytes, which protocol 2 has not, as text."""
     if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8"):
         raise DamagedFile("bytes of it are no text")
@@ -43,7 +43,7 @@ def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
 
 
 def _bytearray(*given: Any) -> bytes:
-    return _encoded(*given) if len(given) == 2 else bytes(given[0] if type(given[0]) is bytes else b"")
+    return _encode(*given) if len(given) == 2 else bytes(given[0] if type(given[0]) is bytes else b"")
 
 
 def _complex(real: Any, imaginary: Any = 0.0) -> complex:
@@ -93,7 +93,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "builtins.dict": _pairs,
     "builtins.bytearray": _bytearray,
     "builtins.complex": _complex,
-    "_codecs.encode": _encoded,
+    "_codecs.encode": _encode,
     "torch.Size": lambda *given: tuple(_values(*given)),
     "torch.device": _device,
     "argparse.Namespace": Fields,

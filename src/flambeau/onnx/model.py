@@ -22,7 +22,7 @@ from .convert import numpy_dtype
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
 from .passes import HostConstants, Initializers
 from .patterns import fused
-from .run import Runner, kinds, place_of, reason
+from .run import Runner, device_of, kinds, reason
 from .values import cpu, dtype_name, tensors_in, to_array, to_value
 from .verify import verify
 
@@ -215,7 +215,7 @@ class OnnxModel(Module):
 
     def _take(self, name: str, array: Any, is_state: bool) -> None:
         """Hold an initializer: floats as a parameter, large integers as a buffer, others as constants."""
-        value = to_value(array, place_of(array, self.device))
+        value = to_value(array, device_of(array, self.device))
         if not isinstance(value, Tensor) or (
             not value.dtype.has_gradients and value.device is not self.device
         ):

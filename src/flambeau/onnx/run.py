@@ -229,7 +229,7 @@ class Runner:
         for name, array in graph.initializers.items():
             if name not in values:
                 values[name] = self.constant(
-                    array, lambda array=array: to_value(array, place_of(array, self.device))
+                    array, lambda array=array: to_value(array, device_of(array, self.device))
                 )
         self.nodes(graph.nodes, values, opsets, depth)
         return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
@@ -390,7 +390,7 @@ def describe_value(value: Any) -> str:
     return f"{dtype_name(value)}{list(value.shape)}" if hasattr(value, "shape") else type(value).__name__
 
 
-def place_of(array: Any, device: Any) -> Any:
+def device_of(array: Any, device: Any) -> Any:
     """Where a constant lies: few integers, which shapes are made of, on the host."""
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 

@@ -228,11 +228,11 @@ def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     whose: set[str] = set()
     for t in {t for e in helper.of("used") for t in e.owners}:
         same = [t] if helper.names.is_optimizer(t) else [ALL]
-        whose |= {*(_given(given[t]) if t in given else same)}
+        whose |= {*(_owners_of(given[t]) if t in given else same)}
     return GradientEvent("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
 
 
-def _given(node: ast.expr) -> list[str]:
+def _owners_of(node: ast.expr) -> list[str]:
     """Whose gradients a function uses that is given this."""
     parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
     return [ast.unparse(p) if root_of(p) else ALL for p in parts]

@@ -122,10 +122,10 @@ class Flow:
         if e.kind == "zero" or e.ends:
             return {**state, **dict.fromkeys(self.scope.set_to_zero(e), frozenset([e]))}
         if e.kind == "new":
-            return {**state, **{t: frozenset([START]) for t in self._made(e)}}
+            return {**state, **{t: frozenset([START]) for t in self._created_tensors(e)}}
         return state
 
-    def _made(self, e: GradientEvent) -> set[str]:
+    def _created_tensors(self, e: GradientEvent) -> set[str]:
         """Tensors that are others behind an assignment."""
         ours = self.scope.tensors - {"*", "closure"}
         return {t for t in ours if any(t == n or t.startswith((f"{n}.", f"{n}[")) for n in e.owners)}

@@ -100,7 +100,7 @@ def identity(device: Gpu) -> dict[str, Any]:
     return measured_on if of is None else measured_on | {"driver": of.driver, "provider": of.provider}
 
 
-def place_of(device: Gpu) -> Path:
+def ceilings_file(device: Gpu) -> Path:
     """The file of a device's ceilings."""
     name = hashlib.sha256(json.dumps(identity(device)).encode()).hexdigest()[:16]
     return cache_folder("ceilings") / f"{name}.json"
@@ -108,7 +108,7 @@ def place_of(device: Gpu) -> Path:
 
 def kept(device: Gpu) -> Ceilings | None:
     """The ceilings in the cache folder, if they are there, whole and of this device."""
-    path = place_of(device)
+    path = ceilings_file(device)
 
     def holding(said: Any) -> Ceilings:
         if said["of"] != identity(device):
@@ -124,5 +124,5 @@ def kept(device: Gpu) -> Ceilings | None:
 def keep(device: Gpu, ceilings: Ceilings) -> Ceilings:
     """Write ceilings to the cache folder; where that is not possible a line says so."""
     text = json.dumps({"of": identity(device), **asdict(ceilings)}, indent=2)
-    json_cache.keep(place_of(device), text, "ceilings hold for this process")
+    json_cache.keep(ceilings_file(device), text, "ceilings hold for this process")
     return ceilings

@@ -107,7 +107,7 @@ for _name, (_reduce, _since) in REDUCTIONS.items():
     _entries(_name, _reduce, _since)
 
 
-def _place_of(method: str) -> Any:
+def _index_of(method: str) -> Any:
     def find(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Tensor:
         if not select_last_index:
             return getattr(x, method)(axis, keepdim=bool(keepdims))
@@ -116,8 +116,8 @@ def _place_of(method: str) -> Any:
     return find
 
 
-operator("ArgMax")(_place_of("argmax"))
-operator("ArgMin")(_place_of("argmin"))
+operator("ArgMax")(_index_of("argmax"))
+operator("ArgMin")(_index_of("argmin"))
 
 
 def _scan(method: str, first: int) -> Any:

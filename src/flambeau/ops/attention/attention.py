@@ -18,7 +18,7 @@ from ...core.shape import broadcast
 from ..elementwise import as_float, tanh, where
 from ..random import dropout
 from . import launches
-from .kv_cache import place_of
+from .kv_cache import index_of
 
 if TYPE_CHECKING:
     from ...core.dtype import DType
@@ -404,7 +404,7 @@ def scaled_dot_product_attention(
         w = _dropout(_weights(q, k, v, 0 if start is None else start, bias, **attrs), dropout_p)
         y = (w.reshape(k.shape[0], -1, n, m) @ v.unsqueeze(1)).reshape(q.shape[0], n, v.shape[-1])
     else:
-        others: list[Any] = [] if start is None else [place_of(q, start)]
+        others: list[Any] = [] if start is None else [index_of(q, start)]
         more = [*others, *([] if bias is None else [bias])]
         primitive: Any = q._attention
         y = primitive(k, v, *more, placed=bool(others), **attrs)

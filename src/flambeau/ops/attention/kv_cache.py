@@ -59,7 +59,7 @@ class Cache(Family):
         return (self, rows, start), {}
 
 
-def place_of(x: Tensor, start: Any) -> Tensor:
+def index_of(x: Tensor, start: Any) -> Tensor:
     """Converts a number, HostScalar or tensor of one integer to an int32[1] on x's device."""
     if not is_tensor(start):
         return x.full((1,), start, dtype=dt.int32, device=x.device)
@@ -80,6 +80,6 @@ def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> T
         raise ValueError("rows differ from the table's in more than their number: [..., n, width]")
     # 16-bit elements are written in fours
     kind = table.dtype.wide if table.shape[-1] % 4 else table.dtype
-    flat, at = prod(table.shape[:-2]), place_of(table, start)
+    flat, at = prod(table.shape[:-2]), index_of(table, start)
     held, new = (x.detach().to(kind).reshape(flat, *x.shape[-2:]) for x in (table, rows))
     return held._put(new, at).reshape(*table.shape).to(table.dtype)
