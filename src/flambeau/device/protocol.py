@@ -1,7 +1,7 @@
-"""The device seam: what the package asks of a device, and what is kept with each.
+"""The interface of devices, and the caches that each device owns.
 
-There are two kinds: those that run kernels (a GPU, native or the page's), and those that evaluate op after op
-on an array library. `device.kind` tells them apart, for pyright too.
+There are two kinds: devices that run kernels (a GPU, native or in a browser), and devices that evaluate op
+after op by an array library. `device.kind` tells them apart, for type checkers as well.
 """
 
 from contextlib import AbstractContextManager
@@ -21,22 +21,21 @@ if TYPE_CHECKING:
 
 
 class Caches:
-    """What others keep with a device, since it holds for that one alone; every device is one."""
+    """The base class of devices: caches that other packages keep per device."""
 
     name: str
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Compiled] = {}  # by the structure of a graph
         self.pipelines: dict[Shader, int] = {}
-        self.saved_pipelines: dict[
-            tuple[str, int, int], int
-        ] = {}  # saved programs': by text, inputs, outputs
-        self.ceilings: Ceilings | None = None  # once they are measured
-        self.meter: Meter | None = None  # once its clock is tested
+        # pipelines of saved programs, by (text, number of inputs, number of outputs)
+        self.saved_pipelines: dict[tuple[str, int, int], int] = {}
+        self.ceilings: Ceilings | None = None  # set when they are measured
+        self.meter: Meter | None = None  # set when the clock is tested
 
     @property
     def type(self) -> str:
-        """ "gpu", "cpu", or the array library: what stands first in its name."""
+        """ "gpu", "cpu", or the array library: the first part of the name."""
         return self.name.partition(":")[0]
 
     @property
@@ -47,7 +46,7 @@ class Caches:
         return number_of(self)
 
     def __enter__(self) -> Any:
-        """Tensors that name no device are made here until the block ends."""
+        """Make it the default device until the block ends."""
         from . import default
 
         default.enter(self)
@@ -62,33 +61,33 @@ class Caches:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its name: what is pickled with a tensor."""
+        """Pickles as its name, with which tensors are pickled."""
         from . import reopened
 
         return reopened, (self.name,)
 
 
 class Arriving(Protocol):
-    """What is on its way from a device."""
+    """A pending read from a device."""
 
     def wait(self) -> list[Any]:
-        """It, as soon as it is there."""
+        """Block until the values are there, and return them."""
         ...
 
     async def arrive(self) -> list[Any]:
-        """It, for who can't wait."""
+        """`wait` for async code."""
         ...
 
 
 class Ticket(Arriving, Protocol):
-    """The times of one submit, on their way: (begin, end) of each span in ns of the GPU's own clock."""
+    """The pending times of one submit: (begin, end) of each span in ns of the GPU's clock."""
 
-    submitted: int  # when, in ns of the host's clock
+    submitted: int  # time of the submit, in ns of the host's clock
 
 
 @runtime_checkable
 class Common(Protocol):
-    """What every device answers."""
+    """The interface of every device."""
 
     name: str
     limits: "Limits"
@@ -106,57 +105,57 @@ class Common(Protocol):
 
     @property
     def lock(self) -> AbstractContextManager[Any, Any]:
-        """Held from the first buffer that is taken to the submit of the commands that name it."""
+        """Held from taking the first buffer of a run to the submit of its commands."""
         ...
 
     @property
     def lost(self) -> str | None:
-        """Why the device is gone, or None."""
+        """Why the device was lost, or None."""
         ...
 
     @property
     def can_wait(self) -> bool:
-        """Whether the code that runs now may wait for the device."""
+        """Whether the calling code may block until the device is ready."""
         ...
 
     @property
     def adapter(self) -> "Adapter | None":
-        """What was opened, where a driver tells of it: not in a page."""
+        """The adapter that was opened; None in a browser, which does not report it."""
         ...
 
     @property
     def identity(self) -> "AdapterIdentity | None":
-        """What measurements hold for that are made here; None where none is kept."""
+        """The identity for which measurements on this device are stored; None if none are."""
         ...
 
     @property
     def pool(self) -> "Pool | None":
-        """Its memory; None where an array library has it."""
+        """The pool of its memory; None if an array library manages it."""
         ...
 
     def wait(self) -> None:
-        """Return when everything submitted is done."""
+        """Block until everything submitted is done."""
         ...
 
     def keep_pace(self) -> None:
-        """Wait while too many submits are under way, without the lock."""
+        """Block, without the lock, while too many submits are pending."""
         ...
 
     def after_fork(self) -> None:
-        """In a forked child: become what can be used there."""
+        """Make the device usable in a forked child process."""
         ...
 
 
 @runtime_checkable
 class Gpu(Common, Protocol):
-    """A device that runs kernels. Buffers and pipelines are its numbers for them; commands are flat lists of
-    core/commands.py."""
+    """A device that runs kernels. Integers stand for buffers and pipelines; commands are flat lists (see
+    core/commands.py)."""
 
     kind: Literal["gpu"]
     max_binding: int  # bytes of the largest buffer that a kernel can bind
-    faults: int  # the buffer where kernels note indices outside their dim; 0 before there is such a kernel
-    doubts: "Doubts"  # which values may be of such faults
-    compilers: int  # how many kernels are compiled at once
+    faults: int  # the buffer in which kernels record faults; 0 before the first such kernel
+    doubts: "Doubts"  # the values that may depend on such faults
+    compilers: int  # how many kernels are compiled in parallel
     pipelines: "dict[Shader, int]"
     saved_pipelines: dict[tuple[str, int, int], int]
     ceilings: "Ceilings | None"
@@ -164,7 +163,7 @@ class Gpu(Common, Protocol):
 
     @property
     def pool(self) -> "Pool":
-        """Its memory."""
+        """The pool of its memory."""
         ...
 
     def check(self) -> None:
@@ -172,19 +171,20 @@ class Gpu(Common, Protocol):
         ...
 
     def alloc(self, size: int, asked: int) -> int:
-        """A buffer's number; DeviceError, here or when it is read, where `asked` bytes do not fit."""
+        """Allocate a buffer and return its number. DeviceError, here or at its read, if `asked` bytes do not
+        fit."""
         ...
 
     def uniform(self, size: int) -> int:
-        """A buffer for the Params of a plan."""
+        """Allocate a buffer for the Params of a plan."""
         ...
 
     def free(self, handle: int) -> None:
-        """Give a buffer's memory back."""
+        """Free a buffer."""
         ...
 
     def size_of(self, handle: int) -> int:
-        """The bytes of a buffer."""
+        """The size of a buffer in bytes."""
         ...
 
     def write(self, handle: int, data: Any) -> None:
@@ -192,28 +192,28 @@ class Gpu(Common, Protocol):
         ...
 
     def fetch(self, asked: list[tuple[int, int]]) -> Arriving:
-        """Begin to read (buffer, bytes) as they are after all that was submitted before."""
+        """Begin to read (buffer, bytes) with their content after all previous submits."""
         ...
 
     def read(self, asked: list[tuple[int, int]]) -> list[Any]:
-        """`fetch`, waited for."""
+        """`fetch`, and wait for it."""
         ...
 
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
-        """Begin to compile WGSL that reads `inputs` buffers and then writes `outputs`; proven to stay in
-        them, it may run without checks."""
+        """Begin to compile WGSL that binds `inputs` buffers to read and then `outputs` to write. proven: its
+        accesses were proven to be in bounds, so it may run without checks."""
         ...
 
     def compiled(self, pipeline: int) -> Any:
-        """Wait until a pipeline is compiled, where that is possible; KernelError where it is refused."""
+        """Wait until a pipeline is compiled, if the device can wait; KernelError if the driver rejects it."""
         ...
 
     def outputs_of(self, pipeline: int) -> int:
-        """How many buffers a pipeline writes: the last that it binds."""
+        """The number of buffers that a pipeline writes; they are bound last."""
         ...
 
     def prepare(self, *parts: Any) -> Any:
-        """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
+        """A prepared form of lists of commands (or prepared ones) that are submitted repeatedly."""
         ...
 
     def submit(self, *parts: Any) -> None:
@@ -221,37 +221,37 @@ class Gpu(Common, Protocol):
         ...
 
     def timestamps(self, *parts: Any) -> Ticket:
-        """`submit` with the times of each kernel and each run of copies; DeviceError, here or when they are
-        read, where the device has none."""
+        """`submit` with the times of each kernel and of adjacent copies. DeviceError, here or when they are
+        read, if the device has no timestamps."""
         ...
 
 
 @runtime_checkable
 class Arrays(Common, Protocol):
-    """A device that evaluates each op by its reference. A value has the library's array as its `array`."""
+    """A device that evaluates each op by its reference. `array` of a value is the library's array."""
 
     kind: Literal["cpu"]
     xp: Any  # the library's Namespace
-    numpy: Any  # NumPy's, for what the library can't do
+    numpy: Any  # NumPy's Namespace, for functions that the library lacks
 
     def compute(self, roots: "list[Node]") -> None:
-        """Give every root its value."""
+        """Compute the values of the roots."""
         ...
 
     def store(self, data: Any, shape: Any, dtype: Any) -> Any:
-        """Host data as a value of its own."""
+        """Copy host data to a new value."""
         ...
 
     def load(self, array: Any, dtype: Any) -> bytes:
-        """A value's bytes as a GPU would store them."""
+        """The bytes of a value in the layout of a GPU's buffer."""
         ...
 
     def hold(self, array: Any) -> Any:
-        """An array of the library's as a value."""
+        """A value that holds an array of the library."""
         ...
 
     def take(self, array: Any, device: Any, dtype: Any) -> Any:
-        """Another array device's value as one of this one's."""
+        """Convert a value of another array device to one of this device."""
         ...
 
 
