@@ -150,7 +150,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
-    "surface": {".", "array_api", "cuda"},
+    "surface": {".", "array_api", "cuda", "signal"},
     "nn": {"nn", "nn/utils"},
     "optim": {"optim"},
     "data": {"data", "utils"},
