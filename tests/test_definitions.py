@@ -81,6 +81,12 @@ class LanguageServer:
         first = places[-1] if isinstance(places, list) else places
         return first["uri"], first["range"]["start"]["line"]
 
+    def hover(self, line: int, column: int) -> str:
+        """What a hover over a place of the script shows."""
+        place = {"line": line, "character": column}
+        shown = self.ask("textDocument/hover", {"textDocument": {"uri": self.uri}, "position": place})
+        return (shown or {}).get("contents", {}).get("value", "")
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -128,3 +134,25 @@ def test_definitions_are_the_lines_that_implement():
 def test_source_is_the_definition(get):
     name = getattr(get(), "__name__", "")
     assert re.search(rf"\b(?:def|class) {name}\b", inspect.getsource(get()))
+
+
+# a call: options that its hover shows
+HOVERS = {
+    "fb.optim.Adam([])": "amsgrad: bool = False; foreach: bool | None = None; cautious: bool = False",
+    "fb.optim.lr_scheduler.OneCycleLR(o, 1)": "div_factor: float = 25; three_phase: bool = False",
+    "fb.data.DataLoader([])": "prefetch_factor: int | None = None; drop_last: bool = False",
+    "fb.Learner(m, o, f)": "checkpoint_every: int | None = None; clip: float | None = None",
+    "fb.nn.LSTMCell(1, 1)": "input_forget: bool = False; dtype: Any = None",
+    "fb.metrics.MulticlassRecall(3)": "zero_division: float = 0; validate_args: bool = True",
+}
+
+
+def test_a_hover_shows_each_option():
+    server = LanguageServer("import flambeau as fb\n" + "".join(f"{call}\n" for call in HOVERS))
+    try:
+        for line, (call, options) in enumerate(HOVERS.items(), 1):
+            shown = server.hover(line, call.index("(") - 1)
+            for option in options.split("; "):
+                assert option in shown, (call, option, shown)
+    finally:
+        server.close()
