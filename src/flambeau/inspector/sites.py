@@ -175,8 +175,10 @@ class Tables:
     def site_rows(self) -> tuple[SiteRow, ...]:
         for file in {f for f, _, _ in self.rows}:
             linecache.checkcache(file)  # the file may have been edited, or be another of the same name
-        lines = ((f, n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
-        return tuple(SiteRow(shown_path(f), *line) for f, *line in lines)
+        return tuple(
+            SiteRow(shown_path(file), line, function, linecache.getline(file, line).strip())
+            for file, line, function in self.rows
+        )
 
     def layer_rows(self) -> tuple[ModuleRow, ...]:
         return tuple(row for _, row in self.layers.values())
