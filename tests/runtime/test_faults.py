@@ -394,7 +394,7 @@ def test_what_a_saved_program_computes_once_raises_in_each_call(gpu, tmp_path):
             lambda x, i=i: x @ table.index_select(0, i).softmax(0), {"x": "f32[N, 2]"}, tmp_path / name, 3
         )
         program = fb.load_program(saved)
-        assert program._plans["plans"][0]["setup"]
+        assert program.plans["plans"][0]["setup"]
         for n in (1, 2, 1):
             y = program(fb.ones(n, 2, device=program.device))
             for _ in range(2):

@@ -258,7 +258,7 @@ def _rendered(shader, env: Environment) -> str:
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
     names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
     outs = [(n, SHORT[d].stored, SHORT[d].words[w]) for n, (d, w) in zip(names, shader.outs, strict=True)]
-    types = {name: wgsl(options[of], width) for name, of, width in TYPES if options.get(of)}
+    types = {name: wgsl(options[of], width) for name, of, width in TYPES if options.get(of) in SHORT}
     try:
         text = env.get_template(shader.template).render(
             {"ranged": "", "atomics": False} | types | options,
