@@ -195,7 +195,7 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
 def as_strided_copy(
     input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """as_strided, which is a tensor of its own anyway, or as the value of out. -> [*size]"""
+    """as_strided, which always copies; or write the value to out. -> [*size]"""
     args = (input, size, stride, storage_offset)
     return Tensor.as_strided(*args) if out is None else into(Tensor.as_strided, args, {"out": out})
 

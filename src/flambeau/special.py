@@ -1,4 +1,4 @@
-"""Special functions under the names of torch.special: entries of the op table, nothing of its own."""
+"""Special functions under the names of torch.special; all are entries of the op table."""
 
 # fmt: off
 # isort: off

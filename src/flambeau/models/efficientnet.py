@@ -21,7 +21,7 @@ STAGES = (  # kernel, stride of the first block, expansion, channels, blocks: ta
 
 
 class Scale(NamedTuple):
-    """How the first EfficientNet is scaled: by width and depth, for images of so many pixels a side."""
+    """How the first EfficientNet is scaled: width, depth, and the pixels of an image's side."""
 
     width: float
     depth: float

@@ -90,7 +90,7 @@ StepRule = tuple[DrawRule | None, tuple[int, ...], int]  # how to draw, the toke
 
 
 class Step:
-    """From a token to the next, and the cache that it goes on from: recorded once, and replayed."""
+    """Computes the next token from the last one and the cache: recorded once, then replayed."""
 
     def __init__(self, model: Any, past: Past):
         self.model, self.past, self.generator = model, past, Generator()
@@ -251,7 +251,7 @@ class Decoder:
         return prompt.ids, step
 
     def step_of(self, batch: int, length: int, is_padded: bool, memory: int) -> Step:
-        """The step for so many tokens, perhaps that of the last text."""
+        """The step for texts of this size; that of an earlier text if it fits."""
         weight = next(self.model.parameters())
         longest = getattr(self.model, "longest", length + ROUND)
         length = max(length, min(-(-length // ROUND) * ROUND, longest))

@@ -46,7 +46,7 @@ class Past(nn.Module):
             self.register_buffer("seen", Tensor.zeros(batch, memory, dtype=dt.bool_, device=device))
 
     def begin(self, padding: Tensor | None = None) -> None:
-        """Forget all; the rows that come begin with so many tokens of padding. [batch]"""
+        """Forget all rows. padding: the padding tokens at the start of each new row. [batch]"""
         with no_grad():
             for layer in self.layers:
                 layer.reset()  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ class Past(nn.Module):
 
     def mask(self, n: int, window: int | None = None) -> Tensor | None:
         """Which keys the n tokens that come next may look at, if they are not ahead: none of the padding, and
-        with a window the last so many. None for all. -> [1 or batch, 1, 1 or n, length]"""
+        with a window only the last ones. None for all. -> [1 or batch, 1, 1 or n, length]"""
         keys = Tensor.arange(self.size.length, dtype=dt.int32, device=self.padding.device)
         kept = (keys >= self.padding.reshape(-1, 1, 1, 1)) if self.is_padded else None
         if window is None or window >= self.size.length:

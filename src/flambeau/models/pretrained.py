@@ -106,7 +106,7 @@ def _ends(path: Path) -> dict[str, Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A JSON file's object; FlambeauError where there is none."""
+    """Read a JSON file's object. FlambeauError if the file is missing, too large or not an object."""
     try:
         if path.stat().st_size > LARGEST:
             raise FlambeauError(f"{path}: {path.stat().st_size:,} bytes are no {path.name}: get a whole copy")

@@ -211,7 +211,7 @@ class LstmGates(NamedTuple):
     cell: Activation
     hidden: Activation
     state_clip: float | None = None
-    input_forget: bool = False  # forget as much as is taken in: there is no gate of forgetting
+    input_forget: bool = False  # forget = 1 - input: there is no separate forget gate
 
 
 class _Opened(NamedTuple):

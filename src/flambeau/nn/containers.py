@@ -160,7 +160,7 @@ class _Named:
         return dict(self._inside()).items()
 
     def pop(self, key: str) -> Any:
-        """Take out the value of a name, and return it; KeyError where there is none."""
+        """Remove and return the value of a name; KeyError for an unknown name."""
         value = self[key]
         del self[key]
         return value
@@ -182,7 +182,7 @@ class _Named:
         raise NotImplementedError
 
     def __delitem__(self, key: str) -> None:
-        self[key]  # KeyError where there is none
+        self[key]  # KeyError for an unknown name
         delattr(self, key)
 
     def __len__(self) -> int:
@@ -313,7 +313,7 @@ class ParameterDict(_Named, Module):
         return dict(self.items()).get(key, default)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of a name, which `default` becomes where there is none."""
+        """The parameter of a name; sets `default` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]

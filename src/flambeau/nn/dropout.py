@@ -13,7 +13,7 @@ class Identity(Module):
     """Its input. [...] -> [...]"""
 
     def __init__(self, *_args: Any, **_kw: Any):
-        """Takes whatever the layer that it stands for takes."""
+        """Takes and ignores any arguments, as in PyTorch."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x

@@ -1,4 +1,4 @@
-"""Keys and values of what came before, for attention that goes on step by step."""
+"""A cache of earlier keys and values, for attention step by step."""
 
 from typing import Any
 

@@ -53,7 +53,7 @@ class LazyLayer(Module):
         fresh = dict(vars(self.becomes(size, **self._given)))
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
             value, first = vars(self)[key], fresh[key]
-            if is_lazy(value):  # who holds the parameters already goes on with these
+            if is_lazy(value):  # holders of the parameters, such as optimisers, keep them
                 value.materialize(first.shape, dtype=first.dtype)
                 value.assign_(first)
             elif value.shape != first.shape:

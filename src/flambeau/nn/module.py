@@ -445,7 +445,7 @@ class Module:
         state = {} if destination is None else destination
         for name, t in self._own_state():
             state[prefix + name] = t if keep_vars else tensor(t)
-        for name, m in self._own(Module):  # by a `state_dict` of its own, if it has one
+        for name, m in self._own(Module):  # by its own `state_dict`, if a subclass defines one
             m.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         hooks.tell(self, "state_dict", self, state, prefix, {})
         return state
@@ -515,7 +515,7 @@ class Module:
     # --- printing ---
 
     def extra_repr(self) -> str:
-        """What stands in the brackets when the module is printed."""
+        """The text in the brackets when the module is printed."""
         return ""
 
     def __repr__(self) -> str:
@@ -534,7 +534,7 @@ class Module:
         return f"<pre>{escape(repr(self))}</pre>{table_in_html(caption, heads, rows)}"
 
     def _lines(self) -> list[str]:
-        """Each module of its own as it is printed."""
+        """The printed lines of the modules directly inside."""
         named = ((name, m) for name, m in vars(self).items() if self._kinds.get(name) is Module)
         return [f"({name}): {m!r}" for name, m in named]
 
@@ -605,7 +605,7 @@ def _list_names(title: str, names: list[str], tell: Callable[[str], str]) -> lis
 
 
 def _rename(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Tensors by other names; ValueError where two become one, or a pattern is none."""
+    """Rename tensors. ValueError if two get the same name, or a pattern is not valid."""
     pairs = list(rename)
     out: dict[str, Any] = {}
     for name, value in state.items():
@@ -631,7 +631,7 @@ def _shapes(name: str, own: Tensor, value: Any) -> str:
 
 
 def check_module(owner: Module, module: Any) -> Module:
-    """A module; TypeError for what is none."""
+    """Return the module; TypeError for other values."""
     if not isinstance(module, Module):
         name = type(owner).__name__
         raise TypeError(f"{name}({describe(module)}): takes modules: give an nn.Module, as nn.ReLU()")

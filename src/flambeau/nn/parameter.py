@@ -9,7 +9,7 @@ from ..tensor import Tensor, own
 
 
 class Parameter(Tensor):
-    """A tensor that a module owns and that gradients are taken by. [...] -> [...]
+    """A tensor that a module owns and that has gradients. [...] -> [...]
 
     data: the first value
     """
@@ -44,7 +44,7 @@ class _Unmade:
 
     @property
     def shape(self) -> Any:
-        """ValueError: there is none yet."""
+        """Raises ValueError: the tensor has no values yet."""
         rule = "a lazy layer takes its sizes from its first input: call the model once, or load a state_dict"
         raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
 

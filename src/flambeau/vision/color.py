@@ -67,7 +67,7 @@ def _repeat_gray(x: Tensor) -> Tensor:
 
 
 class Grayscale(ImageTransform):
-    """0.2989 red + 0.587 green + 0.114 blue (or the one channel that there is).
+    """0.2989 red + 0.587 green + 0.114 blue (or the only channel).
 
     num_output_channels: 1, or 3 that are equal. ValueError for another, and, when it is called, for images of
     other than 1 or 3 channels.

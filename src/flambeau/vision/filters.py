@@ -81,7 +81,7 @@ def _row(n: int, weights: dict[int, float]) -> list[float]:
 
 
 class GaussianBlur(ImageTransform):
-    """Each sample smoothed by a Gaussian of its own width, sigma in (low, high) or one for all, in pixels.
+    """Smooths each sample by a Gaussian: its own sigma in (low, high), or one sigma for all, in pixels.
 
     kernel_size: odd numbers, (height, width) or one for both; edges are reflected. ValueError for
     others, and, when it is called, where images are too small to be reflected.

@@ -10,7 +10,7 @@ from .arguments import check_number, fill_of, interpolation_of, numbers_of, pair
 from .compose import ImageTransform
 from .stages import Images, Place
 
-TRIES = 10  # draws of a part that may not fit, of which the first that does is taken, as in torchvision
+TRIES = 10  # draws of a part that may not fit; the first one that fits counts, as in torchvision
 PADDINGS = ("constant", "edge", "reflect", "symmetric")
 
 

@@ -74,7 +74,7 @@ class Whole(NamedTuple):
     channels: int = 0
 
 
-# what stands in a kernel's structure: numbers as it writes them, t0 the first of a sample's row
+# the parts of a kernel's structure: numbers as WGSL text, t0 is the first of a sample's row
 
 
 class PlaceStage(NamedTuple):

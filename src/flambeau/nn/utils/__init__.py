@@ -1,4 +1,4 @@
-"""What goes on with parameters, gradients and sequences beside layers, as in torch.nn.utils."""
+"""Functions for parameters, gradients and sequences, as in torch.nn.utils."""
 
 from . import parametrizations, parametrize, prune, rnn, stateless
 from .fusion import (

@@ -36,7 +36,7 @@ def swapped(module: Module, tensors: dict[str, Any], strict: bool = False):
 def functional_call(
     module: Module, parameters_and_buffers: dict[str, Any], args: Any = (), kwargs: Any = None, **how: Any
 ) -> Any:
-    """What module(*args, **kwargs) gives with other tensors in the places of its own, by dotted names.
+    """Run module(*args, **kwargs) with other tensors in place of its own, by dotted names.
 
     parameters_and_buffers: the tensors, those of a shared one under any of its names. args: a tuple, or the
     one argument. kwargs: a dict. how: strict=True, that all be given; tie_weights=False, that a shared tensor

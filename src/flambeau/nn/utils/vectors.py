@@ -9,7 +9,7 @@ from ...tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Tensors flattened one behind the other. -> [n]
+    """Concatenate flattened tensors. -> [n]
 
     parameters: as model.parameters(). ValueError where there are none.
     """
