@@ -173,8 +173,9 @@ class CPath:
             encoder.drop()
 
     def _play_as_compiled(self, encoder: "Encoder", words: list[int]) -> list[tuple[Any, ...]]:
-        """Play commands of which some are being compiled; their steps."""
-        steps, begin, spans = [], 0, list(commands(words))
+        """Play commands whose pipelines are partly still compiling; returns their steps."""
+        steps: list[tuple[Any, ...]] = []
+        begin, spans = 0, list(commands(words))
         for end, (i, _) in enumerate(spans):
             if words[i] == DISPATCH and not self.device.is_compiled(words[i + PIPELINE]):
                 steps += encoder.play(self._look_up(words, spans[begin:end]))

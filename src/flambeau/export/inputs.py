@@ -30,12 +30,13 @@ class Spec(NamedTuple):
 def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> list[Spec]:
     """The inputs, from a tensor, an array or a text; or from a list, or a dict by name, of these.
 
-    The first size of a tensor or array is the batch; a text says with N what is.
+    The first size of a tensor or array is the batch; a text marks it by N.
     """
-    given = example_inputs
-    if not isinstance(given, dict | list | tuple):
-        given = [given]
-    named = given if is_dict(given) else dict(zip(names_of(fn, len(given)), given, strict=True))
+    if is_dict(example_inputs):
+        named: dict[str, Any] = example_inputs
+    else:
+        examples: Any = example_inputs if isinstance(example_inputs, list | tuple) else [example_inputs]
+        named = dict(zip(names_of(fn, len(examples)), examples, strict=True))
     firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
     if len(set(firsts.values())) > 1:
         told = ", ".join(f"{name} has {n}" for name, n in firsts.items())

@@ -10,7 +10,7 @@ from ..codegen.render import render
 from ..core.faults import text_of
 from ..core.files import LEFT
 from ..core.node import Node, next_serial
-from ..core.tree import is_dict
+from ..core.tree import is_dict, is_list
 from ..device import get_device
 from ..device.protocol import Device
 from ..errors import WRONG_CALL, FlambeauError
@@ -189,9 +189,9 @@ def fixed(structure: Structure) -> set[str]:
 
 
 def lines_of(value: Any, depth: int = 0) -> str:
-    """JSON with a line for what is small: a program is read by people, too."""
+    """JSON with small values on one line each, for human readers."""
     text = json.dumps(value)
-    if len(text) + 2 * depth <= 110 or not isinstance(value, dict | list):
+    if len(text) + 2 * depth <= 110 or not (is_dict(value) or is_list(value)):
         return text
     pad, end = "  " * (depth + 1), "  " * depth
     if is_dict(value):

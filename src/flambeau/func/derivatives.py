@@ -368,7 +368,7 @@ def jacfwd(
         primals = tree_map(tensor_of, tuple(args[i] for i in wanted))
         ins = leaves(primals)
         out, push = _linear(inner, primals)
-        columns = []
+        columns: list[Any] = []
         for j, x in enumerate(ins):
             others = [_zeros(o) for o in ins]
             columns.append(

@@ -81,10 +81,10 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if not models:
         raise ValueError("stack_module_state([]): needs at least one model")
     first = models[0]
-    kinds = {(type(m), m.training) for m in models}
+    kinds = {(m.__class__, m.training) for m in models}
     if len(kinds) > 1:
-        told = ", ".join(sorted({type(m).__name__ for m in models}))
-        raise ValueError(f"stack_module_state(...): {told}: all must be of one class, in one mode")
+        names = ", ".join(sorted({type(m).__name__ for m in models}))
+        raise ValueError(f"stack_module_state(...): {names}: all must be of one class, in one mode")
     parameters = {
         name: _stacked([dict(m.named_parameters())[name] for m in models], True)
         for name, _ in first.named_parameters()

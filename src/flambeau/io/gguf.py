@@ -293,7 +293,8 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
     for what, n, least in (("tensors", tensors, 32), ("values of metadata", values, 13)):
         if n * least > len(view):
             raise DamagedFile(f"it speaks of {n:,} {what}, for which it has no room")
-    left, metadata = [ITEMS + len(view) // EACH], {}
+    left = [ITEMS + len(view) // EACH]
+    metadata: dict[str, Any] = {}
     for _ in range(values):
         key = cursor.text("a name of metadata")
         if key in metadata:
