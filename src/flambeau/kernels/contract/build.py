@@ -8,9 +8,9 @@ from ..emit import fitting
 from ..ir import Kernel
 from .cost_model import skinny_turn, tail_of
 from .depthwise import depthwise_kernel
-from .dispatch import TILES, GemmTile, OperandIndexing, SumPieces, in_pieces
+from .dispatch import TILES, GemmTile, SumPieces, in_pieces
 from .pack import packed_operand
-from .product import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Product
+from .product import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, OperandIndexing, Product
 from .skinny import SKINNY, skinny_kernel, skinny_short_kernel
 from .tiles import tail_sum_kernel, tile_kernel
 from .variant import Variant

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from math import ceil, prod
 
 from .depthwise import along, line_of
-from .dispatch import TILES, OperandIndexing, TailSplit, reads_own_dims, tiles_of
-from .product import BYTE, COLUMNS, KERNEL, Product
+from .dispatch import TILES, TailSplit, tiles_of
+from .product import BYTE, COLUMNS, KERNEL, OperandIndexing, Product
 from .skinny import FEW_ROWS, SKINNY, USUAL
 from .variant import REGISTERS, Variant
 
@@ -110,7 +110,7 @@ def estimate(product: Product, variant: Variant) -> float:
         return estimate_tail(product, variant.kernel)
     tile, split = TILES[variant.kernel], variant.split
     speed, beside = EFFICIENCY[variant.kernel]
-    if reads_own_dims(product):
+    if product.reads_own_dims:
         speed = FREE_EFFICIENCY.get(variant.kernel, speed)
     groups = prod(tiles_of(product, tile)) * product.batch
     rounds = rounds_of(groups, split, CORES * beside) * beside

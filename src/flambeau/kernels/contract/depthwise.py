@@ -2,8 +2,8 @@
 
 from ..ir import GPU_WORKGROUP, Kernel
 from ..window import WindowLine, walk_of
-from .dispatch import ContractionBuilder, OperandIndexing, SumPieces, TileLoad
-from .product import COLUMNS, ROWS, SUMMED, Product
+from .dispatch import ContractionBuilder, SumPieces, TileLoad
+from .product import COLUMNS, ROWS, SUMMED, OperandIndexing, Product
 from .skinny import FEW_ROWS, thread_rows
 
 

@@ -1,4 +1,4 @@
-"""A contraction as products of matrices: two operands, and its dims in groups."""
+"""A contraction as products of matrices: two operands, how each is read, and its dims in groups."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,9 +7,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ...core.shape import Affine, Shape, View, collapse, contiguous_strides
-from ..emit import Quantities, Run
-from ..ir import WgslIndex
+from ...core.shape import Affine, Shape, View, collapse, contiguous_strides, run_size
+from ..emit import Bindings, Naming, Quantities, Run, can_widen, emit, name_parts
+from ..ir import WgslFunction, WgslIndex
 from ..lower import Epilogue, Move, NeedStore, PlanContext, Trace, epilogue
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
@@ -191,6 +191,110 @@ def sums_positions(o: Operand, groups: tuple[int, ...]) -> bool:
     return summed > prod(o.shape[d] for d in tested if groups[d] != SUMMED)
 
 
+class OperandSpec(NamedTuple):
+    """What the templates need of one operand.
+
+    along: "free", four neighbours are of its own dims; "k", of the summed dims; "scalar", it is read one by
+    one. wide: four are read at once. tests: where it is padded, each position with the size that it is below.
+    """
+
+    name: str
+    dtype: str
+    along: str
+    wide: bool
+    places: tuple[SplitIndex, ...]
+    batch: DimGroup
+    own: DimGroup
+    summed: DimGroup
+    tests: tuple[tuple[SplitIndex, str], ...] = ()
+
+
+class OperandIndexing:
+    """An operand's runs of dims, how its elements are read, and its names in the kernel's text."""
+
+    def __init__(
+        self,
+        name: str,
+        operand: Operand,
+        own: int,
+        domain: ContractionDomain,
+        narrow: bool,
+        along: str | None = None,
+    ):
+        self.name, self.operand, self.own, self.domain = name, operand, own, domain
+        self.walk = domain.walk(operand.affines, BATCH, own, SUMMED)
+        self.runs, self.sizes = self.walk
+        letters = zip(self.runs.items(), "bok", strict=True)
+        self.coords = {g: [f"{name}_{c}{i}" for i in range(len(runs))] for (g, runs), c in letters}
+        self.along, self.wide = self.reading(narrow)
+        if along is not None:
+            self.along, self.wide = along, not narrow and self.is_wide(SUMMED if along == "k" else own)
+
+    def reading(self, narrow: bool) -> tuple[str, bool]:
+        """Along which dims neighbours are read, and whether four of them at once."""
+        if not narrow:
+            for along, last in (("free", self.own), ("k", SUMMED)):
+                if self.is_wide(last):
+                    return along, True
+        loads = [s.view.index.strides for s in self.operand.trace.steps if s.kind == "load" and s.view]
+
+        def reach(group: int) -> int:
+            """How many neighbours in memory follow each other along the last run of a group."""
+            run = self.runs[group][-1] if self.runs[group] else ()
+            near = bool(run) and any(strides[run[-1]] == 1 for strides in loads)
+            return run_size(self.domain.shape, run) if near else 0
+
+        return ("k" if reach(SUMMED) > reach(self.own) else "free"), False
+
+    def is_wide(self, last: int) -> bool:
+        others = [g for g in (BATCH, self.own, SUMMED) if g != last]
+        runs = [r for g in (*others, last) for r in self.runs[g]]
+        sizes = self.sizes[last]
+        return (
+            bool(self.runs[last]) and sizes[-1] % 4 == 0 and can_widen(self.operand.trace.steps, runs, sizes)
+        )
+
+    def inner(self) -> int | None:
+        """The dim along which four neighbours are read at once, if they are."""
+        return self.runs[self.own if self.along == "free" else SUMMED][-1][-1] if self.wide else None
+
+    def function(self, b: Bindings, q: Quantities) -> WgslFunction:
+        """The expression over positions p0, p1, ... (one for each affine); e, always 0, stands for the
+        neighbour."""
+        inner = self.inner()
+        position = {a: f"p{i}" for i, a in enumerate(self.operand.affines)}
+
+        def index_of(a: Affine) -> WgslIndex:
+            stride = a.strides[inner] if inner is not None else 0
+            along = ("e", "1" if stride == 1 else q.add("stride", stride)) if stride else None
+            return WgslIndex(((position[a], "1"), *([along] if along else [])), "")
+
+        naming = Naming((*position.values(), "e"), index_of, inner, b, q)
+        return emit(self.operand.trace.steps, naming, self.operand.root)
+
+    def spec(self, q: Quantities) -> OperandSpec:
+        groups = self.walk.named(self.coords, q)
+        names = name_parts(self.operand.affines, [(self.runs[g], self.coords[g]) for g in self.runs], q)
+        places = tuple([SplitIndex(offset, *parts) for offset, parts in names])
+        dtype = self.operand.dtype.short
+        batch, own, summed = groups.values()
+        return OperandSpec(self.name, dtype, self.along, self.wide, places, batch, own, summed)
+
+    def is_flat(self, step: int) -> bool:
+        """Whether so many summed places from a multiple of them on are always in one run."""
+        runs = self.runs[SUMMED]
+        return bool(runs) and run_size(self.domain.shape, runs[-1]) % step == 0
+
+    def carries(self, step: int, q: Quantities) -> tuple[str, ...]:
+        """How far each summed run's coordinate goes when the summed index goes by `step`."""
+        carries, rest = list[str](), step
+        for run in reversed(self.runs[SUMMED]):
+            size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
+            carries.append(q.add("advance", rest % size))
+            rest //= size
+        return tuple(reversed(carries))
+
+
 @dataclass
 class Product:
     """A contraction as products of matrices: rows x summed by summed x columns, for each of a batch."""
@@ -210,6 +314,13 @@ class Product:
     @cached_property
     def after(self) -> Epilogue | None:
         return epilogue(self.plan, self.head, self.tail, self.a.trace.reads | self.b.trace.reads)
+
+    @cached_property
+    def reads_own_dims(self) -> bool:
+        """Whether both sides are read in fours along their own dims."""
+        sides = (("a", self.a, ROWS), ("b", self.b, COLUMNS))
+        read = [OperandIndexing(name, of, own, self.domain, False) for name, of, own in sides]
+        return all(s.wide and s.along == "free" for s in read)
 
     def places(self, after: Epilogue | None) -> list[Affine]:
         """Where results are written, and then all places that an epilogue reads, over all dims."""

@@ -21,7 +21,6 @@ from ..emit import (
 from ..ir import WORKGROUP, Kernel, Shader, WgslFunction
 from ..lower import Epilogue, NeedStore, check_turns
 from ..reduce import reduce_parts
-from .dispatch import OperandSpec
 from .pack import packed_operand
 from .product import (
     BATCH,
@@ -32,6 +31,7 @@ from .product import (
     SUMMED,
     ContractionDomain,
     Operand,
+    OperandSpec,
     Product,
     SplitIndex,
 )

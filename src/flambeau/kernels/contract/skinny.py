@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ..ir import GPU_WORKGROUP, Kernel
-from .dispatch import ContractionBuilder, OperandIndexing, SumPieces, TileLoad
-from .product import COLUMNS, ROWS, Product
+from .dispatch import ContractionBuilder, SumPieces, TileLoad
+from .product import COLUMNS, ROWS, OperandIndexing, Product
 
 FEW_ROWS = 8  # rows or columns that a skinny product has at most
 

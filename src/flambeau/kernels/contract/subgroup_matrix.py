@@ -12,18 +12,19 @@ from ..emit import Bindings, Quantities, fitting, spread_grid
 from ..ir import Kernel, Shader, WgslFunction
 from ..lower import PlanContext
 from .cost_model import CORES, PARTIAL, UNIT, second_pass
-from .dispatch import (
-    ContractionBuilder,
-    Functions,
-    GemmTile,
+from .dispatch import ContractionBuilder, Functions, GemmTile, SumPieces, TileLoad, in_pieces, plan_load
+from .product import (
+    BATCH,
+    BYTE,
+    COLUMNS,
+    ROWS,
+    SUMMED,
+    DimGroup,
+    Operand,
     OperandIndexing,
     OperandSpec,
-    SumPieces,
-    TileLoad,
-    in_pieces,
-    plan_load,
+    Product,
 )
-from .product import BATCH, BYTE, COLUMNS, ROWS, SUMMED, DimGroup, Operand, Product
 from .variant import Variant
 
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks

@@ -7,7 +7,6 @@ from ..ir import GPU_WORKGROUP, Kernel, Shader
 from .dispatch import (
     ContractionBuilder,
     GemmTile,
-    OperandIndexing,
     Result,
     SumPieces,
     TailSplit,
@@ -15,7 +14,7 @@ from .dispatch import (
     plan_load,
     tiles_of,
 )
-from .product import COLUMNS, ROWS, Product
+from .product import COLUMNS, ROWS, OperandIndexing, Product
 
 
 def tile_kernel(

@@ -9,8 +9,8 @@ from ...core.shape import Affine
 from ..emit import Bindings, BoundTwice, Quantities, spread_grid
 from ..ir import GPU_WORKGROUP, Kernel, Shader
 from ..lower import NeedStore
-from .dispatch import ContractionBuilder, OperandIndexing, SumPieces
-from .product import BATCH, COLUMNS, ROWS, SUMMED, Operand, Product
+from .dispatch import ContractionBuilder, SumPieces
+from .product import BATCH, COLUMNS, ROWS, SUMMED, Operand, OperandIndexing, Product
 from .subgroup_matrix import precision_of
 
 
