@@ -43,7 +43,7 @@ def signature(
     }
 
 
-def _number(s: Any, recorder: Recorder) -> tuple:
+def _number(s: Any, recorder: Recorder) -> tuple[Any, ...]:
     if hasattr(s, "source"):
         return id(s.source), s.at - recorder.drawn.begins.get(s.source, 0)
     return (id(s),) if hasattr(s, "value") else (type(s), str(s))

@@ -97,7 +97,7 @@ class Recordings:
 
     is_unwatched = True  # by other recordings: it gives what the function gives
 
-    def __init__(self, fn: Callable, check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
+    def __init__(self, fn: Callable[..., Any], check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
         self.fn, self.next, self.quiet, self.kept = fn, CHECKS[check], quiet, kept
         self.share = CHECKS_SHARE if check == "sometimes" else inf
         self.born = perf_counter()  # set to the time of the first recording
@@ -108,7 +108,7 @@ class Recordings:
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
         self.failures = 0  # calls in a row that were not recorded, of whatever arguments
 
-    def call(self, args: tuple, kw: dict[str, Any]) -> Any:
+    def call(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         """Replay what was recorded for arguments like these, or record it, or just call the function."""
         arguments = Arguments(args, kw)
         key, tensors = arguments.key, arguments.tensors
@@ -247,7 +247,7 @@ class Arguments:
     Parameters count as objects: a recorded call reads and assigns to them where they are.
     """
 
-    def __init__(self, args: tuple, kw: dict[str, Any]):
+    def __init__(self, args: tuple[Any, ...], kw: dict[str, Any]):
         self.tensors: list[Tensor] = []
         self.nodes: list[Node] = []  # of the tensors, once they have their values
         self.objects: list[Any] = []
@@ -263,9 +263,9 @@ class Arguments:
             key.append(self.has_graph)
         self.key = tuple(key)
 
-    def _walk(self, values: Iterable, key: list) -> None:
+    def _walk(self, values: Iterable[Any], key: list[Any]) -> None:
         for value in values:
-            kind = type(value)
+            kind: type[Any] = type(value)
             if _is_input(value):
                 value = value if isinstance(value, Tensor) else tensor(value)
                 self.tensors.append(value)
@@ -293,14 +293,14 @@ class Arguments:
 class Lent:
     """Arguments for one call: other tensors, in the caller's own lists and dicts until it is over."""
 
-    def __init__(self, args: tuple, kw: dict[str, Any], give: Callable[[], Tensor]):
+    def __init__(self, args: tuple[Any, ...], kw: dict[str, Any], give: Callable[[], Tensor]):
         self._give = give
         self._owners: dict[int, Any] = {}  # of what was lent, by its id: what it stands for
-        self._were: list[tuple[Any, tuple]] = []  # lists and dicts, and what they held
+        self._were: list[tuple[Any, tuple[Any, ...]]] = []  # lists and dicts, and what they held
         self.args, self.kw = tuple(map(self._lend, args)), {k: self._lend(v) for k, v in kw.items()}
 
     def _lend(self, value: Any) -> Any:
-        kind = type(value)
+        kind: type[Any] = type(value)
         if _is_input(value):
             mine = self._give()
             self._owners[id(mine)] = value
@@ -328,11 +328,11 @@ class Lent:
         return same
 
 
-def _items(container: Any) -> list[tuple[Any, Any]]:
+def _items(container: list[Any] | dict[Any, Any]) -> list[tuple[Any, Any]]:
     return list(container.items() if isinstance(container, dict) else enumerate(container))
 
 
-def _content(container: Any) -> tuple:
+def _content(container: list[Any] | dict[Any, Any]) -> tuple[Any, ...]:
     return (*container, *container.values()) if isinstance(container, dict) else tuple(container)
 
 
@@ -353,7 +353,7 @@ class Outcome(NamedTuple):
     certain: bool
 
 
-def record(fn: Callable, device: Gpu, arguments: Arguments) -> Outcome:
+def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome:
     """Call a function and keep what it does."""
     several = any(t.device is not device for t in arguments.tensors)
     watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
@@ -375,7 +375,7 @@ class Call:
 
     def __init__(
         self,
-        fn: Callable,
+        fn: Callable[..., Any],
         device: Gpu,
         arguments: Arguments,
         watch: Watch,
@@ -401,7 +401,7 @@ class Call:
             self.trouble = _mixed(device, self.recorder, self.outputs)
             self.certain = True
 
-    def _run(self, fn: Callable) -> None:
+    def _run(self, fn: Callable[..., Any]) -> None:
         recorder, ours = self.recorder, list(map(Tensor, self.inputs))
         for mine, theirs in zip(ours, self.arguments.tensors, strict=True):
             twins = recorder.twins.setdefault(id(theirs), [theirs])
@@ -503,7 +503,7 @@ def _mixed(device: Gpu, recorder: Recorder, outputs: list[Tensor]) -> str:
     return "it assigns to two tensors of one value: copy one" if len(set(moved)) < len(moved) else ""
 
 
-def _random_states() -> tuple:
+def _random_states() -> tuple[Any, ...]:
     numpy = sys.modules.get("numpy")
     name, keys, *rest = numpy.random.get_state() if numpy is not None else ("", b"")
     return random.getstate(), name, bytes(keys), rest, Generator.seedings
