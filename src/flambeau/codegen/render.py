@@ -33,6 +33,7 @@ from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
 
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
+BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")  # begins with what is searched for: that is fast
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 OPS_IN_HEAD = 10
 # what templates call the types that an option of their kernels names, and how many elements each has
@@ -321,7 +322,9 @@ def _helpers(env: Environment, called: dict) -> str:
 def _without_gaps(text: str) -> str:
     """A text without the empty terms that generated lists begin or end with, and without sums with 0 and
     products with 1, as an unrolled loop has in its first turn."""
-    text = re.sub(r"(?<!\w)0u \+ ", "", text).replace(", )", ")").replace(" * 1u", "").replace(" / 1u", "")
+    text = text.replace(", )", ")").replace(" * 1u", "").replace(" / 1u", "")
+    if "0u + " in text:
+        text = BEGINS_WITH_NOTHING.sub("", text)
     return NOTHING_ADDED.sub(r"\1", text) if " + 0u" in text else text
 
 
