@@ -173,7 +173,7 @@ def test_every_module_has_a_layer():
 def test_the_architecture_shows_the_layers():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(
-        r"^\| (`.*?) \|", text.partition("## The packages")[2].partition("## Words")[0], flags=re.M
+        r"^\| (`.*?) \|", text.partition("## The packages")[2].partition("## Terms")[0], flags=re.M
     )
     there = [[name for name in row if f"flambeau.{name}" in MODULES] for row in LAYERS]
     below = [sorted(row) for row in there if row and row != ["__main__"]]
