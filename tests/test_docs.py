@@ -1,4 +1,4 @@
-"""Turns docs/coverage.md and docs/reference.md into what they claim: they are current, and complete."""
+"""docs/coverage.md and docs/reference.md are current and complete."""
 
 import re
 
@@ -21,37 +21,37 @@ def test_page_is_current(page):
 
 
 def test_there_are_enough_operations():
-    found = docs.public()
-    assert len(found) >= 500
-    assert sum(docs.ROWS[name].grads == 2 for name in found) >= 300
+    names = docs.public()
+    assert len(names) >= 500
+    assert sum(docs.ROWS[name].grads == 2 for name in names) >= 300
 
 
 @pytest.mark.parametrize("name, text", BURN, ids=[name for name, _ in BURN])
 def test_burn_has_an_expression(name, text):
     with fb.device("cpu"):
-        made = {key: fb.tensor(a) for key, a in arrays().items()}
-        found = eval(text, {"m": fb, "F": fb.nn.functional, **made})
-    for y in found if isinstance(found, tuple | list) else [found]:
+        tensors = {key: fb.tensor(a) for key, a in arrays().items()}
+        result = eval(text, {"m": fb, "F": fb.nn.functional, **tensors})
+    for y in result if isinstance(result, tuple | list) else [result]:
         if isinstance(y, fb.Tensor):
             y.numpy()
 
 
 def test_numpy_has_the_names():
-    """Each in the NumPy that is installed, but for what came with NumPy 2.0 to 2.2."""
-    young = {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_left_shift",
+    """The installed NumPy has each name, except those that are new in NumPy 2.0 to 2.2."""
+    new = {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_left_shift",
              "bitwise_right_shift", "concat", "pow", "matvec", "trapezoid", "unstack",
              "linalg.matmul", "linalg.matrix_norm", "linalg.svdvals", "linalg.vecdot",
              "linalg.vector_norm"}  # fmt: skip
     for name in docs.numpy_names().values():
         for path in name.split(", "):
-            found = np
+            value = np
             for part in path.split("."):
-                found = getattr(found, part, None)
-            assert found is not None or path in young, path
+                value = getattr(value, part, None)
+            assert value is not None or path in new, path
 
 
 def test_tables_are_of_operations():
-    """A row of names.toml for an operation that is gone fails."""
+    """A row of names.toml for an operation that does not exist fails."""
     known = {*docs.public(), *docs.functions.__all__}
     assert not set(docs.NAMES["torch"]) - known
     aliases = {n for _, spaces in docs.public().values() for names in spaces.values() for n in names}

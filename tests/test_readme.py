@@ -1,4 +1,4 @@
-"""Turns the README into what it promises: code that runs, and links to files that exist."""
+"""The README and the docs pages: their code runs, and their links and paths lead to files that exist."""
 
 import os
 import re
@@ -25,21 +25,21 @@ def code_blocks(text: str) -> list[str]:
 
 
 def local_links(text: str) -> list[str]:
-    """The files that links and pictures outside of code name, without their anchors."""
+    """The targets of links and images outside of code, without their anchors."""
     prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.M | re.S)
     targets = re.findall(r"\]\(([^)\s]+)\)", prose)
     return [t.partition("#")[0] for t in targets if not re.match(r"[a-z]+:|#", t)]
 
 
 def run_blocks(page: str, folder: Path) -> str:
-    """All Python of a page in one process, in order: later blocks may use names of earlier ones."""
+    """Run all Python of a page in one process, in order: later blocks may use names of earlier ones."""
     script = folder / "page.py"
     script.write_text("\n".join(code_blocks(text_of(page))), encoding="utf-8")
     return run(script)
 
 
 def run(script: Path) -> str:
-    """What a script prints; it fails where the script does."""
+    """Run a script and return its output; fail if the script fails."""
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, script],
@@ -88,7 +88,7 @@ def test_python_of_the_docs_runs(page, tmp_path):
 
 
 def test_python_does_what_it_says(gpu, tmp_path):
-    """The claim of one kernel, on an adapter: NumPy has none to count. A large GPU may sum in pieces."""
+    """The README promises one kernel; the NumPy device has none to count. A large GPU may sum in pieces."""
     import flambeau as fb
 
     x, w, b = fb.randn(64, 784, device=gpu), fb.randn(784, 128, device=gpu), fb.zeros(128, device=gpu)
@@ -101,12 +101,12 @@ def test_python_does_what_it_says(gpu, tmp_path):
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     folder = (ROOT / page).parent
-    lost = [target for target in local_links(text_of(page)) if not (folder / target).exists()]
-    assert not lost
+    missing = [target for target in local_links(text_of(page)) if not (folder / target).exists()]
+    assert not missing
 
 
 def printed(block: str) -> str:
-    """What a block says that it prints: its lines that are comments."""
+    """The output that a block states: its lines that are comments."""
     return "".join(f"{line}\n" for line in re.findall(r"^# ?(.*)$", block, flags=re.M))
 
 
@@ -116,8 +116,8 @@ def test_the_worked_example_prints_what_it_says(tmp_path):
     assert len(blocks) == 5 and all(map(printed, blocks))
     script = tmp_path / "stages.py"
     script.write_text("print('@stage')\n".join(blocks), encoding="utf-8")
-    found = re.sub(r"\n\n+", "\n", run(script)).split("@stage\n")
-    assert found == [*map(printed, blocks)]
+    outputs = re.sub(r"\n\n+", "\n", run(script)).split("@stage\n")
+    assert outputs == [*map(printed, blocks)]
 
 
 def missing_lines(packages: set[str], page: str) -> list[str]:
@@ -167,8 +167,8 @@ INTERNALS = {  # page: the packages whose modules it names
 def test_every_package_has_a_page():
     package = ROOT / "src" / "flambeau"
     folders = {p.parent.relative_to(package).as_posix() for p in package.rglob("*.py")}
-    told = set().union(*INTERNALS.values()) | {"ops/attention"}
-    assert not folders - told, "give these packages a page of docs/internals and a row of INTERNALS"
+    described = set().union(*INTERNALS.values())
+    assert not folders - described, "give these packages a page of docs/internals and a row of INTERNALS"
 
 
 @pytest.mark.parametrize("page", INTERNALS)
@@ -176,7 +176,7 @@ def test_every_module_has_a_line(page):
     assert not missing_lines(INTERNALS[page], f"docs/internals/{page}.md"), "name these modules on the page"
 
 
-NAMING = [  # what names files of ours: pages, comments and docstrings
+NAMING = [  # files that may name paths of the repository: pages, comments and docstrings
     *PAGES,
     *(
         p.relative_to(ROOT).as_posix()
@@ -194,13 +194,15 @@ FOLDERS = sorted(
 
 
 def test_paths_lead_somewhere():
-    """A path with a folder of ours in front, such as core/op.py, names a file that exists."""
+    """A path that begins with a folder of the repository, such as core/op.py, names a file that exists."""
     files = [p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*.*") if p.suffix in (".py", ".wgsl")]
-    whole = {f"/{path}" for path in files}
-    ends = {f"/{'/'.join(path.split('/')[i:])}" for path in files for i in range(path.count("/"))} | whole
+    paths = {f"/{path}" for path in files}
+    ends = {f"/{'/'.join(path.split('/')[i:])}" for path in files for i in range(path.count("/"))} | paths
     path = re.compile(rf"(?<![\w/.])((?:[\w.]+/)*(?:{'|'.join(FOLDERS)})/[a-z0-9_]+\.(?:py|wgsl))\b")
-    lost = {(page, name) for page in NAMING for name in path.findall(text_of(page)) if f"/{name}" not in ends}
-    assert not sorted(lost)
+    missing = {
+        (page, name) for page in NAMING for name in path.findall(text_of(page)) if f"/{name}" not in ends
+    }
+    assert not sorted(missing)
 
 
 def test_the_architecture_is_read_at_a_sitting():
@@ -215,5 +217,5 @@ def test_the_reading_itself():
 
 def test_every_benchmark_is_described():
     files = [p.name for p in (ROOT / "bench").glob("*.py") if not p.name.startswith("_")]
-    told = text_of("bench/README.md")
-    assert [name for name in files if name not in told] == []
+    readme = text_of("bench/README.md")
+    assert [name for name in files if name not in readme] == []
