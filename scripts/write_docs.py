@@ -1,7 +1,7 @@
-"""Turns the op table, its test rows and names.toml into docs/coverage.md and docs/reference.md.
+"""Writes docs/coverage.md and docs/reference.md from the op table, its test rows and names.toml.
 
 python scripts/write_docs.py            # writes both
-python scripts/write_docs.py --check    # exit code 1 where one is not as it would be written
+python scripts/write_docs.py --check    # exits with 1 if one is not current
 """
 
 import inspect
@@ -61,7 +61,7 @@ def spaces() -> dict[str, dict[str, Any]]:
 
 
 def name_of(entry: Any) -> str:
-    """The op table's name of an entry, "" of a function that is none."""
+    """The op table's name of an entry; "" for a function that is not an op."""
     name = entry.name if isinstance(entry, Op) else getattr(entry, "__name__", "")
     return name if (OPS.get(name) or COMPOSED.get(name)) is entry else ""
 
@@ -105,13 +105,13 @@ def dtypes(name: str, entry: Any) -> str:
 
 
 def kernels(nodes: list[Any]) -> set[str]:
-    """The names of the ops that need kernels of their own."""
+    """The names of the ops that need a separate kernel."""
     return {n.op.name.strip("_") for n in nodes if n.op.kind not in QUIET}
 
 
 def runs(name: str, entry: Any) -> str:
-    """How an operation runs; of a composed one, which kernels its row's graph needs, or, where it computes
-    all of them itself, those that ran."""
+    """How an operation runs. For a composed one: the kernels that its row's graph needs or, if it computes
+    everything itself, those that ran."""
     if isinstance(entry, Op):
         return RUNS[entry.kind]
     row, rng, cpu = ROWS[name], np.random.default_rng(1), fb.tensor(0.0, device="cpu").device
@@ -129,7 +129,7 @@ def numpy_names() -> dict[str, str]:
 
 
 def burn_names() -> dict[str, list[str]]:
-    """Ours: Burn's names of it, where the expression for one is a call of ours alone."""
+    """Our name: Burn's names for it, if Burn's expression is one call of ours."""
     found: dict[str, list[str]] = {}
     for table in NAMES["burn"].values():
         for burn, text in table.items():
@@ -162,7 +162,7 @@ def coverage() -> str:
 
 
 def opinfo_lines() -> list[str]:
-    """What of PyTorch's database of operations differs here, and why."""
+    """The differences from PyTorch's database of operations, with reasons."""
     table = opinfo.table()
     rows = [
         f"| {OPINFO_KINDS[kind]} | {why} | {', '.join(f'`{name}`' for name in sorted(names))} |"
@@ -191,45 +191,45 @@ def burn_lines() -> list[str]:
 COVERAGE = """\
 # Operations
 
-Made from the op table and its test rows by `{command}`; a test compares. {count} operations are public
-({internal} more are parts of them), {graded} are differentiable twice, checked against finite
-differences.
+Written by `{command}` from the op table and its test rows; a test checks that it is current.
+{count} operations are public ({internal} more are parts of them). {graded} are differentiable twice,
+checked by finite differences.
 
-- **gradient**: how often it is differentiable, and tested to be: "first" and not "second" where the
-  first gradient is piecewise constant or a second makes no sense, "none" where the result is no smooth
+- **gradient**: how many times it is differentiable, as tested. "first" means that the
+  first gradient is piecewise constant or a second makes no sense, "none" that the result is not a smooth
   function (comparisons, indices, draws).
-- **dtypes**: the kinds it takes, each in all its sizes: float is float32, float16 and bfloat16; int is
-  int64, int32, int16 and int8; uint is uint64, uint32, uint16 and uint8; complex is complex64. What composed
-  operations take is what is tested.
-- **runs**: *fused*: a line in whichever kernel needs it. *view*: an address computation. *kernel with
-  epilogue*: a kernel that elementwise operations after it join. *opaque kernels*: one or several written
-  by hand. *composed*: of other operations; behind the colon those that need kernels of their own,
-  "fuses" where none does.
-- **torch**: the same name unless it says otherwise; "-" where torch has no such function. **Burn**: Burn
-  0.22's name where it is one call; all of Burn's are in the table at the end.
+- **dtypes**: the kinds it accepts, each in all its sizes: float is float32, float16 and bfloat16; int is
+  int64, int32, int16 and int8; uint is uint64, uint32, uint16 and uint8; complex is complex64. For composed
+  operations the tested kinds are listed.
+- **runs**: *fused*: a line in the kernel that needs it. *view*: an address computation. *kernel with
+  epilogue*: a kernel that includes the elementwise operations after it. *opaque kernels*: one or several
+  written by hand. *composed*: of other operations; after the colon those that need separate kernels,
+  "fuses" if none does.
+- **torch**: torch's name; "-" if torch has no such function. **Burn**: Burn
+  0.22's name if it is one call; the table at the end has all of Burn's.
 
 | operation | in | gradient | dtypes | runs | torch | NumPy | Burn |
 |---|---|---|---|---|---|---|---|"""
-PRIVATE = "PyTorch's own dispatcher"  # how the reason begins of what has no public name there
+PRIVATE = "only PyTorch's dispatcher"  # the reason of operations without a public name begins with this
 OPINFO_KINDS = {
-    "ABSENT": "not here", "RAISED": "refused here", "ACCEPTED": "refused by PyTorch alone",
+    "ABSENT": "not here", "RAISED": "raises here", "ACCEPTED": "raises only in PyTorch",
     "CLASS": "another exception", "WRONG": "another value",
 }  # fmt: skip
 OPINFO = """\
 ## PyTorch's database of operations
 
-PyTorch tests itself by a database of {count} operations with sample inputs and wrong calls (`op_db` of
-2.13). `tests/ops/test_opinfo.py` runs them on ours in float32, int64, bool and complex64: values, dtypes,
-shapes, gradients, methods, writes in place, strided inputs, and what has to raise. {passed} agree in all of
-that; {differ} differ as follows. {private} of them have no public name in PyTorch: {passed} of {public}
-agree without those. Three rules hold everywhere and are in no row: what PyTorch gives in
-float64 is float32 where a device has no float64, a number may stand in the place of a tensor, and there is
-one layout of memory (`memory_format` and `layout` change nothing).
+PyTorch tests itself with a database of {count} operations with sample inputs and wrong calls (`op_db` of
+2.13). `tests/ops/test_opinfo.py` runs them here in float32, int64, bool and complex64: values, dtypes,
+shapes, gradients, methods, writes in place, strided inputs, and errors. {passed} agree in all of
+these; {differ} differ as listed. {private} of those have no public name in PyTorch: without them,
+{passed} of {public} agree. Three rules apply everywhere and have no row: PyTorch's float64 results are
+float32 on a device without float64, numbers are accepted in place of tensors, and there is
+only one memory layout (`memory_format` and `layout` have no effect).
 
 | what differs | why | operations |
 |---|---|---|"""
 BURN = """\
-## For Burn's users
+## For users of Burn
 
 What to write for each operation of Burn 0.22; a test runs every line.
 
@@ -262,7 +262,7 @@ MODULES = {
 
 
 def members(module: Any) -> dict[str, Any]:
-    """What a module offers: its __all__, or else the functions and classes that it defines."""
+    """The public members of a module: its __all__, otherwise the functions and classes that it defines."""
     names = getattr(module, "__all__", None)
     if names is None:
         names = [n for n, v in vars(module).items() if n[0] != "_" and is_own(v, module)]
@@ -276,7 +276,7 @@ def is_own(value: Any, module: Any) -> bool:
 
 
 def called(entry: Any) -> Any:
-    """What has a class's arguments: older releases of Python 3.11 prefer a base's __new__ to its __init__."""
+    """The callable that has a class's arguments: early Python 3.11 prefers a base's __new__ to __init__."""
     if not isinstance(entry, type) or "__signature__" in vars(entry):
         return entry
     owner = next(k for k in entry.__mro__ if not {"__new__", "__init__"}.isdisjoint(vars(k)))
@@ -288,7 +288,7 @@ def signature(entry: Any, first: str = "input") -> str:
     """The arguments of a function or class, without annotations; a method's self as `first`, "" for none."""
     try:
         found = inspect.signature(called(entry))
-    except ValueError:  # exceptions take what theirs do
+    except ValueError:  # exceptions without a signature
         return "(*args)"
     plain = [
         p.replace(annotation=p.empty, default=p.default if p.default is p.empty else Shown(p.default))
@@ -319,8 +319,8 @@ def line(name: str, entry: Any, first: str = "input") -> str:
         return f"- `{name}`: a namespace."
     if not callable(entry):
         return f"- `{name}`: {entry!r}."
-    told = first_sentence(entry)
-    return f"- `{name}{signature(entry, first)}`" + (f": {told}" if told else "")
+    meaning = first_sentence(entry)
+    return f"- `{name}{signature(entry, first)}`" + (f": {meaning}" if meaning else "")
 
 
 def reference() -> str:
@@ -352,30 +352,30 @@ def commands() -> list[str]:
 
     out = []
 
-    def tell(command: click.Command, path: str) -> None:
+    def add(command: click.Command, path: str) -> None:
         names = main.context_settings["help_option_names"]  # commands below inherit them
         context = click.Context(
             command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=names
         )
         out.extend([f"### {path}\n", "```", command.get_help(context), "```\n"])
         for name, below in sorted(getattr(command, "commands", {}).items()):
-            tell(below, f"{path} {name}")
+            add(below, f"{path} {name}")
 
-    tell(main, "flambeau")
+    add(main, "flambeau")
     return out
 
 
 REFERENCE = """\
 # Reference
 
-Every public function, class, option and command, with the first sentence of what its docstring says;
-made from the code by `{command}`, and a test compares. Names and arguments are PyTorch's.
+Every public function, class, option and command, with the first sentence of its docstring. Written
+from the code by `{command}`; a test checks that it is current. Names and arguments are PyTorch's.
 [coverage.md](coverage.md) has the gradients and dtypes of each operation."""
 
 TENSOR = """
 ## flambeau.Tensor
 
-Functions of the package that take a tensor first are methods too. Beside them:
+Functions of the package whose first argument is a tensor are methods too. The other methods:
 """
 ENVIRONMENT = """
 ## Environment
@@ -383,19 +383,19 @@ ENVIRONMENT = """
 | variable | what it does |
 |---|---|"""
 VARIABLES = {
-    "FLAMBEAU_BACKEND": "keeps the adapters of one API: `vulkan`, `metal`, `dx12` or `gl`",
-    "FLAMBEAU_CACHE": "the folder for what can be made again (downloads, templates), not the platform's",
-    "FLAMBEAU_CHECKS": "`full`: every kernel's indices are checked, of those too that were proven in bounds;"
-    " `off`: none are, a custom op's included (on Dawn it is all or none; products are twice as fast)",
-    "FLAMBEAU_DATA": "a folder to look for data sets in first",
-    "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` prints shaders too",
-    "FLAMBEAU_DEVICE": "the default device, as `gpu:1`, `cpu` or `torch:cuda`",
-    "FLAMBEAU_TUNE": "`on` measures the variants of every kernel that is run, `off` uses no measured choice",
-    "FLAMBEAU_VARIANT": "`family=name,...`: the variant of a kernel that runs where it fits, to test it",
-    "FLAMBEAU_KERNELS": "`software` or `gpu`: the kernels of that class of adapters on any, to test them",
-    "FLAMBEAU_LIMITS": "`portable` asks the adapter for no more than WebGPU promises",
-    "FLAMBEAU_PYODIDE": "Pyodide's npm archive (.tgz) for `flambeau web`, in place of a download",
-    "FLAMBEAU_WEBGPU": "`dawn` takes Dawn in place of wgpu-native",
+    "FLAMBEAU_BACKEND": "uses only adapters of one API: `vulkan`, `metal`, `dx12` or `gl`",
+    "FLAMBEAU_CACHE": "the cache folder (downloads, templates), instead of the platform's",
+    "FLAMBEAU_CHECKS": "`full`: checks the indices of every kernel, also of those proven in bounds; `off`:"
+    " checks none, not even a custom op's (on Dawn all or none are checked; products are twice as fast)",
+    "FLAMBEAU_DATA": "the folder in which data sets are looked up first",
+    "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` also prints shaders",
+    "FLAMBEAU_DEVICE": "the default device, such as `gpu:1`, `cpu` or `torch:cuda`",
+    "FLAMBEAU_TUNE": "`on` measures the variants of every kernel that runs, `off` ignores measured choices",
+    "FLAMBEAU_VARIANT": "`family=name,...`: forces a kernel variant wherever it fits, for tests",
+    "FLAMBEAU_KERNELS": "`software` or `gpu`: uses the kernels of that class of adapters, for tests",
+    "FLAMBEAU_LIMITS": "`portable` requests only the limits that WebGPU guarantees",
+    "FLAMBEAU_PYODIDE": "Pyodide's npm archive (.tgz) for `flambeau web`, instead of a download",
+    "FLAMBEAU_WEBGPU": "`dawn` uses Dawn instead of wgpu-native",
 }
 
 PAGES = {"docs/coverage.md": coverage, "docs/reference.md": reference}

@@ -1,8 +1,8 @@
 """Runs onnx's own suite on NumPy and on the GPU, and writes the table of docs/onnx.md.
 
-    python scripts/write_onnx_docs.py [--cases FILE]     # FILE keeps the results, or has them
+    python scripts/write_onnx_docs.py [--cases FILE]     # writes the results to FILE, or reads them
 
-On a software driver that takes minutes.
+This takes minutes on a software driver.
 """
 
 import argparse
@@ -20,15 +20,15 @@ from onnx_scoreboard import operator_of
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "onnx.md"
 BEGIN = "<!-- written by scripts/write_onnx_docs.py -->"
 CORNERS = (
-    "the evaluator's corners go by scale times size, those of ONNX Runtime and PyTorch by the output's size"
+    "the reference computes corners from scale times size, ONNX Runtime and PyTorch from the output's size"
 )
-REASONS = {  # cases that do not pass, by what their names begin with: why
-    "test_bernoulli": "expects the very numbers that NumPy's generator draws",
-    "test_training_dropout": "expects the very numbers that NumPy's generator draws",
-    "test_dft": "rounding of float32, 2e-7 to 1e-5, where the truth is 0, and 1e-7 is allowed",
-    "test_loop16_seq_none": "the suite's own comparison takes no sequence of 0-d arrays",
+REASONS = {  # prefix of the names of failing cases: why they fail
+    "test_bernoulli": "expects the numbers of NumPy's random generator",
+    "test_training_dropout": "expects the numbers of NumPy's random generator",
+    "test_dft": "float32 rounding of 2e-7 to 1e-5 where the exact result is 0; the tolerance is 1e-7",
+    "test_loop16_seq_none": "the suite's comparison does not support sequences of 0-d arrays",
     "test_resize_downsample_scales": CORNERS,
-    "test_attention_4d_causal_fp16_expanded": "two of 192 elements are a float16's step off",
+    "test_attention_4d_causal_fp16_expanded": "two of 192 elements differ by one float16 step",
 }
 
 
@@ -53,10 +53,10 @@ def page(found: dict[str, dict]) -> str:
     lines = [
         BEGIN,
         f"onnx {onnx.__version__} has {total:,} cases that need no download. **{passed['cpu']:,} pass on"
-        f" NumPy, {passed['gpu']:,} on a GPU: of {kernels:,} of these the results come from WebGPU**, of the"
-        " others from the host: they are of dtypes that no GPU has (float64, 8-bit floats), texts or shapes.",
+        f" NumPy and {passed['gpu']:,} on a GPU. WebGPU computes {kernels:,} of these**; the host computes"
+        " the others, which have dtypes that no GPU supports (float64, 8-bit floats), strings or shapes.",
         "",
-        "| do not pass | why |",
+        "| failing cases | why |",
         "|---|---|",
         *[f"| {cell} | {why} |" for cell, why in failures(found)],
         "",
