@@ -67,7 +67,7 @@ def test_no_workload_is_begun_out_of_time():
 def test_a_workload_that_is_not_there_is_said():
     result = run("--only", "matmull")
     assert result.exit_code == 1
-    assert result.output.startswith("flambeau: bench --only matmull: no such workload: there is x + 1; gelu")
+    assert result.output.startswith("flambeau: bench --only matmull: no such workload: choose: x + 1; gelu")
 
 
 def test_the_cpu_is_no_adapter():

@@ -123,7 +123,7 @@ TOLD = {
     "number": (["{}:number", *X], "export: {}:number is int: name a model or a function of tensors"),
     "arguments": (
         ["{}:Wide", *X],
-        "export: {}:Wide needs width to be made: name a function that makes the model",
+        "export: {}:Wide needs arguments (width): name a function without arguments that returns the model",
     ),
     "weights of a function": (
         ["{}:double", *X, "--weights", "w.safetensors"],

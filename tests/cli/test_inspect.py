@@ -69,7 +69,7 @@ def test_expressions_and_models():
     ran = run("-e", "(x * 2).exp()", "--input", "x=f32[N, 3]", "--batch", "5")
     assert ran.exit_code == 0 and "(x * 2).exp() on gpu:" in ran.output and "mul+exp" in ran.output
     unknown = run("-e", "y.sum()")
-    assert "y is f32[64, 64]: --input 'y=...' makes it another" in unknown.output
+    assert "y is f32[64, 64]: --input 'y=...' changes it" in unknown.output
     ran = run("train.py:Net", "--input", "x=f32[2, 3]")
     assert ran.exit_code == 0 and "matmul+add+relu" in ran.output
 
@@ -105,7 +105,7 @@ def test_an_onnx_model(folder):
 
 
 WRONG = {
-    (): "inspect: nothing is named: write `train.py::step`, or -e '(x @ w + b).relu()'",
+    (): "inspect: no target: write `train.py::step`, or -e '(x @ w + b).relu()'",
     ("train.py::stop",): "inspect: train.py: it defines no stop: did you mean 'step'?",
     ("none.py",): "inspect: none.py: No such file or directory: check the path",
     ("train.py:Net",): "inspect train.py:Net: no inputs: name each, as in --input 'x=f32[8, 784]'",
@@ -113,25 +113,33 @@ WRONG = {
     ("none.json",): "inspect: none.json: No such file or directory: name a file of --json",
     ("--compare", "a.json"): "inspect --compare: takes two files of --json: before.json after.json",
     ("train.py::step", "--send", "0", "k.txt"): (
-        "inspect --send 0 k.txt: a kernel is sent as a .py or a .html"
+        "inspect --send 0 k.txt: the file must end with .py or .html"
     ),
     ("train.py::step", "--emit", "0", "k.txt"): (
-        "inspect --emit 0 k.txt: the file is one of .spvasm, .metal, .hlsl, .glsl"
+        "inspect --emit 0 k.txt: the file ends with one of .spvasm, .metal, .hlsl, .glsl"
     ),
     ("train.py::step", "--emit", "5", "k.hlsl"): "inspect: there is no kernel 5: there is one: 0",
     ("train.py::step", "--send", "5", "k.py"): "inspect: there is no kernel 5: there is one: 0",
 }
 # and what is refused before a script runs, which would raise
 BEFORE = {
-    ("--runs", "0"): "inspect --runs 0: it is called at least once: give 1 or more",
-    ("--runs", "-3", "--sanitize"): "inspect --runs -3: it is called at least once: give 1 or more",
-    ("--emit", "-1", "k.hlsl"): "inspect --emit -1: kernels are numbered from 0 on: see the table's #",
-    ("--emit", "0", "k.txt"): "inspect --emit 0 k.txt: the file is one of .spvasm, .metal, .hlsl, .glsl",
-    ("--html", "no/p.html"): "inspect --html no/p.html: there is no folder no: make it, or name another",
-    ("--json", "no/p.json"): "inspect --json no/p.json: there is no folder no: make it, or name another",
-    ("--check", "--json", "no/p"): "inspect --json no/p: there is no folder no: make it, or name another",
-    ("--trace", "no/p"): "inspect --trace no/p: there is no folder no: make it, or name another",
-    ("--send", "0", "no/k.py"): "inspect --send no/k.py: there is no folder no: make it, or name another",
+    ("--runs", "0"): "inspect --runs 0: it must be at least 1",
+    ("--runs", "-3", "--sanitize"): "inspect --runs -3: it must be at least 1",
+    (
+        "--emit",
+        "-1",
+        "k.hlsl",
+    ): "inspect --emit -1: kernels are numbered from 0: see the column #",
+    (
+        "--emit",
+        "0",
+        "k.txt",
+    ): "inspect --emit 0 k.txt: the file ends with one of .spvasm, .metal, .hlsl, .glsl",
+    ("--html", "no/p.html"): "inspect --html no/p.html: no folder no: create it, or name another",
+    ("--json", "no/p.json"): "inspect --json no/p.json: no folder no: create it, or name another",
+    ("--check", "--json", "no/p"): "inspect --json no/p: no folder no: create it, or name another",
+    ("--trace", "no/p"): "inspect --trace no/p: no folder no: create it, or name another",
+    ("--send", "0", "no/k.py"): "inspect --send no/k.py: no folder no: create it, or name another",
     ("--html", "shut/p"): "inspect --html shut/p: the folder shut can't be written: name another",
     ("--html", "shut.html"): "inspect --html shut.html: the file can't be written: name another",
 }

@@ -184,12 +184,12 @@ WRONG = {
         "inspect --sanitize --runs: --runs is of an inspection: leave out one of both"
     ),
     ("train.py::step", "--turn", "3"): (
-        "inspect --turn: it says which time of --watch is meant: give that too"
+        "inspect --turn: it selects an assignment of --watch: give --watch too"
     ),
     ("train.py::step", "--watch", "exp.y", "--turn", "-1"): (
         "watch(turn=-1): turns are counted from 0 on: give 0 or more"
     ),
-    ("x.json", "--check"): "inspect --check x.json: a file runs nothing: name what it was made of",
+    ("x.json", "--check"): "inspect --check x.json: a file can't be run: name the script or model",
     ("train.py::step", "--watch", "exp"): (
         "watch(name='exp'): is no KERNEL.NAME: see the names by inspect or .wgsl()"
     ),
@@ -197,7 +197,7 @@ WRONG = {
     ("train.py::empty", "--sanitize"): f"sanitize(train.py::empty): {NOTHING}",
     ("train.py::empty", "--check"): f"check(train.py::empty): {NOTHING}",
     ("runs", "--check"): (
-        "inspect: runs: is the folder of a run, which keeps what came of it and no program:"
+        "inspect: runs: is the folder of a run, which holds results and no program:"
         " name the script, as in train.py::Learner.step"
     ),
 }

@@ -70,7 +70,7 @@ def test_errors():
             data.FakeData(**kwargs)
         return str(e.value)
 
-    rule = "there are no such items: give a size, (channels, height, width) of at least 0, and classes"
+    rule = "invalid sizes: give a size, (channels, height, width) of at least 0, and classes"
     default = "image_size=(3, 224, 224), num_classes"
     assert told(size=-1) == f"FakeData(size=-1, {default}=10): {rule}"
     assert told(num_classes=0) == f"FakeData(size=1000, {default}=0): {rule}"

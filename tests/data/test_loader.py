@@ -287,7 +287,7 @@ def test_iterable_datasets_that_inherit_a_getitem():
         assert flat(DataLoader(kind(), 2)) == flat(DataLoader(kind(), 2, num_workers=1)) == [0, 1, 2, 3, 4]
         with pytest.raises(ValueError) as told:
             DataLoader(kind(), shuffle=True)
-        rule = "has an order of its own: leave shuffle and samplers out"
+        rule = "an iterable dataset sets the order: leave out shuffle and samplers"
         assert str(told.value) == f"DataLoader({kind.__name__}): {rule}"
     assert len(DataLoader(with_length(), 2)) == 3
     assert flat(DataLoader(data.ChainDataset([streamed(), with_length()]), 4)) == [*range(5), *range(5)]
@@ -333,7 +333,7 @@ def test_a_dataset_with_a_state_of_its_own():
     assert flat(again) == [] and flat(again) == flat(short)
     with pytest.raises(ValueError) as e:
         DataLoader(Stateful(), 4, num_workers=1)
-    rule = "it says where it is, and workers would be ahead of the loop: give 0"
+    rule = "the dataset keeps its position, and workers read ahead of the loop: give 0"
     assert str(e.value) == f"DataLoader(num_workers=1): {rule}"
 
 
@@ -425,12 +425,12 @@ ERRORS = [
     (lambda: iter(data.IterableDataset()), NotImplementedError,
      "iter(IterableDataset): a dataset has items: write __iter__"),
     (lambda: DataLoader([1], shuffle=True, sampler=[0]), ValueError,
-     "DataLoader(shuffle=True, sampler=...): both give an order: give one of them"),
+     "DataLoader(shuffle=True, sampler=...): both set the order: give one of them"),
     (lambda: DataLoader([1], 2, batch_sampler=[[0]]), ValueError,
-     "DataLoader(batch_sampler=...): it makes batches by itself: leave batch_size, shuffle, sampler and"
-     " drop_last out"),
+     "DataLoader(batch_sampler=...): it makes the batches: leave out batch_size, shuffle, sampler and"
+     " drop_last"),
     (lambda: DataLoader(Counting(), shuffle=True), ValueError,
-     "DataLoader(Counting): has an order of its own: leave shuffle and samplers out"),
+     "DataLoader(Counting): an iterable dataset sets the order: leave out shuffle and samplers"),
     (lambda: DataLoader([1], None, drop_last=True), ValueError,
      "DataLoader(batch_size=None, drop_last=True): there are no batches: give batch_size"),
     (lambda: DataLoader([1], timeout=3), ValueError,
@@ -443,7 +443,7 @@ ERRORS = [
     (lambda: DataLoader([1], num_worker=3), TypeError,
      "DataLoader.__init__() got an unexpected keyword argument 'num_worker'"),
     (lambda: DataLoader([1], sampler=[0]).order(0), TypeError,
-     "DataLoader.order(0): its sampler has none: write order(epoch), or iterate it"),
+     "DataLoader.order(0): its sampler has no order(epoch): define it, or iterate the loader"),
     (lambda: data.default_collate([object()]), TypeError,
      "collate(object): takes tensors, arrays, numbers, texts, tuples, lists and dicts: pass your own"
      " collate_fn"),

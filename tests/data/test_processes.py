@@ -334,14 +334,14 @@ def test_an_item_on_a_gpu():
 
 
 NO_FORK = (
-    "DataLoader(multiprocessing_context='fork'): a GPU that is open can't go along with a fork, nor can"
-    " threads: use 'spawn' or 'forkserver'"
+    "DataLoader(multiprocessing_context='fork'): an open GPU and threads do not survive a fork:"
+    " use 'spawn' or 'forkserver'"
 )
 WRONG = [
     ("fork", 1, NO_FORK),
     (multiprocessing.get_context("fork"), 1, NO_FORK),
-    ("spwan", 1, "DataLoader(multiprocessing_context='spwan'): no way to start a process here: use 'spawn',"
-     " or a context of multiprocessing"),
+    ("spwan", 1, "DataLoader(multiprocessing_context='spwan'): it is not a start method of this system:"
+     " use 'spawn', or a context of multiprocessing"),
     ("spawn", 0, "DataLoader(num_workers=0): timeout, prefetch_factor, persistent_workers and"
      " multiprocessing_context are for workers: give 1"),
 ]  # fmt: skip
@@ -359,7 +359,7 @@ def test_where_there_can_be_none(monkeypatch):
     with_state.state_dict = dict
     with pytest.raises(ValueError) as e:
         DataLoader(with_state, num_workers=1, multiprocessing_context="spawn")
-    rule = "it says where it is, and workers would be ahead of the loop: give 0"
+    rule = "the dataset keeps its position, and workers read ahead of the loop: give 0"
     assert str(e.value) == f"DataLoader(num_workers=1): {rule}"
     monkeypatch.setattr("flambeau.data.loader.THREADS", False)
     with pytest.raises(fb.FlambeauError) as e:

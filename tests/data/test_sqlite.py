@@ -114,7 +114,7 @@ def test_a_row_that_another_deleted_is_told(tmp_path, numbers):
     assert rows[0] == (5,)
     with closing(sqlite3.connect(numbers)) as db, db:
         db.execute("DELETE FROM t")
-    rule = "row 1 was deleted since the dataset was made: make it anew"
+    rule = "row 1 was deleted after the dataset was opened: open it again"
     assert said(lambda: rows[0], tmp_path) == f"SQLiteDataset('T/numbers.db', 't'): {rule}"
 
 

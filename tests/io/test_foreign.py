@@ -8,9 +8,9 @@ from flambeau.io import load_gguf, load_npz, load_safetensors, open_weights, sav
 
 LOADERS = {"load": fb.load, "gguf": load_gguf, "npz": load_npz, "safetensors": load_safetensors}
 LOADERS |= {"open": open_weights, "onnx": fb.onnx.load}
-ORT = "ONNX Runtime's own .ort format: give the .onnx file that it was made of"
+ORT = "ONNX Runtime's .ort format: use the .onnx file that it was converted from"
 GGUF, ONNX = "a .gguf file of llama.cpp: use fb.load", "an ONNX file: use fb.onnx.load"
-PAGE = "a web page, which a server gave in place of the file: get the file itself"
+PAGE = "a web page, which a server sent in place of the file: download the file itself"
 POINTER = "a pointer of Git LFS: get the file by `git lfs pull`"
 CASES = [  # beginnings, what reads another, what it says
     (b"\x24\0\0\0ORTM" + bytes(90), ("load", "onnx", "gguf", "safetensors", "npz", "open"), ORT),

@@ -292,12 +292,12 @@ def test_a_part_without_the_others(tmp_path):
     cut(tmp_path, 2)
     first = tmp_path / "tiny-00001-of-00003.gguf"
     part = "it is part 1 of the 3 of a model, and"
-    gone = f"{part} 'tiny-00003-of-00003.gguf' is not beside it: get all parts"
+    gone = f"{part} 'tiny-00003-of-00003.gguf' is not in its folder: get all parts"
     assert told_of_parts(first) == gone
     data = first.read_bytes()
-    assert told_of_parts(data) == f"{part} bytes have no folder: give its path, beside the others"
+    assert told_of_parts(data) == f"{part} bytes have no folder: give a path in the folder of all parts"
     (tmp_path / "other.gguf").write_bytes(data)
-    rule = "others are found by its name: let it end with -00001-of-00003.gguf"
+    rule = "its name must end with -00001-of-00003.gguf, as the names of the other parts do"
     assert told_of_parts(tmp_path / "other.gguf") == f"{part} {rule}"
     (tmp_path / "tiny-00003-of-00003.gguf").write_bytes(data)
     damaged = "is cut short or no .gguf file ('tiny-00003-of-00003.gguf' is no part 3 of 3): get a whole copy"

@@ -59,16 +59,16 @@ def test_an_index_that_lies_is_told(tmp_path):
         return str(e.value)[len(start) : -len(end)]
 
     for name in ("../secret.safetensors", "/etc/passwd", "..", "", "a\\b", "C:x", "a\0b"):
-        assert told({"a": name}) == f"its index names {name!r}, which is no file beside it"
+        assert told({"a": name}) == f"its index names {name!r}, which is not a file in its folder"
     assert told({"a": "3.safetensors"}) == "its index names '3.safetensors', which is not there"
     (folder / "link.safetensors").symlink_to(tmp_path / "secret.safetensors")
     assert told({"a": "link.safetensors"}) == "its index names 'link.safetensors', a link to another folder"
     assert told({"x": "1.safetensors", "y": "1.safetensors"}) == (
-        "'1.safetensors' has no 'x' and 1 more, which its index says it has"
+        "'1.safetensors' has no 'x' and 1 more, which its index lists"
     )
     assert told({"a": INDEX}) == "one of its files is no dict of tensors by name"
     for text in ("{", '{"a":' * 50_000, "{}", '{"weight_map": []}', '{"weight_map": {"a": 3}}'):
-        what = "is no JSON" if text.startswith(('{"a"', "{")) and "}" not in text else "has no weight_map of"
+        what = "is not JSON" if text.startswith(('{"a"', "{")) and "}" not in text else "has no weight_map of"
         assert told(text=text).startswith(f"its index {what}")
     with pytest.raises(fb.FlambeauError, match="bytes have no folder: give its path"):
         fb.load(sharded(folder).read_bytes(), device="cpu")

@@ -158,25 +158,21 @@ def test_steps_that_make_no_sense_are_told():
         return text.partition("of its pickle: ")[2].removesuffix("): get a whole copy")
 
     assert of(b"") == "it ends early"
-    assert of(b".") == of(b"a.") == of(b"R.") == of(b"K\x010.") == "it takes a value that is not there"
+    assert of(b".") == of(b"a.") == of(b"R.") == of(b"K\x010.") == "it takes a value from an empty stack"
     assert of(b"X\xff\xff\xff\x7fabc.") == "it ends 2,147,483,643 bytes early"
     assert of(b"\x8a\xffabc.") == "it ends 251 bytes early"
-    assert of(b"\x82\x01.") == "opcode 0x82 is none that data needs"
-    assert (
-        of(b"t.") == "it has no mark there" and of(b"h\x07.") == "it recalls value 7, which it did not keep"
-    )
+    assert of(b"\x82\x01.") == "opcode 0x82 is not allowed"
+    assert of(b"t.") == "it has no mark there" and of(b"h\x07.") == "it recalls value 7, not in its memo"
     assert of(b"K\x01K\x02a.") == "it fills a int as if it were a list"
     assert of(b"}(K\x01u.") == "a key of it has no value"
-    assert of(b"]K\x01\x85R.") == "it calls a list, which is no function of the table"
+    assert of(b"]K\x01\x85R.") == "it calls a list, which is not an allowed function"
     assert of(b"}]K\x01s.") == "a list of it is no key of a dict here"
     assert of(b"ccollections\nOrderedDict\n.") == "'collections.OrderedDict' stands where data is expected"
-    assert of(b"ctorch._utils\n_rebuild_tensor_v2\n)R.").startswith("its steps make no sense (TypeError: ")
+    assert of(b"ctorch._utils\n_rebuild_tensor_v2\n)R.").startswith("its steps are invalid (TypeError: ")
     assert of(b"X\x01\x00\x00\x00aQ.") == "it asks for something that is no storage"
     assert of(b"\x80\x09.") == "it is of protocol 9: 0 to 5 are known"
     assert of(b"K\x01}b.") == "it gives a int a state"
-    assert of(b"I" + b"9" * 5000 + b"\n.").startswith(
-        "its steps make no sense (ValueError: Exceeds the limit"
-    )
+    assert of(b"I" + b"9" * 5000 + b"\n.").startswith("its steps are invalid (ValueError: Exceeds the limit")
 
 
 def test_shared_parts_cost_nothing_and_lists_are_bounded(monkeypatch):
@@ -200,7 +196,7 @@ def test_values_that_are_kept_are_not_made_anew_for_nothing():
     text = b"X" + struct.pack("<I", 1 << 20) + b"a" * (1 << 20) + b"q\x00X\x06\x00\x00\x00latin1q\x01"
     many = b"(" + b"N" * 10_000 + b"tq\x00"
     pairs = b"}q\x00(" + b"".join(b"J" + struct.pack("<i", i) + b"N" for i in range(5000)) + b"u"
-    rule = "it has more made of its values than a file of its size needs"
+    rule = "it builds more values than a file of its size needs"
     for begin, steps, told in (
         (text, b"c_codecs\nencode\nh\x00h\x01\x86R0", rule),
         (text, b"cpathlib\nPosixPath\nh\x00\x85R0", rule),
@@ -211,7 +207,7 @@ def test_values_that_are_kept_are_not_made_anew_for_nothing():
     ):
         data = b"\x80\x02" + begin + steps * 3000 + b"."
         assert f"{told}): get a whole copy" in told_of(data), steps
-    assert "a line of it has no end, or is longer than 65,536 bytes" in told_of(b"\x80\x02I" + b"1" * 10**6)
+    assert "a line has no end, or is longer than 65,536 bytes" in told_of(b"\x80\x02I" + b"1" * 10**6)
 
 
 def storage(key=b"0", count=4, kind=b"ctorch\nFloatStorage\n"):

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import flambeau as fb
 from flambeau.cli import main
-from flambeau.cli.selftest import forced
+from flambeau.cli.selftest import variants_table
 from flambeau.selftest import EVERY, Selftest
 
 
@@ -27,10 +27,10 @@ def test_a_table_of_what_was_tried():
 
 def test_a_table_of_the_variants_that_were_forced():
     test = Selftest(fb.tensor(0.0, device="cpu").device, 3, ["products", "losses"])
-    assert forced(test) == "no variant of a kernel was forced"
+    assert variants_table(test) == "no variant of a kernel was forced"
     test.tallies["products"].variants.update([("contract", "tiles"), ("contract", "tiles"), ("map", "1")])
     test.tallies["losses"].variants.update([("contract", "tiles")])
-    assert forced(test).splitlines() == [
+    assert variants_table(test).splitlines() == [
         "variant         forced  of",
         "contract=tiles       3  products 2, losses 1",
         "map=1                1  products 1",
@@ -83,7 +83,7 @@ def test_ctrl_c_prints_the_table_so_far(when, monkeypatch):
 
     monkeypatch.setattr(Selftest, "step", stopped)
     done = selftest("--device", "cpu", "--family", "views")
-    assert done.exit_code == 130 and "stopped: this is what was tried so far" in done.output
+    assert done.exit_code == 130 and "stopped: these are the results so far" in done.output
     assert re.search(rf"^all +{when} +0", done.output, re.M)
 
 

@@ -55,18 +55,18 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
         rows.append(row)
         click.echo(line(cells(row)))
     if path:
-        found = {"device": str(place), "copy": ceilings.copy, "fma": ceilings.fma, "rows": rows}
-        path.write_text(json.dumps(found, indent=2), encoding="utf-8")
+        report = {"device": str(place), "copy": ceilings.copy, "fma": ceilings.fma, "rows": rows}
+        path.write_text(json.dumps(report, indent=2), encoding="utf-8")
 
 
 def chosen(only: tuple[str, ...]) -> list[Task]:
     """The tasks whose names hold one of the words; FlambeauError where none does."""
     every = tasks()
-    found = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
-    if not found:
+    matching = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
+    if not matching:
         names = "; ".join(t.name for t in every)
-        raise FlambeauError(f"bench --only {' '.join(only)}: no such workload: there is {names}")
-    return found
+        raise FlambeauError(f"bench --only {' '.join(only)}: no such workload: choose: {names}")
+    return matching
 
 
 def peer_tools(beside: str | None, software: bool) -> Tools | None:
@@ -115,17 +115,17 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
 
 
 def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row:
-    """Our seconds, and what they mean."""
-    made = task.make(ours, *sizes)
+    """Measure a task: its seconds, and the rates that follow from them."""
+    work = task.make(ours, *sizes)
     before, ours.place.pool.peak = ours.place.pool.peak, ours.place.pool.live
-    seconds = TIMED[task.how](ours, made, BUDGET[task.how])
+    seconds = TIMED[task.how](ours, work, BUDGET[task.how])
     if task.how == "host":
         seconds /= sizes[0]
     peak, ours.place.pool.peak = ours.place.pool.peak, max(before, ours.place.pool.peak)
-    of_copy, rate = made.nbytes / seconds / c.copy, made.flops / seconds
+    of_copy, rate = work.nbytes / seconds / c.copy, work.flops / seconds
     return {
         "seconds": seconds,
-        "bandwidth": made.nbytes / seconds,
+        "bandwidth": work.nbytes / seconds,
         "rate": rate,
         "of_copy": of_copy,
         "of_fma": rate / c.fma,
@@ -139,11 +139,11 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
         cuda = peer.f.cuda if peer.place == "cuda" else None
         if cuda:
             cuda.reset_peak_memory_stats()
-        made = task.make(peer, *sizes)
-        found: Row = {"peer": peer_seconds(task, made, cuda, BUDGET[task.how])}
+        work = task.make(peer, *sizes)
+        row: Row = {"peer": peer_seconds(task, work, cuda, BUDGET[task.how])}
         if cuda and task.how == "step":
-            found["peer_peak_bytes"] = cuda.max_memory_allocated()
-        return found
+            row["peer_peak_bytes"] = cuda.max_memory_allocated()
+        return row
     except NotHere as e:
         return {"peer_missing": str(e)}
     except MISSED as e:
@@ -154,18 +154,18 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
             peer.f.cuda.empty_cache()
 
 
-def peer_seconds(task: Task, made: Made, cuda: Any, budget: float) -> float:
+def peer_seconds(task: Task, work: Made, cuda: Any, budget: float) -> float:
     """PyTorch's seconds of a call, as ours are taken; its GPU is warm before."""
     if task.how != "kernels":
         if cuda:
             until = perf_counter() + WARM
             while perf_counter() < until:
-                made.call().item()
-        return repeated(lambda: made.call().item(), budget)
+                work.call().item()
+        return repeated(lambda: work.call().item(), budget)
 
     def batch(n: int) -> None:
         for _ in range(n):
-            made.call()
+            work.call()
         if cuda:
             cuda.synchronize()
 
@@ -191,40 +191,40 @@ def repeated(call: Callable[[], Any], budget: float) -> float:
     return sorted(times)[len(times) // 2] / n
 
 
-def kernels(ours: Tools, made: Made, budget: float) -> float:
-    """The kernels alone, again and again."""
-    held, found = capture(made.call)
-    if not any(made.needs in work.template for work in found.works):
-        raise NotHere(f"no {made.needs} kernels")
-    seconds = steady(ours.place, found.words, budget)
+def kernels(ours: Tools, work: Made, budget: float) -> float:
+    """Time the kernels alone, replayed."""
+    held, recording = capture(work.call)
+    if not any(work.needs in w.template for w in recording.works):
+        raise NotHere(f"no {work.needs} kernels")
+    seconds = steady(ours.place, recording.words, budget)
     del held
     return seconds
 
 
-def host(ours: Tools, made: Made, budget: float) -> float:
-    """The call alone, the GPU idle before it and not waited for after."""
+def host(ours: Tools, work: Made, budget: float) -> float:
+    """Time the host's part of a call: the GPU is idle before it, and its work is not awaited."""
     times: list[float] = []
     while sum(times) < budget / 4 or len(times) < 20:
         ours.place.wait()
         begin = perf_counter()
-        made.call()
+        work.call()
         times.append(perf_counter() - begin)
     return sorted(times)[len(times) // 2]
 
 
-def read(ours: Tools, made: Made, budget: float) -> float:
+def read(ours: Tools, work: Made, budget: float) -> float:
     """Reading the number that a call returns."""
-    x = made.call()
+    x = work.call()
     return repeated(lambda: x.item(), budget)
 
 
-def step(ours: Tools, made: Made, budget: float) -> float:
+def step(ours: Tools, work: Made, budget: float) -> float:
     """Whole calls, each with the read of its result."""
-    return repeated(lambda: made.call().item(), budget)
+    return repeated(lambda: work.call().item(), budget)
 
 
-def process(ours: Tools, made: Made, budget: float) -> float:
-    return repeated(made.call, budget / 2)
+def process(ours: Tools, work: Made, budget: float) -> float:
+    return repeated(work.call, budget / 2)
 
 
 TIMED = {"kernels": kernels, "host": host, "read": read, "step": step, "process": process}
@@ -258,11 +258,11 @@ def cells(row: Row) -> tuple[str, ...]:
     return name, duration(row["seconds"]), rate, part, peer, times, row["goal"] + verdict + memory
 
 
-def line(found: tuple[str, ...]) -> str:
-    """Cells at their columns; a cell that is alone may be as long as it likes."""
-    if len(found) == 2:
-        return f"{found[0]:<44}{found[1]}"
+def line(columns: tuple[str, ...]) -> str:
+    """Cells at their columns; a single cell may be of any length."""
+    if len(columns) == 2:
+        return f"{columns[0]:<44}{columns[1]}"
     widths = [w for _, w in COLUMNS]
-    parts = [found[0].ljust(widths[0])]
-    parts += [c.rjust(w) + "  " for c, w in zip(found[1:-1], widths[1:-1], strict=True)]
-    return ("".join(parts) + found[-1]).rstrip()
+    parts = [columns[0].ljust(widths[0])]
+    parts += [c.rjust(w) + "  " for c, w in zip(columns[1:-1], widths[1:-1], strict=True)]
+    return ("".join(parts) + columns[-1]).rstrip()

@@ -37,34 +37,34 @@ def doctor(as_json: bool):
 
     Example: flambeau doctor --json > report.json
     """
-    found = examine()
-    click.echo(json.dumps(found, indent=2) if as_json else report(found))
+    facts = examine()
+    click.echo(json.dumps(facts, indent=2) if as_json else report(facts))
 
 
 def examine() -> Facts:
-    """All that the report says, as plain values."""
-    found = diagnose.facts()
-    kinds = [name for name, is_so in (("WSL2", found["wsl"]), ("container", found["container"])) if is_so]
-    found |= {
+    """Collect the facts of the report, as plain values."""
+    facts = diagnose.facts()
+    kinds = [name for name, is_so in (("WSL2", facts["wsl"]), ("container", facts["container"])) if is_so]
+    facts |= {
         "os": ", ".join([platform.platform(), *kinds]),
         "python": f"{platform.python_version()} {sys.executable}",
         "packages": {
             "flambeau": __version__,
-            **{name: installed(name) for name in ("wgpu", "wgpudawn", "numpy")},
+            **{name: installed_version(name) for name in ("wgpu", "wgpudawn", "numpy")},
         },
     }
     listing = in_child("list")
-    found["adapters"] = listing.get("adapters", [])
+    facts["adapters"] = listing.get("adapters", [])
     if "problem" in listing:
-        found |= {"provider_error": listing["problem"], "provider_fix": listing.get("fix", "")}
-    for adapter in found["adapters"]:
+        facts |= {"provider_error": listing["problem"], "provider_fix": listing.get("fix", "")}
+    for adapter in facts["adapters"]:
         adapter |= in_child(f"check {adapter['index']}")
-    found["traps"] = [str(t) for t in diagnose.traps(found)]
-    found["fix"] = diagnose.likely_fix(found)
-    return found
+    facts["traps"] = [str(t) for t in diagnose.traps(facts)]
+    facts["fix"] = diagnose.likely_fix(facts)
+    return facts
 
 
-def installed(package: str) -> str:
+def installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -100,16 +100,16 @@ def answer(task: str) -> None:
     """Print the JSON of one task: `list` the adapters, or `check` the arithmetic of one."""
     name, _, index = task.partition(" ")
     try:
-        found = {"adapters": described()} if name == "list" else checked(f"gpu:{index}")
-    except Exception as e:  # whatever a driver makes Python raise belongs into the report
-        found = {
+        facts = {"adapters": describe_adapters()} if name == "list" else check_device(f"gpu:{index}")
+    except Exception as e:  # the report includes every error that a driver causes
+        facts = {
             "problem": (str(e).strip().splitlines() or [type(e).__name__])[0],
             "fix": getattr(e, "fix", ""),
         }
-    print(json.dumps(found))
+    print(json.dumps(facts))
 
 
-def described() -> list[Facts]:
+def describe_adapters() -> list[Facts]:
     from ..device.adapters import adapters
 
     return [
@@ -126,13 +126,14 @@ def described() -> list[Facts]:
     ]
 
 
-def checked(device: Any) -> Facts:
-    """Whether a device multiplies rightly, and what it takes for another value of infinities and NaN."""
-    found = multiplied(device)
-    return found if "problem" in found else found | {"not_finite": simplified(device)}
+def check_device(device: Any) -> Facts:
+    """Check that a device multiplies correctly, and find expressions of infinities and NaN that it
+    evaluates wrongly."""
+    facts = check_multiply(device)
+    return facts if "problem" in facts else facts | {"not_finite": find_simplified(device)}
 
 
-def simplified(device: Any) -> list[str]:
+def find_simplified(device: Any) -> list[str]:
     """The expressions that a driver simplifies as if there were neither infinities nor NaN, of those whose
     value is NaN. WGSL permits it."""
     import flambeau as fb
@@ -153,7 +154,7 @@ def simplified(device: Any) -> list[str]:
     return [name for name, value in expressions.items() if not value.isnan().all()]
 
 
-def multiplied(device: Any, n: int = 64) -> Facts:
+def check_multiply(device: Any, n: int = 64) -> Facts:
     """[n, n] @ [n, n] on a device against float64 NumPy: the largest error, and a problem if it is large."""
     import numpy as np
 
@@ -211,7 +212,7 @@ def adapter_lines(a: Facts) -> list[str]:
     return [
         f"gpu:{a['index']} {a['name']} ({a['backend']})",
         f"  type         {a['type']}{', software' if a['type'] == 'CPU' else ''}",
-        f"  driver       {a['driver'] or 'not told'}",
+        f"  driver       {a['driver'] or 'unknown'}",
         f"  limits       {', '.join(limits)}",
         f"  features     {features}",
         f"  matmul 64    {outcome}",

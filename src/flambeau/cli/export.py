@@ -44,17 +44,17 @@ def export(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None,
     Example: flambeau export mnist.safetensors --out digits
     Example: flambeau export nets.py:Net --weights net.safetensors --input "x=f32[N, 784]" --out net
     """
-    made = model_of(model, weights, "export")
+    program = model_of(model, weights, "export")
     texts = inputs or ((DIGITS,) if model.endswith(".safetensors") else ())
     if not texts:
         raise FlambeauError(f"export {model}: no inputs: name each, as in --input '{DIGITS}'")
-    folder = save_program(made, dict(named(text, "export") for text in texts), out, max_batch, target)
+    folder = save_program(program, dict(named(text, "export") for text in texts), out, max_batch, target)
     size = sum(p.stat().st_size for p in folder.iterdir())
     module, executor, values = ((folder / name).stat().st_size for name in (MODULE, EXECUTOR, VALUES))
-    told = (
+    size_text = (
         f"{(module + executor) / 1e3:.1f} kB, and {values / 1e3:.1f} for pictures, plain arrays and buffers"
     )
-    click.echo(f"exported {folder}: {size / 1e6:.2f} MB, of which the module is {told}")
+    click.echo(f"exported {folder}: {size / 1e6:.2f} MB, of which the module is {size_text}")
     arguments = ", ".join(text.partition("=")[0].strip() for text in texts)
     click.echo(f'in a page: import {{ load }} from "./{folder.name}/{MODULE}";')
     click.echo(f"           const model = await load(), y = await model.run({{ {arguments} }});")

@@ -99,18 +99,18 @@ def inspect(**options: Any):
     check(wanted)
     way = diagnostics.way_of(wanted)
     if way is not None:
-        made = looked_at(wanted, way.look)
-        sys.exit(diagnostics.show(way, made, wanted.called, wanted.rows, wanted.data) > 0)
+        result = look_at(wanted, way.look)
+        sys.exit(diagnostics.show(way, result, wanted.called, wanted.rows, wanted.data) > 0)
     if wanted.compare:
-        return compared(wanted)
-    made = looked_at(wanted, wanted.inspecting())
+        return compare(wanted)
+    result = look_at(wanted, wanted.inspecting())
     for act in ACTIONS:
-        act(made, wanted)
+        act(result, wanted)
 
 
 @dataclass
 class Asked:
-    """The words of the command line."""
+    """The options of the command line."""
 
     target: str | None
     arguments: tuple[str, ...]
@@ -138,36 +138,34 @@ class Asked:
 
     @property
     def called(self) -> str:
-        """What is looked at, as it was written."""
+        """The target or expression, as it was written."""
         return self.expression or self.target or ""
 
     def inspecting(self) -> Any:
-        """What makes an inspection of a call."""
+        """The function that inspects a call."""
         from ..inspector.call import inspecting
 
         return inspecting(self.runs, self.keep << 20 if self.serve or self.send else 0)
 
 
 def check(wanted: Asked) -> None:
-    """FlambeauError for what could only fail once the program ran: how often it runs, files of its own."""
+    """Check the options before the program runs: the number of runs and the output files."""
     from ..inspector.emitted import SUFFIXES
 
     if wanted.runs < 1:
-        raise FlambeauError(f"inspect --runs {wanted.runs}: it is called at least once: give 1 or more")
+        raise FlambeauError(f"inspect --runs {wanted.runs}: it must be at least 1")
     files = {"--html": wanted.page, "--json": wanted.data, "--trace": wanted.trace}
-    for option, given, suffixes, rule in (
-        ("--send", wanted.send, (".py", ".html"), "a kernel is sent as a .py or a .html"),
-        ("--emit", wanted.emit, SUFFIXES, f"the file is one of {', '.join(SUFFIXES)}"),
+    for option, request, suffixes, rule in (
+        ("--send", wanted.send, (".py", ".html"), "the file must end with .py or .html"),
+        ("--emit", wanted.emit, SUFFIXES, f"the file ends with one of {', '.join(SUFFIXES)}"),
     ):
-        if given is None:
+        if request is None:
             continue
-        kernel, files[option] = given
+        kernel, files[option] = request
         if kernel < 0:
-            raise FlambeauError(
-                f"inspect {option} {kernel}: kernels are numbered from 0 on: see the table's #"
-            )
-        if given[1].suffix not in suffixes:
-            raise FlambeauError(f"inspect {option} {kernel} {given[1]}: {rule}")
+            raise FlambeauError(f"inspect {option} {kernel}: kernels are numbered from 0: see the column #")
+        if request[1].suffix not in suffixes:
+            raise FlambeauError(f"inspect {option} {kernel} {request[1]}: {rule}")
     for option, path in files.items():
         if path is not None:
             _check_file(option, path)
@@ -177,17 +175,17 @@ def _check_file(option: str, path: Path) -> None:
     """FlambeauError for a file that can't be written."""
     folder, there = path.parent, path.exists()
     if not folder.is_dir():
-        raise FlambeauError(f"inspect {option} {path}: there is no folder {folder}: make it, or name another")
+        raise FlambeauError(f"inspect {option} {path}: no folder {folder}: create it, or name another")
     if not os.access(path if there else folder, os.W_OK):
         rule = f"the {'file' if there else f'folder {folder}'} can't be written"
         raise FlambeauError(f"inspect {option} {path}: {rule}: name another")
 
 
-# --- what is inspected ---
+# --- the target ---
 
 
-def looked_at(wanted: Asked, look: Any) -> Any:
-    """What `look` makes of the call that the words name; FlambeauError where they name none."""
+def look_at(wanted: Asked, look: Any) -> Any:
+    """Apply `look` to the call that the options name. FlambeauError where they name none."""
     from ..device import device, set_default_device
 
     if wanted.device:
@@ -196,7 +194,7 @@ def looked_at(wanted: Asked, look: Any) -> Any:
         return _of_expression(wanted, look)
     target = wanted.target
     if not target:
-        raise FlambeauError("inspect: nothing is named: write `train.py::step`, or -e '(x @ w + b).relu()'")
+        raise FlambeauError("inspect: no target: write `train.py::step`, or -e '(x @ w + b).relu()'")
     for fits, make in KINDS:
         if fits(target):
             return make(wanted, target, look)
@@ -223,8 +221,8 @@ def _of_program(wanted: Asked, target: str, look: Any) -> Any:
     program = load_program(target)
     least, most = program.batch
     batch = min(max(wanted.batch, least), most)
-    given = [_made_up(spec, batch) for spec in program.inputs]
-    return look(TargetCall(target, program, tuple(given)))
+    inputs = [_made_up(spec, batch) for spec in program.inputs]
+    return look(TargetCall(target, program, tuple(inputs)))
 
 
 def _of_onnx(wanted: Asked, target: str, look: Any) -> Any:
@@ -232,19 +230,21 @@ def _of_onnx(wanted: Asked, target: str, look: Any) -> Any:
     from ..onnx import load
 
     model = load(target)
-    given = _inputs(wanted, target, some=False)
+    inputs = _inputs(wanted, target, some=False)
     for value in model.inputs:
-        if value.name not in given:
-            given[value.name] = _tensor(value.name, _described(value, wanted.batch, target), wanted.batch)
-    return look(TargetCall(target, model, (given,)))
+        if value.name not in inputs:
+            inputs[value.name] = _tensor(
+                value.name, _describe_input(value, wanted.batch, target), wanted.batch
+            )
+    return look(TargetCall(target, model, (inputs,)))
 
 
 def _of_run(wanted: Asked, target: str, look: Any) -> Any:
-    rule = "is the folder of a run, which keeps what came of it and no program"
+    rule = "is the folder of a run, which holds results and no program"
     raise FlambeauError(f"inspect: {target}: {rule}: name the script, as in train.py::Learner.step")
 
 
-def _described(value: Any, batch: int, target: str) -> str:
+def _describe_input(value: Any, batch: int, target: str) -> str:
     """An input of an ONNX model as --input says it, with the batch for a first size that is none."""
     sizes = (
         None
@@ -277,13 +277,13 @@ def _of_expression(wanted: Asked, look: Any) -> Any:
 
     assert wanted.expression is not None
     modules = {"fb": flambeau, "nn": flambeau.nn, "F": flambeau.nn.functional}
-    given = modules | _inputs(wanted, f"-e {wanted.expression!r}", some=False)
+    variables = modules | _inputs(wanted, f"-e {wanted.expression!r}", some=False)
 
     def make(name: str) -> Any:
-        click.echo(f"{name} is {SIZES}: --input '{name}=...' makes it another", err=True)
+        click.echo(f"{name} is {SIZES}: --input '{name}=...' changes it", err=True)
         return _tensor(name, SIZES, wanted.batch)
 
-    return of_expression(wanted.expression, given, make, look)
+    return of_expression(wanted.expression, variables, make, look)
 
 
 KINDS: tuple[tuple[Callable[[str], bool], Callable[[Asked, str, Any], Any]], ...] = (
@@ -318,10 +318,10 @@ def _made_up(spec: Any, batch: int) -> Any:
     return ones(*shape, dtype=spec.dtype).realize()
 
 
-# --- what is done with it ---
+# --- the output ---
 
 
-def _table(made: Any, wanted: Asked) -> None:
+def _table(inspection: Any, wanted: Asked) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -329,58 +329,62 @@ def _table(made: Any, wanted: Asked) -> None:
     from ..inspector import report
 
     console = Console() if Console().is_terminal else Console(width=WIDE)
-    for line in report.head(made):
+    for line in report.head(inspection):
         console.print(
-            line, style="bold" if line.startswith(made.target) else None, markup=False, highlight=False
+            line, style="bold" if line.startswith(inspection.target) else None, markup=False, highlight=False
         )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in report.HEADS:
         is_text = name in TEXTS
         table.add_column(name, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
-    for row in report.table(made, wanted.rows):
+    for row in report.table(inspection, wanted.rows):
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
-    for line in report.more(made, wanted.rows):
+    for line in report.more(inspection, wanted.rows):
         console.print(f"{line}: --rows, --html", highlight=False)
 
 
-def _write(made: Any, wanted: Asked) -> None:
-    paths = (wanted.data, made.to_json), (wanted.page, made.html), (wanted.trace, made.chrome_trace)
-    for path, write in paths:
+def _write(inspection: Any, wanted: Asked) -> None:
+    outputs = (
+        (wanted.data, inspection.to_json),
+        (wanted.page, inspection.html),
+        (wanted.trace, inspection.chrome_trace),
+    )
+    for path, write in outputs:
         if path is not None:
             write(path)
             diagnostics.tell_written(path)
 
 
-def _send(made: Any, wanted: Asked) -> None:
+def _send(inspection: Any, wanted: Asked) -> None:
     if wanted.send is None:
         return
     from ..inspector import send
 
     kernel, path = wanted.send
     write = send.page if path.suffix == ".html" else send.script
-    path.write_text(write(made, kernel), "utf-8")
+    path.write_text(write(inspection, kernel), "utf-8")
     diagnostics.tell_written(path)
 
 
-def _emit(made: Any, wanted: Asked) -> None:
+def _emit(inspection: Any, wanted: Asked) -> None:
     if wanted.emit is None:
         return
     from ..inspector.emitted import SUFFIXES, of_kernel
 
     kernel, path = wanted.emit
-    found = of_kernel(made, kernel, SUFFIXES[path.suffix])
-    path.write_text(found.text, "utf-8")
-    click.echo(f"wrote {path}: {found.language}, {found.text.count(chr(10)):,} lines")
+    code = of_kernel(inspection, kernel, SUFFIXES[path.suffix])
+    path.write_text(code.text, "utf-8")
+    click.echo(f"wrote {path}: {code.language}, {code.text.count(chr(10)):,} lines")
 
 
-def _serve(made: Any, wanted: Asked) -> None:
+def _serve(inspection: Any, wanted: Asked) -> None:
     if not wanted.serve:
         return
     from ..inspector.serve import serve
 
-    server = serve(made, wanted.port)
-    click.echo(f"{server.url}\nthis machine alone can open it; Ctrl+C ends it")
+    server = serve(inspection, wanted.port)
+    click.echo(f"{server.url}\nonly this machine can open it; Ctrl+C stops it")
     if wanted.opens:
         webbrowser.open(server.url)
     try:
@@ -394,7 +398,7 @@ def _serve(made: Any, wanted: Asked) -> None:
 ACTIONS = (_table, _write, _send, _emit, _serve)
 
 
-def compared(wanted: Asked) -> None:
+def compare(wanted: Asked) -> None:
     """Print what changed between two files."""
     from ..inspector import compare
     from ..inspector.model import read

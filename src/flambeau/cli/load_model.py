@@ -73,6 +73,7 @@ def _build_model(name: str, model: Any, call: str) -> Any:
         return model
     needed = [p for p in inspect.signature(model).parameters.values() if p.default is p.empty]
     if isinstance(model, type) and needed:
-        told = ", ".join(p.name for p in needed)
-        raise FlambeauError(f"{call}: {name} needs {told} to be made: name a function that makes the model")
+        listed = ", ".join(p.name for p in needed)
+        rule = "name a function without arguments that returns the model"
+        raise FlambeauError(f"{call}: {name} needs arguments ({listed}): {rule}")
     return model if needed else model()

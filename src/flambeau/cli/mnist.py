@@ -135,8 +135,8 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
         learner.fit(train_loader, test_loader, epochs, resume=True)
     except NotFinite as e:
         shutil.rmtree(folder)
-        told = f"mnist: step {e.step}: the loss is {e.loss}: {e.cause}: use a smaller --lr"
-        raise FlambeauError(told) from None
+        problem = f"mnist: step {e.step}: the loss is {e.loss}: {e.cause}: use a smaller --lr"
+        raise FlambeauError(problem) from None
     except KeyboardInterrupt:
         click.echo("stopped by Ctrl-C: saving what was learned; --resume goes on")
         return 130

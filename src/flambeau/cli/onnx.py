@@ -62,10 +62,10 @@ def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool,
         begin("reading")
         definition = read_model(file)
         begin("checking")
-        found = problems(definition)
-    if found:
-        lines = "".join(f"\n  {line}" for line in found)
-        raise FlambeauError(f"{file}: {len(found)} problem{'s' * (len(found) > 1)}:{lines}")
+        issues = problems(definition)
+    if issues:
+        lines = "".join(f"\n  {line}" for line in issues)
+        raise FlambeauError(f"{file}: {len(issues)} problem{'s' * (len(issues) > 1)}:{lines}")
     click.echo(f"{file}: can be run: {_nodes(definition)}")
     if compare:
         _compare(file, sizes, device, inputs)
@@ -142,13 +142,13 @@ def _distance(ours: Any, theirs: Any) -> float:
 
 
 def _inputs(model: OnnxModel, sizes: tuple[str, ...], files: Any = ()) -> dict[str, Any]:
-    """Inputs by name: of files, or random numbers (of integers 0 and 1)."""
+    """Inputs by name: from files, or random numbers (integers: 0 or 1)."""
     import numpy as np
 
     known = dict(_size(text) for text in sizes)
-    given = dict(named_file(text) for text in files)
+    arrays = dict(named_file(text) for text in files)
     draw = np.random.default_rng(0)
-    return {v.name: given.get(v.name, _draw_input(v, known, draw)) for v in model.inputs}
+    return {v.name: arrays.get(v.name, _draw_input(v, known, draw)) for v in model.inputs}
 
 
 def _size(text: str) -> tuple[str, int]:
@@ -217,10 +217,10 @@ def run(
             arrays = model.arrays(feeds)
             times.append(time.perf_counter() - start)
     for v, a in zip(model.outputs, arrays):
-        told = (
+        text = (
             f"{a.dtype.name if a.dtype != object else 'string'}{list(a.shape)}" if hasattr(a, "shape") else a
         )
-        click.echo(f"{v.name}: {told}")
+        click.echo(f"{v.name}: {text}")
         if out is not None and hasattr(a, "shape"):
             out.mkdir(parents=True, exist_ok=True)
             np.save(out / f"{file_name(v.name)}.npy", a, allow_pickle=False)
@@ -228,7 +228,7 @@ def run(
 
 
 def file_name(name: str) -> str:
-    """A name as a file may have it: files of strangers name no folders."""
+    """A name as a file name, without folders: the model may come from an untrusted source."""
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "_"
 
 
@@ -243,8 +243,8 @@ def info(file: Path):
     definition = read_model(file)
     graph = definition.graph
     versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in definition.opsets.items())
-    made = f", by {definition.producer}" if definition.producer else ""
-    click.echo(f"{file}: IR {definition.ir_version}, {versions}{made}")
+    producer = f", by {definition.producer}" if definition.producer else ""
+    click.echo(f"{file}: IR {definition.ir_version}, {versions}{producer}")
     for what, values in (("input", graph.inputs), ("output", graph.outputs)):
         for v in values:
             if v.name not in graph.initializers:
@@ -255,8 +255,8 @@ def info(file: Path):
     click.echo(f"  {_nodes(definition)}:")
     for name, many in Counter(f"{n.domain}.{n.op}".lstrip(".") for n in graph.nodes).most_common():
         click.echo(f"    {many:5} {name}")
-    found = problems(definition)
-    for line in found:
+    issues = problems(definition)
+    for line in issues:
         click.echo(f"  problem: {line}")
 
 
@@ -286,14 +286,14 @@ def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path |
 
     with steps(3) as begin:
         begin("making")
-        made: Any = model_of(model, weights, "onnx export")
+        subject: Any = model_of(model, weights, "onnx export")
         specs = [spec_of(*named(text, "onnx export")) for text in inputs]
         dynamic = {s.name: {d: "N" for d, n in enumerate(s.shape) if n == "N"} for s in specs}
-        parameters = tensors_in(made.parameters()) if hasattr(made, "parameters") else ()
+        parameters = tensors_in(subject.parameters()) if hasattr(subject, "parameters") else ()
         device = next((t.device for t in parameters), None)
         example = {s.name: zeros(*s.at(2), dtype=s.dtype, device=device) for s in specs}
         begin("exporting")
-        data = write(made, example, out, dynamic=dynamic)
+        data = write(subject, example, out, dynamic=dynamic)
         begin("reading")
         definition = read_model(data)
     click.echo(f"exported {out}: {len(data) / 1e6:.2f} MB, {_nodes(definition)}")

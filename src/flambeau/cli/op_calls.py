@@ -1,4 +1,4 @@
-"""The command line's words for calls, and a list of usual ones, into what runs them on made-up numbers."""
+"""Parses the calls of the command line, lists common ones, and runs them on random numbers."""
 
 import ast
 import re
@@ -90,7 +90,7 @@ OF_SOFTWARE = (
 
 
 def usual(place: Any) -> Iterator[tuple[str, Call]]:
-    """The calls that are tuned where none is named, with their names: each is made when its turn has come."""
+    """The calls that are tuned by default, with their names. Each is built when it is reached."""
     import flambeau
 
     software = place.limits.software
@@ -102,9 +102,9 @@ def usual(place: Any) -> Iterator[tuple[str, Call]]:
 
 
 def called(text: str, place: Any) -> Call:
-    """A call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on made-up numbers."""
+    """A call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on random numbers."""
 
-    name, arguments, named = _parsed(text)
+    name, arguments, named = _parse(text)
     op = getattr(nn.functional, name, None) or COMPOSED.get(name) or OPS.get(name)
     if op is None:
         known = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
@@ -119,7 +119,7 @@ class Part(str):
     """The text of an argument that is a tensor."""
 
 
-def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
+def _parse(text: str) -> tuple[str, list[Any], dict[str, Any]]:
     """A call's name and arguments: a Part for each tensor, else the values."""
     parts, numbers = [Part(p) for p in PART.findall(text)], count()
     try:

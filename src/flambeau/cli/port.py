@@ -26,14 +26,14 @@ def port(script: Path, write: bool, out: Path | None):
 
     Example: flambeau port train.py -o train_flambeau.py
     """
-    found = convert(_text(script), str(script))
-    for line in report(script, found):
+    converted = convert(_text(script), str(script))
+    for line in report(script, converted):
         click.echo(line)
     if write or out:
         target = out or script.with_name(f"{script.stem}_flambeau.py")
-        target.write_text(found.text, encoding="utf-8")
+        target.write_text(converted.text, encoding="utf-8")
         click.echo(f"wrote {target}")
-    if found.left:
+    if converted.left:
         sys.exit(1)
 
 
@@ -46,16 +46,16 @@ def _text(script: Path) -> str:
         raise FlambeauError(f"port {script}: is no text in UTF-8: give a .py file") from None
 
 
-def report(script: Path, found: Converted) -> Iterator[str]:
+def report(script: Path, converted: Converted) -> Iterator[str]:
     """What `flambeau port` prints: the lines that change, what is good to know, and what is left."""
-    for change in found.changes:
+    for change in converted.changes:
         yield from _lines_of_change(change)
-    for note in found.notes:
+    for note in converted.notes:
         yield f"note: {note}"
-    for left in found.left:
+    for left in converted.left:
         yield f"{script}:{left.line}: {left.what}: {left.words}"
-    rest = f", {len(found.left)} left to you" if found.left else ""
-    yield f"{script}: {len(found.changes)} of {found.lines} lines change{rest}"
+    rest = f", {len(converted.left)} left to you" if converted.left else ""
+    yield f"{script}: {len(converted.changes)} of {converted.lines} lines change{rest}"
 
 
 def _lines_of_change(change: Change) -> Iterator[str]:

@@ -23,20 +23,20 @@ def runs(folder: Path, as_json: bool, name: str):
 
     Example: flambeau runs experiments --name mnist
     """
-    found = [(path, read_run(path)) for path in find_runs(folder) if name in path.name]
-    found = [(path, state) for path, state in found if state.started]
-    if not found:
+    runs_read = [(path, read_run(path)) for path in find_runs(folder) if name in path.name]
+    runs_read = [(path, state) for path, state in runs_read if state.started]
+    if not runs_read:
         which = f"no run with {name!r} in its name" if name else "no run"
-        rule = f"{which} is here: a run keeps events.jsonl in its folder"
+        rule = f"{which} in this folder: a run keeps events.jsonl in its folder"
         raise FlambeauError(f"runs({str(folder)!r}): {rule}")
     if as_json:
-        click.echo(json.dumps([row_of(path, state) for path, state in found], indent=2))
+        click.echo(json.dumps([row_of(path, state) for path, state in runs_read], indent=2))
     else:
-        show(folder, found)
+        show(folder, runs_read)
 
 
 def row_of(path: Path, state: RunState) -> dict[str, Any]:
-    """What is known of a run, as plain values."""
+    """The facts of a run, as plain values."""
     assert state.started is not None
     shown = {f"{s}/{name}": state.last(name, s) for s in state.splits for name in state.names}
     return {
@@ -55,18 +55,18 @@ def row_of(path: Path, state: RunState) -> dict[str, Any]:
     }
 
 
-def show(folder: Path, found: list[tuple[Path, RunState]]) -> None:
-    """A table: a row a run, a column a metric and split."""
+def show(folder: Path, entries: list[tuple[Path, RunState]]) -> None:
+    """Print a table with a row per run and a column per metric and split."""
     from rich.console import Console
     from rich.table import Table
 
-    columns = columns_of([state for _, state in found])
+    columns = columns_of([state for _, state in entries])
     table = Table(box=None, header_style="bold")
     for head in ("run", "state", "step", "done", "time"):
         table.add_column(head, justify="left" if head in ("run", "state") else "right", no_wrap=head == "run")
     for name, split in columns:
         table.add_column(f"{name}\n{split}", justify="right")
-    for path, s in found:
+    for path, s in entries:
         own = path.relative_to(folder) if path.is_relative_to(folder) and path != folder else path
         state = s.ended.reason if s.ended else GOING
         shown = [value(s.last(name, split)) for name, split in columns]
@@ -76,6 +76,6 @@ def show(folder: Path, found: list[tuple[Path, RunState]]) -> None:
 
 def columns_of(states: list[RunState]) -> list[tuple[str, str]]:
     """(metric, split) that any run has, by metric."""
-    found = dict.fromkeys(key for s in states for key in [*s.epochs, *s.curves])
+    series = dict.fromkeys(key for s in states for key in [*s.epochs, *s.curves])
     names = dict.fromkeys(name for s in states for name in s.names)
-    return [(n, split) for n in names for split in ("train", "valid", "test") if (n, split) in found]
+    return [(n, split) for n in names for split in ("train", "valid", "test") if (n, split) in series]

@@ -54,21 +54,21 @@ def selftest(
     place = get_device(device)
     click.echo(f"{place}, seed {seed}")
     test = Selftest(place, seed, families or USUAL)
-    stopped = ran(test, max(60 * minutes - LEAST_LEFT, 1.0))
+    stopped = run_for(test, max(60 * minutes - LEAST_LEFT, 1.0))
     click.echo(table(test))
     if variants:
-        click.echo(forced(test))
+        click.echo(variants_table(test))
     if stopped:
-        click.echo("stopped: this is what was tried so far")
+        click.echo("stopped: these are the results so far")
     if test.found:
-        click.echo(told(test, out or Path(FILE.format(seed=seed))))
+        click.echo(write_report(test, out or Path(FILE.format(seed=seed))))
         sys.exit(1)
     if stopped:
         sys.exit(130)
 
 
-def ran(test: Any, seconds: float) -> bool:
-    """Run a test with a line that says how far it is; whether Ctrl-C stopped it."""
+def run_for(test: Any, seconds: float) -> bool:
+    """Run a test and show its progress. Returns whether Ctrl-C stopped it."""
     from time import monotonic
 
     begin = monotonic()
@@ -89,7 +89,7 @@ def ran(test: Any, seconds: float) -> bool:
 
 
 def table(test: Any) -> str:
-    """What was tried, a family a row."""
+    """The counts of cases, one row for each family."""
     rows = [("family", "tried", "differ", "worst error", "variants")]
     for name, t in test.tallies.items():
         worst = f"{t.worst:.2f}" if t.worst else "-"
@@ -100,7 +100,7 @@ def table(test: Any) -> str:
 
 
 def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as lines whose first column is set left and whose others are set right."""
+    """Format rows as lines: the first column aligned left, the others right."""
     first, *rest = (max(map(len, column)) for column in zip(*rows, strict=True))
     return [
         "  ".join([r[0].ljust(first), *(c.rjust(w) for c, w in zip(r[1:], rest, strict=True))]).rstrip()
@@ -108,7 +108,7 @@ def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def forced(test: Any) -> str:
+def variants_table(test: Any) -> str:
     """How often each variant of a kernel was forced, and in which families of cases."""
     counts = {name: t.variants for name, t in test.tallies.items()}
     rows = [("variant", "forced")]
@@ -122,8 +122,8 @@ def forced(test: Any) -> str:
     return "\n".join(f"{row}  {text}" for row, text in zip(in_columns(rows), of, strict=True))
 
 
-def told(test: Any, path: Path) -> str:
-    """Write the file, and say what is wrong and where to send that."""
+def write_report(test: Any, path: Path) -> str:
+    """Write the report, and return the lines that name the wrong cases and where to send the report."""
     from ..selftest import report
 
     lines = [f"{program.family}: {wrong}" for program, wrong in test.found]

@@ -69,7 +69,7 @@ def tune(**options: Any):
 
 @dataclass
 class Wanted:
-    """What the command was given, by the names of its options."""
+    """The options of the command, by name."""
 
     model: str | None
     inputs: tuple[str, ...]
@@ -100,58 +100,58 @@ def carry_out(wanted: Wanted) -> None:
         click.echo(f"kept {counted(len(imported), 'choice')} of {wanted.source} in {choices_file(identity)}")
     calls = [(text, called(text, place)) for text in wanted.ops]
     if wanted.model:
-        calls.append((wanted.model, modelled(wanted.model, wanted.inputs, wanted.batch, place)))
+        calls.append((wanted.model, model_call(wanted.model, wanted.inputs, wanted.batch, place)))
     if calls:
-        measured(calls, wanted, wanted.train)
+        tune_calls(calls, wanted, wanted.train)
     if wanted.common:
-        measured(usual(place), wanted, train=True, skip=True)
+        tune_calls(usual(place), wanted, train=True, skip=True)
     if wanted.to is not None:
-        exported(wanted.to, identity, wanted.best)
+        export_choices(wanted.to, identity, wanted.best)
 
 
 class OutOfTime(Exception):
-    """No other choice is to be measured."""
+    """The time is up: no further choice is measured."""
 
 
-class Told:
-    """Prints what comes of a call's choices as they are measured, the first below its name; OutOfTime where
-    no other is to begin."""
+class ChoicePrinter:
+    """Prints each choice of a call when it is measured, and the call's name before the first. Raises
+    OutOfTime when the time is up."""
 
     def __init__(self, seconds: float | None):
         self.begin, self.seconds = perf_counter(), seconds
         self.name, self.is_named = "", False
 
     def call(self, name: str) -> None:
-        """Go on with a call."""
+        """Begin a call."""
         self.name, self.is_named = name, False
 
     def __call__(self, done: int, of: int, choice: Choice | None) -> None:
         if not self.is_named:
             click.echo(f"{self.name}:")
             self.is_named = True
-        click.echo(f"  {done} of {of}: {choice or 'no two candidates differ here'}")
+        click.echo(f"  {done} of {of}: {choice or 'no alternatives here'}")
         if self.seconds is not None and perf_counter() - self.begin > self.seconds:
             raise OutOfTime
 
 
-def measured(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, skip: bool = False) -> None:
-    """Tune calls, and say of each what comes of it; skip: go on after those that this adapter can't run."""
-    told = Told(wanted.seconds)
-    with autotune.autotune(again=wanted.again) as tuned, events.subscribe("tuned", told):
+def tune_calls(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, skip: bool = False) -> None:
+    """Tune calls and print their choices; skip: continue after a call that this adapter can't run."""
+    progress = ChoicePrinter(wanted.seconds)
+    with autotune.autotune(again=wanted.again) as tuned, events.subscribe("tuned", progress):
         try:
             for name, call in calls:
-                told.call(name)
+                progress.call(name)
                 measure_or_skip(name, call, train, skip)
         except OutOfTime:
-            click.echo(f"out of time (--seconds) at {told.name}")
+            click.echo(f"out of time (--seconds) at {progress.name}")
     new = sum(c.choice != c.default for c in tuned.choices)
-    took = perf_counter() - told.begin
+    took = perf_counter() - progress.begin
     count = counted(len(tuned.choices), "choice")
     click.echo(f"{count} measured in {took:.1f} s, {new} of them not the rule's")
 
 
 def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:
-    """Measure a call; with `skip` say of one that can't be run why, and go on."""
+    """Measure a call; with `skip`, print why a call can't run, and continue."""
     try:
         measure(call, train)
     except FlambeauError as e:
@@ -160,8 +160,8 @@ def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:
         click.echo(f"{name}: left out: {str(e).splitlines()[0]}")
 
 
-def exported(to: Path, identity: Any, best: bool) -> None:
-    """Write the choices of the cache folder to a file, or into a folder by the name under which they ship."""
+def export_choices(to: Path, identity: Any, best: bool) -> None:
+    """Write the choices of the cache folder to a file, or to a folder under the file name that ships."""
     choices = better(kept(identity)) if best else kept(identity)
     to = to / file_name(identity) if to.is_dir() else to
     try:
@@ -187,7 +187,7 @@ def _arguments() -> list[str]:
 
 
 def measure(call: Call, train: bool) -> None:
-    """Run a call once, and with `train` its gradients at made-up slopes of its results."""
+    """Run a call once, and with `train` its gradients with random gradients of its results."""
 
     def results() -> list[Tensor]:
         y = call()
@@ -204,8 +204,8 @@ def measure(call: Call, train: bool) -> None:
         realize(*loss.backward())
 
 
-def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
-    """A model, with made-up inputs of a batch size."""
+def model_call(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
+    """A call of a model with random inputs of a batch size."""
     model: Any = model_of(name, None, "tune")
     texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
     if not texts:

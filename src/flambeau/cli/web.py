@@ -71,10 +71,10 @@ def lock(out: Path, sources: bool):
 
     Example: flambeau web lock --out flambeau
     """
-    made, compiled = build_lock(out, sources)
-    size = sum(len(wheel.data) for wheel in made)
+    wheels, compiled = build_lock(out, sources)
+    size = sum(len(wheel.data) for wheel in wheels)
     slow = "" if compiled or sources else ", not compiled (Node.js is not installed): it starts more slowly"
-    click.echo(f"wrote {out}: {', '.join(wheel.file_name for wheel in made)}: {size / 1e6:.1f} MB{slow}")
+    click.echo(f"wrote {out}: {', '.join(wheel.file_name for wheel in wheels)}: {size / 1e6:.1f} MB{slow}")
     url = f'new URL("./{out.name}/{LOCK}", location.href).href'
     click.echo(f"in a page: const lockFileURL = {url};")  # in full: Pyodide takes no shorter ones
     click.echo("           const python = await loadPyodide({ lockFileURL });")

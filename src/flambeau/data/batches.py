@@ -78,9 +78,9 @@ def collate(items: list[Any]) -> Any:
 def _check_keys(items: list[Any]) -> None:
     """ValueError for dicts of different keys: one more would be lost without a word."""
     if differ := sorted({str(key) for item in items for key in item.keys() ^ items[0].keys()}):
-        told = f"not all have {', '.join(map(repr, differ))}"
+        problem = f"not all have {', '.join(map(repr, differ))}"
         advice = "give each the same keys or pass your own collate_fn"
-        raise ValueError(f"collate({len(items)} items): {told}: {advice}")
+        raise ValueError(f"collate({len(items)} items): {problem}: {advice}")
 
 
 def _inside(data: Any, change: Callable[[Any], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Turns indices into made-up images with classes: nothing is read, and the same index gives the same item."""
+"""Random images with classes: no file is read, and the same index gives the same item."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 class FakeData(Dataset):
-    """Made-up images, as torchvision's: items are (uint8 [height, width, channels], number of a class).
+    """Random images, as torchvision's: items are (uint8 [height, width, channels], number of a class).
 
     size: how many there are; image_size: (channels, height, width), in torchvision's order; num_classes: how
-    many classes there are; transform: of an image, before it is given; target_transform: of a class's number;
+    many classes there are; transform: of an image; target_transform: of a class's number;
     random_offset: added to the index, and an item follows from their sum. ValueError for negative sizes, and
     for no class.
     """
@@ -38,9 +38,9 @@ class FakeData(Dataset):
         self.transform, self.target_transform = transform, target_transform
         self.random_offset = random_offset
         if len(self.image_size) != 3 or min(size, *self.image_size) < 0 or num_classes < 1:
-            given = f"size={size}, image_size={self.image_size}, num_classes={num_classes}"
+            arguments = f"size={size}, image_size={self.image_size}, num_classes={num_classes}"
             rule = "give a size, (channels, height, width) of at least 0, and classes"
-            raise ValueError(f"FakeData({given}): there are no such items: {rule}")
+            raise ValueError(f"FakeData({arguments}): invalid sizes: {rule}")
 
     def __len__(self) -> int:
         return self.size

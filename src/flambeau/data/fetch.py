@@ -77,11 +77,11 @@ class ByTurn:
 
     def batches(self) -> Iterator[Any]:
         """All batches, where there are no workers."""
-        return map(self.made, self.parts(iter(self.dataset)))
+        return map(self.collate, self.parts(iter(self.dataset)))
 
     def turns(self) -> Iterator[Any]:
         """The batches of the worker that this is called in."""
-        info, seed = get_worker_info(), self.seed or _unseeded
+        info, seed = get_worker_info(), self.seed or _seed_nothing
         assert info is not None  # turns are a worker's
         seed(0)
         items, is_share = share_begun(self.dataset, partial(seed, None))
@@ -93,19 +93,19 @@ class ByTurn:
             if part is OVER:
                 return
             if is_share or number % info.num_workers == info.id:
-                yield self.made(part)
+                yield self.collate(part)
 
     def parts(self, items: Iterator[Any]) -> Iterator[Any]:
-        """What a batch is made of, each: a list of items, or an item."""
+        """The items of each batch: a list of items, or one item."""
         return items if self.batch_size is None else cut(items, self.batch_size, self.drop_last)
 
-    def made(self, part: Any) -> Any:
+    def collate(self, part: Any) -> Any:
         default = default_convert if self.batch_size is None else default_collate
         return (self.collate_fn or default)(part)
 
 
-def _unseeded(number: int | None) -> None:
-    """What seeds the generators of a thread, which has none of its own: nothing."""
+def _seed_nothing(number: int | None) -> None:
+    """Seed nothing: a thread shares the generators of the process."""
 
 
 def cut(items: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[Any]]:

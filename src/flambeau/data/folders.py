@@ -50,8 +50,8 @@ class DatasetFolder(Dataset):
         folders = sorted(filter(self._is_class, self.root.iterdir())) if self.root.is_dir() else []
         self.classes = [p.name for p in folders]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-        found = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
-        self.samples = [(p, i) for p, i in found if is_valid_file is None or is_valid_file(str(p))]
+        samples = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
+        self.samples = [(p, i) for p, i in samples if is_valid_file is None or is_valid_file(str(p))]
         if not self.samples:
             rule = f"no {self.holds} in it: give a folder that has one for each class"
             raise ValueError(f"{type(self).__name__}('{root}'): {rule}")
@@ -71,7 +71,7 @@ class ImageFolder(DatasetFolder):
     """Images in a folder for each class, as torchvision's: items are (image, number of the class).
 
     root: has the folders, whose names in order are `classes`; transform: of an image, uint8 [height, width,
-    3], before it is given; target_transform: of the number; loader: of a path, in place of Pillow;
+    3]; target_transform: of the number; loader: of a path, in place of Pillow;
     is_valid_file: of a path (a string, as torchvision's), whether the file is taken, in place of the endings
     of images. ValueError where there are no images.
     """
@@ -93,7 +93,7 @@ class ImageFolder(DatasetFolder):
 class TextFolder(DatasetFolder):
     """Texts (.txt) in a folder for each class: items are (text of a file, number of the class).
 
-    root: has the folders, whose names in order are `classes`; transform: of a text, before it is given;
+    root: has the folders, whose names in order are `classes`; transform: of a text;
     encoding: of the files. ValueError where there are no texts, and for an item of another encoding.
     """
 
@@ -133,8 +133,8 @@ class AudioFolder(DatasetFolder):
 
 def files_below(folder: Path, extensions: str | Sequence[str] | None) -> list[Path]:
     """The files of a folder and those in it, in order; all, or those with one of the endings."""
-    given = (extensions,) if isinstance(extensions, str) else extensions
-    ends = "" if given is None else tuple(end.lower() for end in given)
+    suffixes = (extensions,) if isinstance(extensions, str) else extensions
+    ends = "" if suffixes is None else tuple(end.lower() for end in suffixes)
     return sorted(p for p in folder.rglob("*") if p.name.lower().endswith(ends) and p.is_file())
 
 

@@ -20,7 +20,7 @@ class MultiLabelImages(Dataset):
     """Images of any number of classes each: items are (image, float32 [classes], 1 for those it has).
 
     samples: pairs of an image's path and the names of its classes; classes: all names in order, those of the
-    samples where None; transform: of an image, uint8 [height, width, 3], before it is given. ValueError where
+    samples where None; transform: of an image, uint8 [height, width, 3]. ValueError where
     there are no samples, and for a name that is no class.
     """
 
@@ -64,7 +64,7 @@ class SegmentationFolder(Dataset):
     """Images and their masks from two folders: items are (image, mask [height, width] of classes' numbers).
 
     images, masks: the folders; a mask has the place and name of its image but for the ending; transform: of
-    an image, uint8 [height, width, 3], before it is given; target_transform: of a mask. What changes both
+    an image, uint8 [height, width, 3]; target_transform: of a mask. What changes both
     alike is the function of a `Mapped`. ValueError where there are no images, or one has no mask or several;
     for an item whose mask is of another size or in colours.
     """
@@ -79,13 +79,13 @@ class SegmentationFolder(Dataset):
         self.images, self.masks = Path(images), Path(masks)
         self.transform, self.target_transform = transform, target_transform
         call = f"SegmentationFolder('{images}', '{masks}')"
-        found: dict[Path, list[Path]] = {}
+        by_name: dict[Path, list[Path]] = {}
         for path in files_below(self.masks, IMAGES):
-            found.setdefault(path.relative_to(self.masks).with_suffix(""), []).append(path)
+            by_name.setdefault(path.relative_to(self.masks).with_suffix(""), []).append(path)
         self.samples: list[tuple[Path, Path]] = []
         for image in files_below(self.images, IMAGES):
             name = image.relative_to(self.images)
-            mask = found.get(name.with_suffix(""), [])
+            mask = by_name.get(name.with_suffix(""), [])
             if len(mask) != 1:
                 rule = "give one of its name for each image"
                 raise ValueError(f"{call}: '{name}' has {len(mask) or 'no'} mask{'s' * bool(mask)}: {rule}")
@@ -141,12 +141,12 @@ class CocoDetection(Dataset):
     ):
         self.root, self.transform, self.target_transform = Path(root), transform, target_transform
         try:
-            told = json.loads(Path(annFile).read_text("utf-8"))
-            files = {image["id"]: image["file_name"] for image in told["images"]}
-            self.categories = {category["id"]: category["name"] for category in told.get("categories", ())}
+            content = json.loads(Path(annFile).read_text("utf-8"))
+            files = {image["id"]: image["file_name"] for image in content["images"]}
+            self.categories = {category["id"]: category["name"] for category in content.get("categories", ())}
             self.ids = sorted(files)
             below: dict[Any, list[dict[str, Any]]] = {key: [] for key in files}
-            for annotation in told["annotations"]:
+            for annotation in content["annotations"]:
                 below.setdefault(annotation["image_id"], []).append(annotation)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else str(error)

@@ -110,38 +110,38 @@ class DataLoader:
             sampler = RandomSampler(self.dataset, generator=source) if shuffle else in_turn
         self.sampler = sampler
         self.epoch = 0  # the next one
-        self._at = (0, 0)  # the epoch that goes on, and how many batches of it were given
-        self._is_over = False  # a dataset with a place of its own gave its last item for those
-        self._began: int | None = None  # the batch sampler's epoch that goes on
+        self._at = (0, 0)  # the current epoch, and the number of its batches so far
+        self._is_over = False  # a dataset with its own state returned its last item for those batches
+        self._began: int | None = None  # the batch sampler's current epoch
         self._resumed: tuple[int, int] | None = None
         self._workers: Workers | None = None
         self._loops = 0  # over a dataset that is iterated
 
     def _check_order(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
         if sampler is not None and shuffle:
-            raise ValueError("DataLoader(shuffle=True, sampler=...): both give an order: give one of them")
+            raise ValueError("DataLoader(shuffle=True, sampler=...): both set the order: give one of them")
         makes = self.batch_size != 1 or shuffle or sampler is not None or self.drop_last
         if batch_sampler is not None and makes:
-            rule = "it makes batches by itself: leave batch_size, shuffle, sampler and drop_last out"
+            rule = "it makes the batches: leave out batch_size, shuffle, sampler and drop_last"
             raise ValueError(f"DataLoader(batch_sampler=...): {rule}")
         if self.is_iterable and (shuffle or sampler is not None or batch_sampler is not None):
-            rule = "has an order of its own: leave shuffle and samplers out"
+            rule = "an iterable dataset sets the order: leave out shuffle and samplers"
             raise ValueError(f"DataLoader({type(self.dataset).__name__}): {rule}")
         if self.batch_size is None and self.drop_last:
             rule = "there are no batches: give batch_size"
             raise ValueError(f"DataLoader(batch_size=None, drop_last=True): {rule}")
         if self.num_workers and hasattr(self.dataset, "state_dict"):
-            rule = "it says where it is, and workers would be ahead of the loop: give 0"
+            rule = "the dataset keeps its position, and workers read ahead of the loop: give 0"
             raise ValueError(f"DataLoader(num_workers={self.num_workers}): {rule}")
 
-    def _context(self, given: Any) -> Any:
-        """The context of multiprocessing that is meant: a name, or one itself."""
+    def _context(self, context: Any) -> Any:
+        """The multiprocessing context: from a name, or as passed."""
         if not THREADS:
             rule = "a browser has no processes: leave it out"
-            raise FlambeauError(f"DataLoader(multiprocessing_context={given!r}): {rule}")
+            raise FlambeauError(f"DataLoader(multiprocessing_context={context!r}): {rule}")
         from flambeau.data.processes import context_of  # a page has no multiprocessing
 
-        return context_of(given)
+        return context_of(context)
 
     def __len__(self) -> int:
         if self.batch_sampler is not None:
@@ -153,13 +153,13 @@ class DataLoader:
     def order(self, epoch: int) -> np.ndarray:
         """The indices [n] in the order of an epoch, any epoch. TypeError where the sampler has none."""
         if not isinstance(self.sampler, OrderedSampler):
-            rule = "its sampler has none: write order(epoch), or iterate it"
+            rule = "its sampler has no order(epoch): define it, or iterate the loader"
             raise TypeError(f"DataLoader.order({epoch}): {rule}")
         return self.sampler.order(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it is: seed, epoch, how many of its batches were given; and the dataset's own state."""
-        sampler = self._ordered()
+        """The position: seed, epoch, number of batches so far, and the dataset's state."""
+        sampler = self._ordered_sampler()
         state: dict[str, Any] = {"seed": list(getattr(sampler, "seed", ())), "epoch": self._at[0]}
         state |= {"batch": self._at[1], "batch_size": self.batch_size, "items": self._items()}
         if self.batch_sampler is not None and sampler is not None:
@@ -168,30 +168,32 @@ class DataLoader:
             state |= {"dataset": self.dataset.state_dict(), "is_over": self._is_over}
         return state
 
-    def _ordered(self) -> OrderedSampler | None:
-        """The sampler whose order follows from a seed: of a batch sampler, the one that it cuts."""
-        found = self.sampler if self.batch_sampler is None else getattr(self.batch_sampler, "sampler", None)
-        return found if isinstance(found, OrderedSampler) else None
+    def _ordered_sampler(self) -> OrderedSampler | None:
+        """The sampler whose order follows from a seed; for a batch sampler, its inner sampler."""
+        sampler = self.sampler if self.batch_sampler is None else getattr(self.batch_sampler, "sampler", None)
+        return sampler if isinstance(sampler, OrderedSampler) else None
 
     def _items(self) -> int | None:
-        """How many indices, or batches of them, an epoch has; None where nothing says so."""
+        """The number of indices, or of batches, in an epoch; None where it is unknown."""
         order = self.sampler if self.batch_sampler is None else self.batch_sampler
         return len(order) if hasattr(order, "__len__") else None  # type: ignore[arg-type]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on there: the next loop begins with the batch that would have come next. ValueError inside of an
         epoch of batches of another size, or of another number of items, which has another order."""
-        size, given = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
-        if given and size != self.batch_size:
-            told = f"it is {given} batches of {size} into an epoch, and this loader's have {self.batch_size}"
+        size, position = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
+        if position and size != self.batch_size:
+            problem = (
+                f"it is {position} batches of {size} into an epoch, and this loader's have {self.batch_size}"
+            )
             cure = f"give batch_size={size}, or change it between epochs"
-            raise ValueError(f"DataLoader.load_state_dict(...): {told}: {cure}")
+            raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
         items, mine = state_dict.get("items"), self._items()
-        if given and None not in (items, mine) and items != mine:
-            told = f"it is {given} batches into an epoch of {items} items, and this loader has {mine}"
+        if position and None not in (items, mine) and items != mine:
+            problem = f"it is {position} batches into an epoch of {items} items, and this loader has {mine}"
             cure = "give the dataset as it was, or change it between epochs"
-            raise ValueError(f"DataLoader.load_state_dict(...): {told}: {cure}")
-        if (sampler := self._ordered()) is not None:
+            raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
+        if (sampler := self._ordered_sampler()) is not None:
             sampler.seed = list(state_dict["seed"] or sampler.seed)
             sampler.epoch = state_dict.get("sampler", sampler.epoch)
         self._began = None
@@ -201,41 +203,45 @@ class DataLoader:
         self._at = self._resumed = (state_dict["epoch"], state_dict["batch"])
 
     def __iter__(self) -> Iterator[Any]:
-        epoch, given = self._resumed or (self.epoch, 0)
-        sampler, is_over = self._ordered(), self._resumed is not None and self._is_over
-        self._resumed, self.epoch, self._at, self._is_over = None, epoch + 1, (epoch, given), is_over
+        epoch, position = self._resumed or (self.epoch, 0)
+        sampler, is_over = self._ordered_sampler(), self._resumed is not None and self._is_over
+        self._resumed, self.epoch, self._at, self._is_over = None, epoch + 1, (epoch, position), is_over
         self._began = None if sampler is None else sampler.epoch
-        return self._counted(epoch, given)
+        return self._count_batches(epoch, position)
 
-    def _counted(self, epoch: int, given: int) -> Iterator[Any]:
-        batches = self._iterated(epoch, given) if self.is_iterable else self._fetched(epoch, given)
+    def _count_batches(self, epoch: int, position: int) -> Iterator[Any]:
+        batches = (
+            self._iterate_batches(epoch, position)
+            if self.is_iterable
+            else self._fetch_batches(epoch, position)
+        )
         try:
             for batch in batches:
-                given += 1
-                self._at = (epoch, given)
+                position += 1
+                self._at = (epoch, position)
                 yield batch
         finally:
             del batches  # Python 3.12.3 would keep them, and their workers, beyond a `close` of this one
         self._at, self._is_over, self._began = (epoch + 1, 0), False, None
 
-    # --- of datasets with items by index ---
+    # --- datasets with items by index ---
 
-    def _fetched(self, epoch: int, given: int) -> Iterator[Any]:
-        batches = self._batches(epoch, given)
+    def _fetch_batches(self, epoch: int, position: int) -> Iterator[Any]:
+        batches = self._batches(epoch, position)
         if not self.num_workers or not THREADS:
             return map(self.fetch, batches)
-        errands = (Errand(epoch, number, batch) for number, batch in enumerate(batches, given))
+        errands = (Errand(epoch, number, batch) for number, batch in enumerate(batches, position))
         return self._by_workers(self._by_index(), errands)
 
-    def _batches(self, epoch: int, given: int) -> Iterator[Any]:
-        """Batches of indices from the given-th on."""
+    def _batches(self, epoch: int, position: int) -> Iterator[Any]:
+        """Batches of indices from a position on."""
         if self.batch_sampler is not None:
-            return islice(iter(self.batch_sampler), given, None)
+            return islice(iter(self.batch_sampler), position, None)
         size = self.batch_size or 1
         if isinstance(self.sampler, OrderedSampler):
             order, end = self.sampler.order(epoch), len(self)
-            return (order[i * size :][:size] for i in range(given, end))
-        return islice(cut(iter(self.sampler or ()), size, self.drop_last), given, None)
+            return (order[i * size :][:size] for i in range(position, end))
+        return islice(cut(iter(self.sampler or ()), size, self.drop_last), position, None)
 
     def fetch(self, indices: Any) -> Any:
         """The batch of some indices."""
@@ -244,12 +250,12 @@ class DataLoader:
     def _by_index(self) -> ByIndex:
         return ByIndex(self.dataset, self.collate_fn, self.batch_size)
 
-    # --- of datasets that are iterated ---
+    # --- iterable datasets ---
 
-    def _iterated(self, epoch: int, given: int) -> Iterator[Any]:
+    def _iterate_batches(self, epoch: int, position: int) -> Iterator[Any]:
         if self._is_over:
             return iter(())
-        skip = 0 if hasattr(self.dataset, "load_state_dict") else given
+        skip = 0 if hasattr(self.dataset, "load_state_dict") else position
         items = self._until_over() if hasattr(self.dataset, "state_dict") else self.dataset
         fetch = ByTurn(items, self.collate_fn, self.batch_size, self.drop_last)
         if not self.num_workers or not THREADS:
@@ -257,7 +263,7 @@ class DataLoader:
         return islice(self._until_all_are_over(fetch, epoch), skip, None)
 
     def _until_over(self) -> Iterator[Any]:
-        """The dataset's items. A short last batch is given when the dataset stands at its next epoch."""
+        """The dataset's items. The last short batch comes after the dataset has moved to its next epoch."""
         yield from self.dataset
         self._is_over = True
 

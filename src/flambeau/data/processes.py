@@ -33,23 +33,23 @@ GRACE = 2.0  # seconds that a worker has for the item it is at, when nobody wait
 
 
 class TracebackOfWorker(Exception):
-    """Where in a worker an error was raised: the cause of the error that the loop sees."""
+    """The traceback of a worker's error, as the cause of the error that the loop raises."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
 
 
-def context_of(given: Any) -> Any:
-    """The context of multiprocessing that is meant; ValueError where it can't be."""
-    method = given.get_start_method() if hasattr(given, "get_start_method") else given
+def context_of(context: Any) -> Any:
+    """The multiprocessing context; ValueError where it can't be used."""
+    method = context.get_start_method() if hasattr(context, "get_start_method") else context
     call = f"DataLoader(multiprocessing_context={method!r})"
     if method == "fork":
-        rule = "a GPU that is open can't go along with a fork, nor can threads"
+        rule = "an open GPU and threads do not survive a fork"
         raise ValueError(f"{call}: {rule}: use 'spawn' or 'forkserver'")
     if method not in get_all_start_methods():
-        rule = "no way to start a process here: use 'spawn', or a context of multiprocessing"
+        rule = "it is not a start method of this system: use 'spawn', or a context of multiprocessing"
         raise ValueError(f"{call}: {rule}")
-    return get_context(given) if isinstance(given, str) else given
+    return get_context(context) if isinstance(context, str) else context
 
 
 class Processes(Workers):
@@ -216,21 +216,21 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
     pipe.send("begun")
     questions: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, questions), daemon=True).start()
-    made = _set_up(parcel)
+    setup = _set_up(parcel)
     while question := questions.get():
         number, errand = pickle.loads(question)
-        answer = _answer(made, errand)
+        answer = _answer(setup, errand)
         with suppress(OSError):  # nobody reads any more: the next question says so
             pipe.send(number)
             pipe.send_bytes(answer)
 
 
 def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
-    """Take questions as they come, so that who asks never waits; when that process is gone, go as well.
+    """Receive questions at once, so that the asking process never waits; exit when it is gone.
 
-    Questions stay bytes in this thread: to unpickle them would import what they are made of (NumPy, modules
-    of the user's) while the first thread opens the dataset and imports the same. Modules that import each
-    other fail then, or are seen half made. Whatever ends this thread ends the process.
+    Questions stay bytes in this thread: to unpickle them would import their parts (NumPy, the user's
+    modules) while the first thread opens the dataset and imports the same. Modules that import each
+    other fail then, or are seen half initialised. Whatever ends this thread ends the process.
     """
     try:
         with suppress(EOFError, OSError):
@@ -240,7 +240,7 @@ def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
             while True:
                 questions.get_nowait()
         questions.put(b"")
-        time.sleep(GRACE)  # for the item that it is at
+        time.sleep(GRACE)  # for the current item
     except BaseException:
         traceback.print_exc()
     finally:
@@ -248,7 +248,7 @@ def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
 
 
 def _set_up(parcel: Parcel) -> Setup | BaseException:
-    """The worker; or why there is none, which is the answer to every question."""
+    """Open the worker's dataset; an error is returned, and answers every question."""
     try:
         setup = parcel.open()
         set_default_device("cpu")  # NumPy: what makes tensors here must open no GPU
@@ -256,24 +256,24 @@ def _set_up(parcel: Parcel) -> Setup | BaseException:
         set_default_integer(setup.integer)
     except BaseException as e:
         cure = "define it in a module that can be imported, or leave multiprocessing_context out"
-        told = f"a worker process can't open the dataset: {type(e).__name__}: {e}"
-        return FlambeauError(f"DataLoader: {told}: {cure}")
-    _sow(setup, Errand(0, 0, None))
+        problem = f"a worker process can't open the dataset: {type(e).__name__}: {e}"
+        return FlambeauError(f"DataLoader: {problem}: {cure}")
+    _seed(setup, Errand(0, 0, None))
     started(setup.info, setup.begin, setup.fetch, is_process=True)
     return setup
 
 
-def _answer(made: Setup | BaseException, question: bytes) -> bytes:
+def _answer(setup: Setup | BaseException, question: bytes) -> bytes:
     try:
-        if isinstance(made, BaseException):
-            raise made
+        if isinstance(setup, BaseException):
+            raise setup
         errand = pickle.loads(question)
-        _sow(made, errand)
-        if isinstance(made.fetch, ByTurn):
-            made.fetch.seed = partial(_sow_batch, made, errand)
-        return _packed_batch(fetched(made.fetch, made.info.id, errand))
+        _seed(setup, errand)
+        if isinstance(setup.fetch, ByTurn):
+            setup.fetch.seed = partial(_seed_batch, setup, errand)
+        return _packed_batch(fetched(setup.fetch, setup.info.id, errand))
     except BaseException as e:
-        return packed((traceback.format_exc(), _that_goes(e)), coming)
+        return packed((traceback.format_exc(), _picklable_error(e)), coming)
 
 
 def _packed_batch(batch: Any) -> bytes:
@@ -286,26 +286,26 @@ def _packed_batch(batch: Any) -> bytes:
         raise FlambeauError(f"DataLoader: a batch can't be pickled: {e}: {cure}") from e
 
 
-def _sow(setup: Setup, errand: Errand) -> None:
-    """Python's and NumPy's own generators begin anew with each batch: what they give follows from the seed,
-    the epoch and the batch, whichever worker makes it."""
+def _seed(setup: Setup, errand: Errand) -> None:
+    """Seed Python's and NumPy's generators for a batch: their numbers depend on the seed, the epoch and the
+    batch, not on the worker."""
     words = [setup.info.seed - setup.info.id, errand.epoch, errand.number]
     random.seed(repr(words))
     np.random.seed([word % 2**32 for word in words])
 
 
-def _sow_batch(setup: Setup, errand: Errand, number: int | None) -> None:
+def _seed_batch(setup: Setup, errand: Errand, number: int | None) -> None:
     """Seed for a batch of this epoch: all workers that iterate a dataset then draw the same items."""
-    _sow(setup, errand if number is None else errand._replace(number=number))
+    _seed(setup, errand if number is None else errand._replace(number=number))
 
 
-def _that_goes(error: BaseException) -> BaseException:
-    """An error that arrives as what it is; one of a class that can't is told by its words."""
+def _picklable_error(error: BaseException) -> BaseException:
+    """The error itself where it can be pickled, else a FlambeauError with its text."""
     try:
         if type(pickle.loads(pickle.dumps(error))) is type(error):
             return error
     except Exception:
         pass
-    told = FlambeauError(f"{type(error).__name__}: {error}")
-    told.__notes__ = getattr(error, "__notes__", [])
-    return told
+    replacement = FlambeauError(f"{type(error).__name__}: {error}")
+    replacement.__notes__ = getattr(error, "__notes__", [])
+    return replacement

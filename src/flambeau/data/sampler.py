@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
 
-def seed_of(given: Generator | int | None) -> list[int]:
-    """Two words that a generator (or the one that manual_seed sets) has not given yet; a number is itself."""
-    if isinstance(given, int):
-        return [given, 0]
-    source = generator if given is None else given
+def seed_of(seed_or_generator: Generator | int | None) -> list[int]:
+    """Two words that seed a sampler: a number, or the next words of a generator (default: manual_seed's)."""
+    if isinstance(seed_or_generator, int):
+        return [seed_or_generator, 0]
+    source = generator if seed_or_generator is None else seed_or_generator
     seed, place = source.get_state()
     source.take(4)
     return [seed, place]
@@ -201,7 +201,7 @@ class DistributedSampler(OrderedSampler):
         return self.num_samples
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.order(self.epoch).tolist())  # which epoch it is must be told to all
+        return iter(self.order(self.epoch).tolist())  # all processes must set the epoch
 
     def order(self, epoch: int) -> np.ndarray:
         """This process's indices of an epoch."""

@@ -48,7 +48,7 @@ def going(obj: Any) -> Any:
 
 
 def coming(obj: Any) -> Any:
-    """How what a worker fetched comes back: its tensors, which are on NumPy's device, are made anew here."""
+    """Pickle what a worker fetched: its tensors, which are on NumPy's device, are rebuilt in this process."""
     if not isinstance(obj, Tensor):
         return NotImplemented
     if obj.device.kind == "gpu":
@@ -63,7 +63,7 @@ def _arrived(array: Any, dtype: DType) -> Tensor:
 
 @dataclass
 class Setup:
-    """What a worker is made of."""
+    """The parts of a worker."""
 
     fetch: ByIndex | ByTurn
     info: WorkerInfo
@@ -101,8 +101,8 @@ class Parcel:
         }
         name = next((name for name, value in named.items() if not _goes(value)), "what it loads")
         cure = "define it at the top of a module, or take threads: leave multiprocessing_context out"
-        told = f"{name} can't be pickled: {str(error).rstrip('.')}"
-        return FlambeauError(f"DataLoader(multiprocessing_context={self.method!r}): {told}: {cure}")
+        problem = f"{name} can't be pickled: {str(error).rstrip('.')}"
+        return FlambeauError(f"DataLoader(multiprocessing_context={self.method!r}): {problem}: {cure}")
 
 
 def _goes(value: Any) -> bool:

@@ -78,11 +78,11 @@ class SQLiteDataset(Dataset):
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         row = self.rows[checked(self, index)]
-        found = self._connection().execute(self._query, (row,)).fetchone()
-        if found is None:  # somebody else's connection did that
-            told = f"row {row} was deleted since the dataset was made: make it anew"
-            raise ValueError(f"SQLiteDataset('{self.path}', {self.table!r}): {told}")
-        return found
+        values = self._connection().execute(self._query, (row,)).fetchone()
+        if values is None:  # somebody else's connection did that
+            problem = f"row {row} was deleted after the dataset was opened: open it again"
+            raise ValueError(f"SQLiteDataset('{self.path}', {self.table!r}): {problem}")
+        return values
 
 
 def write_sqlite(
@@ -107,11 +107,11 @@ def write_sqlite(
     head = list(islice(each, 1))
     names = _names(head, rows, columns, call)
     values = _checked_rows(chain(head, each), names, columns is None, call)
-    made = _NewTable(table, names, values, replace, call)
+    new_table = _NewTable(table, names, values, replace, call)
     if target.exists():
-        made.write(target)
+        new_table.write(target)
     else:
-        write_whole(target, partial(made.write, alone=True))
+        write_whole(target, partial(new_table.write, alone=True))
 
 
 @dataclass
@@ -149,7 +149,7 @@ class _NewTable:
             db.execute(f"DROP TABLE IF EXISTS {_quoted(self.name)}")
         elif same:
             raise ValueError(f"{self.call}: there is one already: give another name, or replace=True")
-        # columns of no type keep what they are given: a text "1" stays one
+        # columns without a type keep values as they are: the text "1" stays a text
         db.execute(f"CREATE TABLE {_quoted(self.name)} ({', '.join(map(_quoted, self.columns))})")
         places = ", ".join("?" * len(self.columns))
         db.executemany(f"INSERT INTO {_quoted(self.name)} VALUES ({places})", self.rows)

@@ -178,6 +178,6 @@ def started(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: bool = F
 def fetched(fetch: Fetcher, worker: int, errand: Errand) -> Any:
     """A batch, in the thread of its worker."""
     if (e := _here.failed) is not None:
-        told = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
-        raise FlambeauError(f"DataLoader: {told}: the worker is dead: mend that") from e
+        problem = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
+        raise FlambeauError(f"DataLoader: {problem}: the worker is dead: mend that") from e
     return fetch(worker, errand.what)

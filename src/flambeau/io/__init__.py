@@ -43,5 +43,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
-    return found
+    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value

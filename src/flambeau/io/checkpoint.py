@@ -33,7 +33,7 @@ from .unpickler import key
 
 TREE = "flambeau.tree"  # the metadata's name for what is around the tensors
 KEYS = str | int | float | bool | None
-CURES = {  # what is given by mistake: what to give
+CURES = {  # a wrong argument: the right one
     "state_dict": "give its .state_dict()",
     "named_parameters": "give its .state_dict()",
     "detach": "wrap it in fb.tensor(...)",
@@ -48,7 +48,7 @@ def save(obj: Any, f: Any) -> None:
 
     A path that ends in .npz or .gguf becomes a file of that kind, of a flat dict of tensors, one in .pt,
     .pth or .bin what torch.load reads. In .safetensors a flat dict becomes a plain file as other libraries
-    write it. TypeError names what can't be saved, FlambeauError a path that can't be write_flat. obj: the
+    write it. TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the
     nest.
     """
     write = WRITERS.get(Path(f).suffix) if isinstance(f, str) or hasattr(f, "__fspath__") else None
@@ -63,7 +63,7 @@ def save(obj: Any, f: Any) -> None:
 
 
 def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """A writer of tensors by name, which says so when it is given something else."""
+    """A writer of tensors by name. It refuses other values with an error."""
 
     def write_flat(obj: Any, f: Any) -> None:
         if not is_mapping(obj) or not all(isinstance(t, Tensor) for t in obj.values()):
@@ -112,13 +112,13 @@ def _loaded(view: memoryview, f: Any, place: LoadOptions, call: str, stack: Exit
         return array_of("the array", view, place)
     if kind is INDEX and (index := index_of(view, f)) is not None:
         return tensors_of(index, place, call)
-    found = entries_at(view, f, place, call, stack)
-    tensors = {name: entry.read() for name, entry in found.tensors.items()}
-    return around(tensors, found.metadata, call) if kind is SAFETENSORS else tensors
+    contents = entries_at(view, f, place, call, stack)
+    tensors = {name: entry.read() for name, entry in contents.tensors.items()}
+    return around(tensors, contents.metadata, call) if kind is SAFETENSORS else tensors
 
 
 def unpacked(data: memoryview, device: Any, call: str) -> Any:
-    """What `save` made these bytes of; FlambeauError says what is wrong with them."""
+    """Load the bytes that `save` wrote. FlambeauError names the fault of damaged bytes."""
     return around(loaded(data, device, call), metadata(data), call)
 
 
@@ -150,7 +150,7 @@ def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
     names: dict[int, str] = {}
 
     def name_of(t: Tensor, path: str) -> str:
-        if id(t) not in names:  # a tensor that stands in several places is write_flat once
+        if id(t) not in names:  # a tensor that stands in several places is written once
             name = path or "tensor"
             while name in tensors:
                 name += "~"
@@ -200,7 +200,7 @@ def _cure(obj: Any) -> str:
     if isinstance(obj, Gradients):
         return "gradients of this process's tensors: give grads[model]"
     cure = next((text for name, text in CURES.items() if hasattr(obj, name)), "give numbers and texts")
-    return f"a {kind}, and no pickles are write_flat: {cure}"
+    return f"a {kind}, and no pickles are written: {cure}"
 
 
 MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a tree's {name: parts}

@@ -45,7 +45,7 @@ def damage(data: memoryview) -> str:
 def _place(data: memoryview) -> tuple[int, int]:
     """Where the hash stands in a header; ValueError where there is none."""
     size = int.from_bytes(data[:8], "little")
-    found = FOUND.search(bytes(data[8 : 8 + min(size, len(data))]))
-    if found is None:
+    match = FOUND.search(bytes(data[8 : 8 + min(size, len(data))]))
+    if match is None:
         raise ValueError("it ends before its hash" if len(data) < 8 + size else "its header has no hash")
-    return 8 + found.start(1), 8 + found.end(1)
+    return 8 + match.start(1), 8 + match.end(1)

@@ -122,8 +122,8 @@ def halves(raw: memoryview, name: str) -> bytearray:
     """Floats of 8 bits as the float16 of equal value: its low bytes, and its high ones, each from a table."""
     low, high = _tables(name)
     out = bytearray(2 * len(raw))
-    given = bytes(raw)
-    out[::2], out[1::2] = given.translate(low), given.translate(high)
+    nibbles = bytes(raw)
+    out[::2], out[1::2] = nibbles.translate(low), nibbles.translate(high)
     return out
 
 

@@ -26,7 +26,7 @@ FOLDERS = (
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of files: what errors call it, and how its tensors are found, where that is done one by one."""
+    """A file format: its name in errors, and the function that lists its tensors for reading one by one."""
 
     name: str
     entries: Callable[[memoryview, LoadOptions], Entries] | None
@@ -72,8 +72,8 @@ def entries_in(view: memoryview, place: LoadOptions) -> Entries:
 
 def entries_at(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     """The tensors of a file and of the other parts of its model, which stay open as long as the stack."""
-    found = entries_in(view, place)
-    return gguf.whole(found, f, place, call, stack) if kind_of(view) is GGUF else found
+    contents = entries_in(view, place)
+    return gguf.whole(contents, f, place, call, stack) if kind_of(view) is GGUF else contents
 
 
 def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
@@ -81,20 +81,20 @@ def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
     kind = kind_of(view)
     if kind.entries is not None:
         return {name: entry.read() for name, entry in kind.entries(view, place).tensors.items()}
-    found = read_torch(view, place) if kind is TORCH else None
-    if not is_dict(found) or not all(isinstance(t, Tensor) for t in found.values()):
+    contents = read_torch(view, place) if kind is TORCH else None
+    if not is_dict(contents) or not all(isinstance(t, Tensor) for t in contents.values()):
         raise DamagedFile("one of its files is no dict of tensors by name")
-    return found
+    return contents
 
 
 def in_folder(f: Any, call: str) -> Any:
     """A path; of a folder the file in it that has the weights."""
     if (not isinstance(f, str) and not hasattr(f, "__fspath__")) or not Path(f).is_dir():
         return f
-    found = next((Path(f) / name for name in FOLDERS if (Path(f) / name).exists()), None)
-    if found is None:
+    contents = next((Path(f) / name for name in FOLDERS if (Path(f) / name).exists()), None)
+    if contents is None:
         raise FlambeauError(f"{call}: the folder has none of {', '.join(FOLDERS)}: give the path of a file")
-    return found
+    return contents
 
 
 def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> LazyWeights:
@@ -112,10 +112,10 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
         kind = kind_of(view)
         with blamed(call, kind.name, view):
             if kind is INDEX and (index := index_of(view, f)) is not None:
-                found = Entries(opened_entries(index, place, call, stack), {})
+                contents = Entries(opened_entries(index, place, call, stack), {})
             else:
-                found = entries_at(view, f, place, call, stack)
+                contents = entries_at(view, f, place, call, stack)
     except BaseException:
         stack.close()
         raise
-    return LazyWeights(found, call, kind.name, stack)
+    return LazyWeights(contents, call, kind.name, stack)

@@ -58,8 +58,8 @@ def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[st
     call = f"load_gguf({naming(f)})"
     place = LoadOptions.of(device, keep_wide)
     with opened(f, call) as view, blamed(call, ".gguf", view), ExitStack() as stack:
-        found = whole(entries(view, place), f, place, call, stack)
-        return {name: entry.read() for name, entry in found.tensors.items()}
+        part_entries = whole(entries(view, place), f, place, call, stack)
+        return {name: entry.read() for name, entry in part_entries.tensors.items()}
 
 
 def save_gguf(
@@ -215,47 +215,47 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     return Entries(tensors, metadata)
 
 
-def whole(found: Entries, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
-    """What a file holds, with the other parts of a model that llama.cpp's gguf-split has cut, which stay open
-    as long as the stack. RefusedFile where a part is not there, DamagedFile where one is of another model."""
-    count, number = found.metadata.get("split.count", 0), found.metadata.get("split.no", 0)
+def whole(part_entries: Entries, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
+    """The contents of a file, joined with the other parts of a model that llama.cpp's gguf-split has split.
+    The stack keeps the parts open. RefusedFile for a missing part, DamagedFile for another model's part."""
+    count, number = part_entries.metadata.get("split.count", 0), part_entries.metadata.get("split.no", 0)
     if not isinstance(count, int) or not isinstance(number, int) or count <= 1:
-        return found
-    told = f"it is part {number + 1} of the {count} of a model"
+        return part_entries
+    label = f"it is part {number + 1} of the {count} of a model"
     parts = [
-        found if i == number else _part(path, (i, count), place, call, stack)
-        for i, path in enumerate(_paths(f, number, count, told))
+        part_entries if i == number else _part(path, (i, count), place, call, stack)
+        for i, path in enumerate(_paths(f, number, count, label))
     ]
     tensors = {name: entry for part in parts for name, entry in part.tensors.items()}
     wanted = parts[0].metadata.get("split.tensors.count", len(tensors))
     if len(tensors) != sum(len(part.tensors) for part in parts) or len(tensors) != wanted:
-        raise DamagedFile(f"{told}, whose parts have {len(tensors):,} tensors of {wanted:,}")
+        raise DamagedFile(f"{label}, whose parts have {len(tensors):,} tensors of {wanted:,}")
     return Entries(tensors, parts[0].metadata)
 
 
-def _paths(f: Any, number: int, count: int, told: str) -> list[Path]:
-    """The paths of all parts; RefusedFile where one is not there."""
+def _paths(f: Any, number: int, count: int, label: str) -> list[Path]:
+    """The paths of all parts; RefusedFile for a missing one."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
-        raise RefusedFile(f"{told}, and bytes have no folder: give its path, beside the others")
+        raise RefusedFile(f"{label}, and bytes have no folder: give a path in the folder of all parts")
     path, ending = Path(f), f"-{number + 1:05}-of-{count:05}.gguf"
     if not path.name.endswith(ending):
-        raise RefusedFile(f"{told}, and others are found by its name: let it end with {ending}")
+        raise RefusedFile(f"{label}, and its name must end with {ending}, as the names of the other parts do")
     begin = path.name.removesuffix(ending)
     if count > PARTS:
-        raise DamagedFile(f"{told}, more than {PARTS:,}")
+        raise DamagedFile(f"{label}, more than {PARTS:,}")
     paths = [path.with_name(f"{begin}-{i + 1:05}-of-{count:05}.gguf") for i in range(count)]
     gone = [p.name for p in paths if not p.exists()]
     if gone:
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise RefusedFile(f"{told}, and {shown(gone[0])}{more} is not beside it: get all parts")
+        raise RefusedFile(f"{label}, and {shown(gone[0])}{more} is not in its folder: get all parts")
     return paths
 
 
 def _part(path: Path, which: tuple[int, int], place: LoadOptions, call: str, stack: ExitStack) -> Entries:
-    found = entries(stack.enter_context(opened(path, call)), place)
-    if (found.metadata.get("split.no"), found.metadata.get("split.count")) != which:
+    part_entries = entries(stack.enter_context(opened(path, call)), place)
+    if (part_entries.metadata.get("split.no"), part_entries.metadata.get("split.count")) != which:
         raise DamagedFile(f"{shown(path.name)} is no part {which[0] + 1} of {which[1]}")
-    return found
+    return part_entries
 
 
 def _reader(

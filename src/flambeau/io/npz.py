@@ -28,8 +28,8 @@ def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str
     """
     call = f"load_npz({naming(f)})"
     with opened(f, call) as view, blamed(call, ".npz", view):
-        found = entries(view, LoadOptions.of(device, keep_wide))
-        return {name: entry.read() for name, entry in found.tensors.items()}
+        contents = entries(view, LoadOptions.of(device, keep_wide))
+        return {name: entry.read() for name, entry in contents.tensors.items()}
 
 
 def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
@@ -61,10 +61,10 @@ def _header(t: Tensor) -> bytes:
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
     """The arrays of an archive; DamagedFile where it is none of arrays."""
-    found = zip_archive.members(view)
-    if not all(name.endswith(".npy") for name in found):
+    members = zip_archive.members(view)
+    if not all(name.endswith(".npy") for name in members):
         raise DamagedFile("it is an archive of other things than arrays")
-    return Entries({name[:-4]: _member(name[:-4], view, m, place) for name, m in found.items()}, {})
+    return Entries({name[:-4]: _member(name[:-4], view, m, place) for name, m in members.items()}, {})
 
 
 def _member(name: str, view: memoryview, member: zip_archive.Member, place: LoadOptions) -> TensorEntry:

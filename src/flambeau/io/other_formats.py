@@ -1,24 +1,24 @@
-"""Files of other kinds than a loader reads, by how they begin: what they are, and what reads them."""
+"""File formats that a loader does not read: their first bytes, and which function reads them."""
 
 from typing import NamedTuple
 
 
 class Foreign(NamedTuple):
-    """A kind of files: the names of FileKind that it has, and what errors say of it."""
+    """A file format: the names of FileKind that it has, and its description for errors."""
 
     names: tuple[str, ...]
-    told: str
+    description: str
 
 
 ONNX = Foreign((".onnx",), "an ONNX file: use fb.onnx.load")
 SAFETENSORS = Foreign((".safetensors",), "a .safetensors file: use fb.load")
-WEB_PAGE = Foreign((), "a web page, which a server gave in place of the file: get the file itself")
-BEGINNINGS = (  # where they begin, with what
+WEB_PAGE = Foreign((), "a web page, which a server sent in place of the file: download the file itself")
+BEGINNINGS = (  # offset, the bytes there, the format
     (0, b"GGUF", Foreign((".gguf",), "a .gguf file of llama.cpp: use fb.load")),
     (
         4,
         b"ORTM",
-        Foreign((".ort",), "ONNX Runtime's own .ort format: give the .onnx file that it was made of"),
+        Foreign((".ort",), "ONNX Runtime's .ort format: use the .onnx file that it was converted from"),
     ),
     (
         4,

@@ -141,8 +141,8 @@ def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
 def loaded(data: Any, device: Any, call: str) -> dict[str, Tensor]:
     """The tensors of a file's bytes; FlambeauError with the call where something is wrong."""
     with blamed(call, ".safetensors"):
-        found = entries(memoryview(data).cast("B"), LoadOptions.of(device))
-        return {name: entry.read() for name, entry in found.tensors.items()}
+        contents = entries(memoryview(data).cast("B"), LoadOptions.of(device))
+        return {name: entry.read() for name, entry in contents.tensors.items()}
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
@@ -150,10 +150,10 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     header, metadata, body = parsed(view)
     strange = [n for n, e in header.items() if e["dtype"] not in READ]
     if strange:
-        told = [f"{shown(n)} is {header[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
+        listed = [f"{shown(n)} is {header[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
             len(strange) > 5
         )
-        raise RefusedFile(f"{', '.join(told)}: only these can be read: {', '.join(sorted(READ))}")
+        raise RefusedFile(f"{', '.join(listed)}: only these can be read: {', '.join(sorted(READ))}")
     return Entries({name: _entry(name, e, body, place) for name, e in header.items()}, metadata)
 
 
@@ -235,8 +235,8 @@ def _span(name: str, entry: Any) -> tuple[int, int]:
     return span[0], span[1]
 
 
-def _counts(given: Any, most: int) -> bool:
-    return is_list(given) and all(type(n) is int and 0 <= n < most for n in given)
+def _counts(numbers: Any, most: int) -> bool:
+    return is_list(numbers) and all(type(n) is int and 0 <= n < most for n in numbers)
 
 
 def write_bytes(f: Any, *parts: Any, name: str = "save_file") -> None:

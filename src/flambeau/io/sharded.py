@@ -27,14 +27,14 @@ class Index:
 
 
 def index_of(view: memoryview, f: Any) -> Index | None:
-    """The index that bytes are, if they are one; DamagedFile where it is wrong."""
+    """Parse the bytes as an index; None where they are not one, DamagedFile where it is invalid."""
     if bytes(view[:1]) != b"{":
         return None
     try:
-        found = json.loads(str(view[:LONGEST], "utf-8"))
+        parsed = json.loads(str(view[:LONGEST], "utf-8"))
     except (ValueError, RecursionError):
-        raise DamagedFile("its index is no JSON") from None
-    names = found.get("weight_map") if is_dict(found) else None
+        raise DamagedFile("its index is not JSON") from None
+    names = parsed.get("weight_map") if is_dict(parsed) else None
     if not is_dict(names) or not all(isinstance(v, str) for v in names.values()):
         raise DamagedFile("its index has no weight_map of names and files")
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
@@ -50,9 +50,9 @@ def index_of(view: memoryview, f: Any) -> Index | None:
 
 
 def _check(file: str, index: Index) -> None:
-    """DamagedFile where a file is not beside the index."""
+    """Raise DamagedFile for a file outside the index's folder."""
     if not file or file in (".", "..") or any(c in file for c in "/\\:\0"):
-        raise DamagedFile(f"its index names {shown(file)}, which is no file beside it")
+        raise DamagedFile(f"its index names {shown(file)}, which is not a file in its folder")
     real = (index.folder / file).resolve()
     if real.parent not in index.real:
         raise DamagedFile(f"its index names {shown(file)}, a link to another folder")
@@ -61,33 +61,33 @@ def _check(file: str, index: Index) -> None:
 
 
 def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]:
-    """All tensors, each file read once."""
+    """All tensors; each file is read once."""
     from .formats import tensors_in
 
     out: dict[str, Tensor] = {}
     for file, names in index.files.items():
         path = index.folder / file
         with opened(path, call) as view:
-            found = tensors_in(view, place)
-        _all_there(file, names, found)
-        out |= {name: found[name] for name in names}
+            tensors = tensors_in(view, place)
+        _check_names(file, names, tensors)
+        out |= {name: tensors[name] for name in names}
     return out
 
 
 def opened_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack) -> dict[str, Any]:
-    """The entries of all files, which stay open as long as the stack."""
+    """The entries of all files. The stack keeps the files open."""
     from .formats import entries_in
 
     out: dict[str, Any] = {}
     for file, names in index.files.items():
-        found = entries_in(stack.enter_context(opened(index.folder / file, call)), place).tensors
-        _all_there(file, names, found)
-        out |= {name: found[name] for name in names}
+        entries = entries_in(stack.enter_context(opened(index.folder / file, call)), place).tensors
+        _check_names(file, names, entries)
+        out |= {name: entries[name] for name in names}
     return out
 
 
-def _all_there(file: str, names: list[str], found: Any) -> None:
-    gone = [name for name in names if name not in found]
+def _check_names(file: str, names: list[str], tensors: Any) -> None:
+    gone = [name for name in names if name not in tensors]
     if gone:
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise DamagedFile(f"{shown(file)} has no {shown(gone[0])}{more}, which its index says it has")
+        raise DamagedFile(f"{shown(file)} has no {shown(gone[0])}{more}, which its index lists")

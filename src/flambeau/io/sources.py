@@ -26,11 +26,11 @@ def opened(f: Any, call: str) -> Generator[memoryview]:
     """The bytes of a path, of a file that is open for reading, or of bytes; FlambeauError when a path can't
     be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
-        given = f.read() if hasattr(f, "read") else f
-        if not isinstance(given, bytes | bytearray | memoryview):
+        source = f.read() if hasattr(f, "read") else f
+        if not isinstance(source, bytes | bytearray | memoryview):
             rule = "takes a path, bytes, or a file that is open for reading bytes (mode 'rb')"
             raise TypeError(f"{call}: {rule}")
-        yield memoryview(given).cast("B")
+        yield memoryview(source).cast("B")
         return
     with ExitStack() as stack:
         try:
@@ -38,15 +38,15 @@ def opened(f: Any, call: str) -> Generator[memoryview]:
         except FileNotFoundError:
             raise MissingFile(f"{call}: there is no such file: check the path") from None
         except (OSError, ValueError) as e:  # ValueError: a path with a zero byte
-            told = getattr(e, "strerror", None) or e
-            raise FlambeauError(f"{call}: can't be read: {told}") from None
+            reason = getattr(e, "strerror", None) or e
+            raise FlambeauError(f"{call}: can't be read: {reason}") from None
         yield view
 
 
 @contextmanager
 def blamed(call: str, kind: str, view: memoryview | None = None) -> Generator[None]:
-    """What is damaged in a file of a kind as FlambeauError that names it; of the file's bytes it says what
-    they are, where they are of another kind."""
+    """Raise the errors of a damaged file as FlambeauError with the call. Where the bytes are of another
+    format, the error names it."""
     try:
         yield
     except RefusedFile as e:
@@ -54,14 +54,14 @@ def blamed(call: str, kind: str, view: memoryview | None = None) -> Generator[No
     except DamagedFile as e:
         other = None if view is None else foreign(view)
         if other is not None and kind not in other.names:
-            raise FlambeauError(f"{call}: is {other.told}") from None
+            raise FlambeauError(f"{call}: is {other.description}") from None
         rule = f"is cut short or no {kind} file ({e}): get a whole copy"
         raise FlambeauError(f"{call}: {rule}") from None
 
 
 @dataclass(frozen=True)
 class TensorEntry:
-    """A tensor of a file: its shape, what its elements are in the file, and a function that reads it."""
+    """A tensor of a file: its shape, the element kind in the file, and a function that reads it."""
 
     shape: tuple[int, ...]
     kind: str
@@ -70,7 +70,7 @@ class TensorEntry:
 
 @dataclass(frozen=True)
 class Entries:
-    """What a file holds: tensors by name, and what else it says."""
+    """The contents of a file: tensors by name, and metadata."""
 
     tensors: dict[str, TensorEntry]
     metadata: dict[str, Any]

@@ -103,21 +103,21 @@ class TorchReading:
         self.uses: dict[tuple[str, ElementKind], set[StorageView]] = {}
         self.bytes_of: Callable[[str], memoryview] | None = None  # the second reading has them
         self.bases: dict[tuple[str, ElementKind], Tensor] = {}
-        self.made: dict[StorageView, Tensor] = {}
+        self.tensors: dict[StorageView, Tensor] = {}
 
     def part(self, storage: Storage, kind: ElementKind, offset: int, size: Any, stride: Any) -> Any:
-        """A tensor; at the first reading None, with what it needs noted."""
+        """A tensor. The first reading only records the bytes that it needs, and returns None."""
         part = StorageView(storage.key, kind, storage.first + offset, tuple(size), tuple(stride))
         if self.bytes_of is None:
             self.check(storage, part)
             self.uses.setdefault((part.storage, kind), set()).add(part)
             return None
-        if part not in self.made:
-            self.made[part] = self.tensor(part, self.bytes_of(part.storage))
-        return self.made[part]
+        if part not in self.tensors:
+            self.tensors[part] = self.tensor(part, self.bytes_of(part.storage))
+        return self.tensors[part]
 
     def check(self, storage: Storage, part: StorageView) -> None:
-        """DamagedFile where a part is outside of its storage."""
+        """Raise DamagedFile where a part is outside its storage."""
         name = f"a tensor of storage {storage.key!r:.50}"
         check_shape(name, part.size)
         if len(part.stride) != len(part.size) or not all(type(s) is int and s >= 0 for s in part.stride):
@@ -144,31 +144,31 @@ class TorchReading:
         base = tensor_of(name, raw, (len(raw) // size,), part.kind, self.place)
         return strided(base, part.size, part.stride, 0)
 
-    # --- functions that pickles name ---
+    # --- functions that a pickle names ---
 
     def rebuild(self, storage: Any, offset: Any, size: Any, stride: Any) -> Any:
         if not isinstance(storage, Storage) or type(offset) is not int or offset < 0:
-            raise DamagedFile("a tensor of it has no storage, or no place in it")
+            raise DamagedFile("a tensor has no storage, or no position in it")
         return self.part(storage, storage.kind, offset, size, stride)
 
     def rebuild_v2(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
-        """rest: whether it requires gradients, hooks, and what is said of its numbers."""
-        return self.told(self.rebuild(storage, offset, size, stride), rest[2:])
+        """rest: whether it requires gradients, hooks, and the view bits."""
+        return self.with_view_bits(self.rebuild(storage, offset, size, stride), rest[2:])
 
     def rebuild_v3(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
-        """rest: as above, with the dtype before what is said of its numbers."""
+        """rest: as above, with the dtype before the view bits."""
         kind = plain(rest[2])
         kind = KINDS[kind.name] if isinstance(kind, dt.DType) else kind
         if not isinstance(kind, ElementKind) or not isinstance(storage, Storage):
-            raise DamagedFile("the dtype of a tensor of it is none, or it has no storage")
+            raise DamagedFile("a tensor has an invalid dtype, or no storage")
         bytes_there = Storage(storage.key, kind, storage.count * storage.kind.size // kind.size)
-        return self.told(self.rebuild(bytes_there, offset, size, stride), rest[3:])
+        return self.with_view_bits(self.rebuild(bytes_there, offset, size, stride), rest[3:])
 
-    def told(self, tensor: Any, rest: Any) -> Any:
-        """A tensor as PyTorch's bits for views say: conjugated, negated."""
+    def with_view_bits(self, tensor: Any, rest: Any) -> Any:
+        """Apply PyTorch's view bits: conjugate, negate."""
         bits = rest[0] if rest and rest[0] else dict[str, Any]()
         if not is_exact_dict(bits) or not bits.keys() <= {"conj", "neg"}:
-            raise DamagedFile("what is said of a tensor's numbers is neither conj nor neg")
+            raise DamagedFile("a tensor has bits other than conj and neg")
         if tensor is None:
             return None
         tensor = tensor.conj() if bits.get("conj") else tensor
@@ -178,18 +178,18 @@ class TorchReading:
         return plain(data)
 
     def from_type(self, rebuild: Any, kind: Any, args: Any, state: Any) -> Any:
-        """A tensor with attributes of Python: the tensor."""
+        """A tensor with Python attributes: returns the tensor alone."""
         if not isinstance(rebuild, Global) or rebuild.call is None or not is_exact_tuple(args):
-            raise DamagedFile("a tensor of it is made by no function")
+            raise DamagedFile("a tensor has no function that builds it")
         return rebuild.call(*args)
 
     def array(self, kind: Any, shape: Any, code: Any) -> Unfinished:
-        """NumPy's array: all that it is comes later, as a state."""
-        return Unfinished(self.arrived)
+        """A NumPy array: its shape and data follow as a state."""
+        return Unfinished(self.array_of_state)
 
-    def arrived(self, state: Any) -> Any:
+    def array_of_state(self, state: Any) -> Any:
         if not is_exact_tuple(state) or len(state) != 5 or not is_exact_tuple(state[1]):
-            raise DamagedFile("an array of NumPy's of it is not as NumPy writes it")
+            raise DamagedFile("a NumPy array is not in NumPy's form")
         return self.from_numpy(state[4], state[2], state[1], state[3] is True)
 
     def from_buffer(self, raw: Any, dtype: Any, shape: Any, order: Any) -> Any:
@@ -198,10 +198,10 @@ class TorchReading:
     def from_numpy(self, raw: Any, dtype: Any, shape: Any, first_fastest: bool) -> Any:
         form = form_of(dtype)
         if type(raw) is not bytes or not is_exact_tuple(shape):
-            raise DamagedFile("an array of NumPy's of it has no bytes, or no shape")
+            raise DamagedFile("a NumPy array has no bytes, or no shape")
         check_shape("an array", shape)
         if len(raw) != prod(shape) * form[0].size:
-            raise DamagedFile("an array of NumPy's of it has not the bytes of its shape")
+            raise DamagedFile("a NumPy array has not the bytes of its shape")
         if self.bytes_of is None:
             return None
         return tensor_in_form("an array", memoryview(raw), shape, form, first_fastest, self.place)
@@ -349,7 +349,7 @@ def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -
         (count,), root = unpack_from("<q", view, at), roots[name]
         end = at + 8 + root.count * root.kind.size
         if count != root.count or end > len(view):
-            told = f"{count:,} elements of the {root.count:,}" if count != root.count else "an early end"
-            raise DamagedFile(f"storage {shown(name)} has {told} that its tensors need")
+            problem = f"{count:,} elements of the {root.count:,}" if count != root.count else "an early end"
+            raise DamagedFile(f"storage {shown(name)} has {problem} that its tensors need")
         raw[name], at = view[at + 8 : end], end
     return raw

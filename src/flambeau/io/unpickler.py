@@ -17,7 +17,7 @@ from .elements import DamagedFile, RefusedFile, shown
 LISTS = 1_000_000  # dicts, lists and marks that a small file may make, each of about 100 bytes
 EACH = 32  # bytes of a file for each more
 CALL = 8  # what a call counts for, which may make a tensor
-BYTES, TIMES = 1 << 24, 4  # what calls may be given: so many bytes, and so many times the file
+BYTES, TIMES = 1 << 24, 4  # the limit of the arguments of calls: bytes, plus a multiple of the file's size
 LINE = 1 << 16  # bytes of a line
 PARTS = 16  # of a tuple that is a key: its hash is computed each time
 WORDS = (str, bytes, bool, type(None))  # keys whose hash no file can choose
@@ -62,7 +62,7 @@ class Machine:
         self.bytes_left = BYTES + TIMES * room
 
     def run(self) -> Any:
-        """The value; DamagedFile says what is wrong and at which byte."""
+        """Return the value. DamagedFile names the fault and its byte."""
         begin = self.at
         try:
             while True:
@@ -72,13 +72,13 @@ class Machine:
                     return plain(self.pop())
                 step = STEPS[code]
                 if step is None:
-                    raise DamagedFile(f"opcode {code:#04x} is none that data needs")
+                    raise DamagedFile(f"opcode {code:#04x} is not allowed")
                 step(self)
         except DamagedFile as e:
             raise type(e)(f"byte {begin:,} of its pickle: {e}") from None
         except (IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as e:
-            told = f"{type(e).__name__}: {str(e)[:100]}"
-            raise DamagedFile(f"byte {begin:,} of its pickle: its steps make no sense ({told})") from None
+            error = f"{type(e).__name__}: {str(e)[:100]}"
+            raise DamagedFile(f"byte {begin:,} of its pickle: its steps are invalid ({error})") from None
 
     # --- bytes ---
 
@@ -100,7 +100,7 @@ class Machine:
     def line(self) -> bytes:
         length = bytes(self.view[self.at : self.at + LINE]).find(b"\n")
         if length < 0:
-            raise DamagedFile(f"a line of it has no end, or is longer than {LINE:,} bytes")
+            raise DamagedFile(f"a line has no end, or is longer than {LINE:,} bytes")
         return bytes(self.take(length + 1))[:-1]
 
     # --- the stack ---
@@ -110,11 +110,11 @@ class Machine:
 
     def pop(self) -> Any:
         if len(self.stack) <= (self.marks[-1] if self.marks else 0):
-            raise DamagedFile("it takes a value that is not there")
+            raise DamagedFile("it takes a value from an empty stack")
         return self.stack.pop()
 
     def top(self, kind: Any) -> Any:
-        """The value on top, which is of a kind."""
+        """The top value, which must be of a kind."""
         value = self.stack[-1] if len(self.stack) > (self.marks[-1] if self.marks else 0) else None
         if type(value) is not kind:
             raise DamagedFile(f"it fills a {type(value).__name__} as if it were a {kind.__name__}")
@@ -129,45 +129,47 @@ class Machine:
         del self.stack[at:]
         return values
 
-    def made(self, value: Any) -> None:
-        """Push something that takes memory without bytes of the file for it."""
+    def push_new(self, value: Any) -> None:
+        """Push a value that takes memory, but no bytes of the file."""
         self.left -= 1
         if self.left < 0:
             raise DamagedFile("it makes more lists than a file of its size needs")
         self.stack.append(value)
 
-    def charge(self, given: Any) -> None:
-        """Take note of work: a call with values that were kept may be asked for in every third byte."""
+    def charge(self, argument: Any) -> None:
+        """Count the cost of a call: every third byte of a file can call with large values from the memo."""
         self.left -= CALL
-        self.bytes_left -= weight(given) + sum(map(weight, given)) if is_exact_tuple(given) else weight(given)
+        self.bytes_left -= (
+            weight(argument) + sum(map(weight, argument)) if is_exact_tuple(argument) else weight(argument)
+        )
         if self.left < 0 or self.bytes_left < 0:
-            raise DamagedFile("it has more made of its values than a file of its size needs")
+            raise DamagedFile("it builds more values than a file of its size needs")
 
     def keep(self, place: int) -> None:
         self.memo[place] = self.stack[-1]
 
     def recall(self, place: int) -> None:
         if place not in self.memo:
-            raise DamagedFile(f"it recalls value {place}, which it did not keep")
+            raise DamagedFile(f"it recalls value {place}, not in its memo")
         self.stack.append(self.memo[place])
 
     # --- what names stand for ---
 
     def named(self, module: Any, name: Any) -> None:
         if type(module) is not str or type(name) is not str:
-            raise DamagedFile("a name of it is no text")
+            raise DamagedFile("a name is not text")
         self.push(self.names.find(f"{module}.{name}"))
 
     def call(self, args: Any) -> None:
-        found = self.pop()
-        if not isinstance(found, Global) or found.call is None or not is_exact_tuple(args):
-            told = shown(found.name) if isinstance(found, Global) else f"a {type(found).__name__}"
-            raise DamagedFile(f"it calls {told}, which is no function of the table")
+        function = self.pop()
+        if not isinstance(function, Global) or function.call is None or not is_exact_tuple(args):
+            named = shown(function.name) if isinstance(function, Global) else f"a {type(function).__name__}"
+            raise DamagedFile(f"it calls {named}, which is not an allowed function")
         self.charge(args)
-        self.made(found.call(*args))
+        self.push_new(function.call(*args))
 
-    def built(self) -> None:
-        """State of an object: of those that have a place for it."""
+    def set_state(self) -> None:
+        """Set the state of an object that takes one."""
         state = plain(self.pop())
         self.charge(state)
         target = self.stack[-1] if self.stack else None
@@ -180,7 +182,7 @@ class Machine:
 
 
 class Unfinished:
-    """What a function of the table returns for a value that is made of a state, which comes later."""
+    """A value that waits for its state, which follows in the pickle."""
 
     value: Any = None
 
@@ -212,7 +214,7 @@ def weight(value: Any) -> int:
 
 
 def plain(value: Any) -> Any:
-    """A value itself; of a name what it stands for; of an unfinished value what was made of it."""
+    """A plain value: a name is resolved, and an unfinished value is replaced by its result."""
     if isinstance(value, Unfinished):
         if not value.is_done:
             raise DamagedFile("an object of it has no state")
@@ -299,7 +301,7 @@ def _mark(m: Machine) -> None:
 def _tuple(count: int) -> Callable[[Machine], None]:
     def step(m: Machine) -> None:
         values = [plain(m.pop()) for _ in range(count)]
-        m.made(tuple(reversed(values)))
+        m.push_new(tuple(reversed(values)))
 
     return step
 
@@ -369,7 +371,7 @@ def _line(read: Callable[[bytes], Any]) -> Callable[[Machine], None]:
 
 
 def _new_frozenset(m: Machine) -> None:
-    m.made(frozenset([key(v) for v in m.marked()]))
+    m.push_new(frozenset([key(v) for v in m.marked()]))
 
 
 STOP = ord(".")
@@ -407,16 +409,16 @@ NAMED: dict[bytes, Callable[[Machine], None]] = {  # pickletools.opcodes has the
     b"\x85": _tuple(1),
     b"\x86": _tuple(2),
     b"\x87": _tuple(3),
-    b"t": lambda m: m.made(tuple([plain(v) for v in m.marked()])),
-    b"]": lambda m: m.made([]),
-    b"l": lambda m: m.made([plain(v) for v in m.marked()]),
+    b"t": lambda m: m.push_new(tuple([plain(v) for v in m.marked()])),
+    b"]": lambda m: m.push_new([]),
+    b"l": lambda m: m.push_new([plain(v) for v in m.marked()]),
     b"a": _append,
     b"e": _appends,
-    b"}": lambda m: m.made({}),
-    b"d": lambda m: m.made(dict(_pairs(m))),
+    b"}": lambda m: m.push_new({}),
+    b"d": lambda m: m.push_new(dict(_pairs(m))),
     b"s": _setitem,
     b"u": _setitems,
-    b"\x8f": lambda m: m.made(set()),
+    b"\x8f": lambda m: m.push_new(set()),
     b"\x90": _additems,
     b"\x91": _new_frozenset,
     b"p": lambda m: m.keep(int(m.line())),
@@ -430,7 +432,7 @@ NAMED: dict[bytes, Callable[[Machine], None]] = {  # pickletools.opcodes has the
     b"\x93": _stack_global,
     b"R": _reduce,
     b"\x81": _reduce,  # NEWOBJ: cls.__new__(cls, *args) of a function of the table is the call of it
-    b"b": lambda m: m.built(),
+    b"b": lambda m: m.set_state(),
     b"Q": _persistent,
     b"P": lambda m: m.push(m.persistent(str(m.line(), "ascii"))),
 }

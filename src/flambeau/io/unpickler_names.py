@@ -13,26 +13,26 @@ class Fields(dict[str, Any]):
     """The attributes of an object, such as a namespace of arguments, by name."""
 
 
-def _pairs(*given: Any) -> dict[Any, Any]:
+def _pairs(*args: Any) -> dict[Any, Any]:
     """A dict of pairs, as OrderedDict and Counter take them; a factory of default values is no matter."""
-    if not given or given[0] is None or isinstance(given[0], Global):
+    if not args or args[0] is None or isinstance(args[0], Global):
         return {}
-    (found,) = given
-    if is_dict(found):
-        return dict(found)
-    if not is_exact_list(found) or not all(is_sequence(p) and len(p) == 2 for p in found):
-        raise DamagedFile("a dict of it is made of no pairs")
-    return {key(k): plain(v) for k, v in found}
+    (pairs,) = args
+    if is_dict(pairs):
+        return dict(pairs)
+    if not is_exact_list(pairs) or not all(is_sequence(p) and len(p) == 2 for p in pairs):
+        raise DamagedFile("a dict is not built from pairs")
+    return {key(k): plain(v) for k, v in pairs}
 
 
-def _values(*given: Any) -> list[Any]:
-    if len(given) > 1 or not isinstance(given[0] if given else [], list | tuple | set | frozenset):
-        raise DamagedFile("a list of it is made of no values")
-    return list(given[0]) if given else []
+def _values(*args: Any) -> list[Any]:
+    if len(args) > 1 or not isinstance(args[0] if args else [], list | tuple | set | frozenset):
+        raise DamagedFile("a list is not built from values")
+    return list(args[0]) if args else []
 
 
-def _keys(*given: Any) -> list[Any]:
-    return [key(v) for v in _values(*given)]
+def _keys(*args: Any) -> list[Any]:
+    return [key(v) for v in _values(*args)]
 
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
@@ -42,13 +42,13 @@ def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     return text.encode(encoding)
 
 
-def _bytearray(*given: Any) -> bytes:
-    return _encode(*given) if len(given) == 2 else bytes(given[0] if type(given[0]) is bytes else b"")
+def _bytearray(*args: Any) -> bytes:
+    return _encode(*args) if len(args) == 2 else bytes(args[0] if type(args[0]) is bytes else b"")
 
 
 def _complex(real: Any, imaginary: Any = 0.0) -> complex:
     if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
-        raise DamagedFile("a complex number of it is made of no numbers")
+        raise DamagedFile("a complex number is not built from numbers")
     return complex(real, imaginary)
 
 
@@ -76,25 +76,25 @@ def _scalar(dtype: Any, raw: Any = None) -> Any:
     return number_in_form(plain(raw), form_of(plain(dtype)))
 
 
-def form_of(given: Any) -> Any:
+def form_of(dtype: Any) -> Any:
     """A dtype of NumPy's as `kind_of` has it; DamagedFile for what is none."""
-    if not is_exact_tuple(given) or len(given) != 2 or not isinstance(given[1], bool):
-        raise DamagedFile("a dtype of NumPy's of it is none")
-    return given
+    if not is_exact_tuple(dtype) or len(dtype) != 2 or not isinstance(dtype[1], bool):
+        raise DamagedFile("a NumPy dtype is invalid")
+    return dtype
 
 
 CALLS: dict[str, Callable[..., Any]] = {
     "collections.OrderedDict": _pairs,
     "collections.defaultdict": _pairs,
     "collections.Counter": _pairs,
-    "builtins.set": lambda *given: set(_keys(*given)),
-    "builtins.frozenset": lambda *given: frozenset(_keys(*given)),
-    "builtins.list": lambda *given: [plain(v) for v in _values(*given)],
+    "builtins.set": lambda *args: set(_keys(*args)),
+    "builtins.frozenset": lambda *args: frozenset(_keys(*args)),
+    "builtins.list": lambda *args: [plain(v) for v in _values(*args)],
     "builtins.dict": _pairs,
     "builtins.bytearray": _bytearray,
     "builtins.complex": _complex,
     "_codecs.encode": _encode,
-    "torch.Size": lambda *given: tuple(_values(*given)),
+    "torch.Size": lambda *args: tuple(_values(*args)),
     "torch.device": _device,
     "argparse.Namespace": Fields,
     "types.SimpleNamespace": Fields,

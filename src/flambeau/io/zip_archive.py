@@ -35,24 +35,24 @@ def members(view: memoryview) -> dict[str, Member]:
         raise DamagedFile(f"its directory has no room for the {count:,} members it speaks of")
     if count > MEMBERS + len(view) // 256:
         raise DamagedFile(f"it has {count:,} members, more than a file of its size needs")
-    found: dict[str, Member] = {}
+    entries: dict[str, Member] = {}
     for _ in range(count):
         member, at = _member(view, at, end)
-        if member.name in found:
+        if member.name in entries:
             raise DamagedFile(f"it has two members {shown(member.name)}")
-        found[member.name] = member
-    _check(list(found.values()), len(view))
-    return found
+        entries[member.name] = member
+    _check(list(entries.values()), len(view))
+    return entries
 
 
-def _check(found: list[Member], size: int) -> None:
+def _check(entries: list[Member], size: int) -> None:
     """DamagedFile where members share bytes, or unpack into too much."""
     before, last = 0, ""
-    for m in sorted(found, key=lambda m: (m.start, m.packed)):
+    for m in sorted(entries, key=lambda m: (m.start, m.packed)):
         if m.packed and m.start < before:
             raise DamagedFile(f"its members {shown(last)} and {shown(m.name)} overlap")
         before, last = max(before, m.start + m.packed), m.name
-    unpacked, most = sum(m.size for m in found if m.method == DEFLATED), ROOM + TIMES * size
+    unpacked, most = sum(m.size for m in entries if m.method == DEFLATED), ROOM + TIMES * size
     if unpacked > most:
         raise RefusedFile(
             f"it unpacks into {unpacked:,} bytes, more than {TIMES} times its size: save it unpacked"
@@ -117,19 +117,19 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
 
 def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
     """(packed, size, place) with those numbers that stand in a zip64 field."""
-    given = [size, packed, local]
-    if FULL not in given:
+    sizes = [size, packed, local]
+    if FULL not in sizes:
         return packed, size, local
     while len(extra) >= 4:
         kind, length = unpack_from("<2H", extra)
         field, extra = extra[4 : 4 + length], extra[4 + length :]
         if kind == 1:
-            places = [i for i, n in enumerate(given) if n == FULL]
+            places = [i for i, n in enumerate(sizes) if n == FULL]
             if len(field) < 8 * len(places):
                 break
             for i, n in zip(places, unpack_from(f"<{len(places)}Q", field), strict=True):
-                given[i] = n
-            return given[1], given[0], given[2]
+                sizes[i] = n
+            return sizes[1], sizes[0], sizes[2]
     raise DamagedFile("a zip64 field of its directory is not there")
 
 
@@ -150,10 +150,10 @@ def contents(view: memoryview, member: Member) -> memoryview:
     raw = view[member.start : member.start + member.packed]
     if member.method == DEFLATED:
         raw = _inflated(raw, member)
-    found = 0
+    crc = 0
     for piece in pieces(raw):
-        found = crc32(piece, found)
-    if member.crc not in (0, found):  # 0 is what PyTorch writes where it is told to compute none
+        crc = crc32(piece, crc)
+    if member.crc not in (0, crc):  # PyTorch writes 0 where checksums are disabled
         raise DamagedFile(f"the bytes of {shown(member.name)} are not those of its check sum")
     return raw
 

@@ -39,7 +39,7 @@ def _refuse(view: memoryview, place: str) -> None:
     """OnnxError for a file of another kind."""
     other = foreign(view)
     if other is not None and other is not ONNX:
-        raise OnnxError(f"{place}: is {other.told}")
+        raise OnnxError(f"{place}: is {other.description}")
 
 
 def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
