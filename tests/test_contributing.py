@@ -1,4 +1,4 @@
-"""Turns docs/contributing.md into what it promises: the recipe of an elementwise op by the letter."""
+"""docs/contributing.md: follows the recipe of an elementwise op to the letter."""
 
 import os
 import re
@@ -8,8 +8,8 @@ import sys
 
 from helpers.paths import ROOT
 
-# file of a block: the start of the line that it is put before, or the line that it is put behind. Theirs is
-# the order of the page.
+# file of a block: the start of the line before which it is inserted, or the line after which it is inserted,
+# in the order of the page
 PLACES = {
     "src/flambeau/ops/elementwise.py": '@compare("isnan"',
     "src/flambeau/ops/table.py": "    from .elementwise import (",
@@ -21,7 +21,7 @@ PLACES = {
 }
 
 
-# every dtype that the row's kinds promise, by kernels and by NumPy: the row has what it should be
+# computes every dtype of the row's kinds with kernels and with NumPy, and compares with the row
 TRIED = """
 import numpy as np
 import flambeau as fb
@@ -42,18 +42,18 @@ def blocks() -> list[tuple[str, str]]:
     """(path as the page has it, line to add) for each block: the path is its paragraph's first."""
     text = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
     recipe = text.partition("## An elementwise op\n")[2].partition("\n## ")[0]
-    told = re.findall(r"(?:^|\n```\n)((?:(?!```).)+?)\n```\n(.+?)(?=\n```\n)", recipe, re.S)
-    return [(re.findall(r"`([\w/]+\.(?:py|wgsl))`", before)[0], line) for before, line in told]
+    pairs = re.findall(r"(?:^|\n```\n)((?:(?!```).)+?)\n```\n(.+?)(?=\n```\n)", recipe, re.S)
+    return [(re.findall(r"`([\w/]+\.(?:py|wgsl))`", before)[0], line) for before, line in pairs]
 
 
 def test_an_elementwise_op_by_the_letter(tmp_path):
     for folder in ("src", "wgsl", "tests/rows", "tests/references"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    found = blocks()
-    assert len(found) == len(PLACES)
-    for (said, line), (place, before) in zip(found, PLACES.items(), strict=True):
+    steps = blocks()
+    assert len(steps) == len(PLACES)
+    for (path, line), (place, before) in zip(steps, PLACES.items(), strict=True):
         place = place.removesuffix("#")
-        assert place.endswith(said)
+        assert place.endswith(path)
         file = tmp_path / place
         text = file.read_text(encoding="utf-8")
         assert text.count(before) == 1
