@@ -154,7 +154,7 @@ def test_transforms_say_what_is_wrong(x):
     cases = [
         (lambda: fb.grad(lambda x: x)(x), "grad(...): got f32[3]: the function must return one number: take"),
         (lambda: fb.grad(wave)(x.int()), "grad(...): an argument holds i32[3]: only floats have gradients"),
-        (lambda: fb.grad(wave, 1)(x), "grad(...): argnums=1, but 1 arguments were given by position"),
+        (lambda: fb.grad(wave, 1)(x), "grad(...): argnums=1, but 1 positional arguments were passed"),
         (lambda: fb.jvp(wave, (x,), ()), "jvp(...): 1 primals but 0 tangents: give one each"),
         (lambda: fb.vjp(wave, x)[1](x), "vjp_fn([f32[3]]): the function returned [f32[]]: give gradients of"),
         (lambda: fb.jvp(wave, (x,), (x[:1],)), "jvp(...): tangents [f32[1]]: a tangent has the shape of"),

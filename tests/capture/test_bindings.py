@@ -157,7 +157,7 @@ def test_an_argument_assigned_to_inside(capsys):
 
     x = filled(3.0)
     assert [(first(f(x)), first(x)) for _ in range(5)] == [(8, 4), (10, 5), (12, 6), (14, 7), (16, 8)]
-    assert "jit(f): runs unrecorded: it assigns to a tensor that it is given" in capsys.readouterr().err
+    assert "jit(f): runs unrecorded: it assigns to a tensor argument" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("large")

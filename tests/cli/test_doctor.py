@@ -74,7 +74,7 @@ CASES = {
     ),
     "container without graphics": (
         machine({"NVIDIA_VISIBLE_DEVICES": "all"}, container=True, nvidia=True),
-        "the container was given an NVIDIA card without its graphics driver: "
+        "the container has an NVIDIA card without its graphics driver: "
         "start it with -e NVIDIA_DRIVER_CAPABILITIES=all",
     ),
     "conda": (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.device import told
+from flambeau.device import locate_error
 from helpers import tint
 
 
@@ -20,6 +20,6 @@ def compiled(shaders: list[tuple[str, str, int | None]]) -> list[str]:
     done = subprocess.run(call, input=json.dumps(shaders), capture_output=True, text=True, env=env)
     assert not done.returncode, f"Tint could not be asked: {done.stderr[-2000:]}"
     return [
-        f"{shaders[int(i)][1]}: {told(message, shaders[int(i)][0])}"
+        f"{shaders[int(i)][1]}: {locate_error(message, shaders[int(i)][0])}"
         for i, message in json.loads(done.stdout).items()
     ]

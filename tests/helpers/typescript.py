@@ -18,7 +18,7 @@ def compiler() -> Path:
     if not found.is_dir():
         found.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=found.parent) as scratch:
-            package = node.packed(f"typescript@{VERSION}", Path(scratch))
+            package = node.fetch_package(f"typescript@{VERSION}", Path(scratch))
             assert hashlib.sha256(package.read_bytes()).hexdigest() == SHA256, "typescript: another checksum"
             with tarfile.open(package) as archive:
                 archive.extraction_filter = getattr(tarfile, "data_filter", None)

@@ -121,8 +121,8 @@ def test_a_view_from_before_a_recorded_call_keeps_it_from_being_recorded(capsys)
         assert put(fb.full((2,), i)).item() == 2 * i
         assert shown.tolist() == [0, 0, i, i, 0, 0]
     assert not put.programs
-    told = "a view from before the call is written to, or shows what is: write to its base, or clone() it"
-    assert capsys.readouterr().err == f"flambeau: jit(put): runs unrecorded: {told}\n"
+    rule = "a view from before the call shares written elements: write to its base, or clone() it"
+    assert capsys.readouterr().err == f"flambeau: jit(put): runs unrecorded: {rule}\n"
 
 
 def test_slices_of_data_are_arguments_like_others():

@@ -93,7 +93,7 @@ def test_places_are_real(gpu):
     whole, order = planned(table.index_select(0, picks) * 2)
     made = Trials(gpu, order, {v for k in whole for v in k.inputs})
     assert made.check("a", whole, whole.kernels) == ""
-    given = {order[v].dtype: b for v, b in made.given.items()}
+    given = {order[v].dtype: b for v, b in made.input_buffers.items()}
     assert given[picks.dtype] is picks.node.buffer and given[table.dtype] is not table.node.buffer
     made.close()
 

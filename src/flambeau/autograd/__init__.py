@@ -65,28 +65,28 @@ def grad(
     ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     by = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if grad_outputs is None:
-        given: list[Any] = [None] * len(ends)
+        starting: list[Any] = [None] * len(ends)
     else:
-        given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+        starting = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
     call = f"grad({describe(ends)}, {describe(by)})"
-    if len(given) != len(ends):
-        raise ValueError(f"{call}: {len(ends)} outputs but {len(given)} grad_outputs: give one each")
+    if len(starting) != len(ends):
+        raise ValueError(f"{call}: {len(ends)} outputs but {len(starting)} grad_outputs: give one each")
     for t in [*ends, *by]:
         if not t.requires_grad:
             raise ValueError(f"{call}: {describe(t)} has requires_grad=False: call requires_grad_() first")
 
     def walked(*starts: Any) -> tuple[Any, ...]:
         pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, starts, strict=True)]
-        found = walk(pairs, [x.node for x in by], create_graph)
-        each = [(x, found.get(known_by(x.node))) for x in by]
+        by_node = walk(pairs, [x.node for x in by], create_graph)
+        each = [(x, by_node.get(known_by(x.node))) for x in by]
         return tuple(_gradient_or_none(x, g, call, allow_unused, materialize_grads) for x, g in each)
 
-    dims = tuple(None if g is None else 0 for g in given)
-    made = vmap(walked, dims)(*given) if is_grads_batched else walked(*given)
+    dims = tuple(None if g is None else 0 for g in starting)
+    gradients = vmap(walked, dims)(*starting) if is_grads_batched else walked(*starting)
     if not (create_graph if retain_graph is None else retain_graph):
         for y in ends:
             y.node.released = True
-    return made
+    return gradients
 
 
 def _gradient_or_none(

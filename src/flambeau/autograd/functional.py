@@ -23,9 +23,9 @@ def _tuple(inputs: Any) -> tuple[Any, ...]:
     return inputs if is_tuple(inputs) else (inputs,)
 
 
-def _as(inputs: Any, found: tuple[Any, ...]) -> Any:
+def _as(inputs: Any, results: tuple[Any, ...]) -> Any:
     """A result for each input as a tuple, or alone as the input is."""
-    return found if isinstance(inputs, tuple) else found[0]
+    return results if isinstance(inputs, tuple) else results[0]
 
 
 def _places(inputs: Any) -> int | tuple[int, ...]:
@@ -36,9 +36,9 @@ def _directions(call: str, like: Any, v: Any) -> Any:
     """v, or 1 for a single number."""
     if v is not None:
         return v
-    given = leaves(like)
-    if len(given) != 1 or given[0].numel() != 1:
-        raise ValueError(f"{call}({describe(given)}): v may be left out for one number alone: give v")
+    tensors = leaves(like)
+    if len(tensors) != 1 or tensors[0].numel() != 1:
+        raise ValueError(f"{call}({describe(tensors)}): v may be left out for one number alone: give v")
     return tree_map(lambda t: Tensor.full(t.shape, 1, dtype=t.dtype, device=t.device), like)
 
 
@@ -122,9 +122,9 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """
-    moves, given = _directions("hvp", inputs, v), _tuple(inputs)
+    moves, points = _directions("hvp", inputs, v), _tuple(inputs)
     with _recorded(create_graph):
-        return func(*given), transforms.hvp(func, given if isinstance(inputs, tuple) else inputs, moves)
+        return func(*points), transforms.hvp(func, points if isinstance(inputs, tuple) else inputs, moves)
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from ..core.tree import is_tuple
 
-# what takes an attribute; how the names of what loads a variable begin; what takes the cell that
-# a variable is in; whose names are none of variables
+# instructions that access an attribute; prefixes of those that load a variable; those that take a
+# variable's cell; those whose names are not variables
 TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
 LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
 CELLS = ("MAKE_CELL", "COPY_FREE_VARS", "LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_BORROW")
 NO_VARIABLE = (*TAKES, "LOAD_CONST", "RETURN_CONST", "KW_NAMES")
-# what takes an attribute by a name that is given to it; by what code gets at all attributes of an object; by
-# what it gets at objects that it is not given
+# functions that take an attribute's name; names that reach all attributes of an object; names that reach
+# objects beyond the arguments
 BY_NAME = {"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"}
 WHOLE = {"vars", "dir", "__dict__", "__getattribute__", "getmembers", "getattr_static", "__slots__"}
 ANYWHERE = {"__globals__", "__builtins__", "f_globals", "f_locals", "f_back", "cell_contents", "__closure__"}
@@ -119,7 +119,7 @@ def names_of(code: CodeType) -> Names:
 
 
 def _given_names(steps: list[dis.Instruction]) -> list[str]:
-    """The name that is given to `getattr` and the like, where it is a constant."""
+    """The name argument of `getattr` and the like, where it is a constant."""
     for i, step in enumerate(steps):
         if step.opname == "LOAD_CONST":
             ends = any(s.opname.startswith(CALLING) for s in steps[i + 1 : i + 3])  # perhaps with a default

@@ -1,4 +1,4 @@
-"""Checking: a recorded call becomes what it computes, in a form that another call can be compared with."""
+"""Signatures of recorded calls: what a call computes, in a form that can be compared with another call."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from ..runtime.state import forget_assignment
 from .guards import Watch
 from .recorder import Recorder
 
-# parts of a signature, as they are told of
+# the parts of a signature, as messages name them
 GRAPH, NUMBERS, DATA, RESULT = "what it computes", "its numbers", "its tensors", "what it returns"
 
 
 def signature(
     recorder: Recorder, watch: Watch, inputs: list[Node], outputs: list[Any], result: Any, roots: list[Node]
 ) -> dict[str, Any]:
-    """What a call computes: equal for two calls that one recording serves.
+    """The signature of a call. Two calls that one recording serves have equal signatures.
 
-    Tensors from before the call count by who they are, arguments by their place, what is made of Python's
-    numbers inside by what it holds, random draws by their place in the call.
+    Tensors from before the call are compared by identity, arguments by position, tensors that the call
+    makes from Python numbers by value, and random draws by their position in the call.
     """
     order = toposort(roots)
     place = {id(n): i for i, n in enumerate(order)}
@@ -28,7 +28,7 @@ def signature(
     known |= {id(n): ("argument", i) for i, n in enumerate(inputs)}
 
     def of(n: Node) -> Any:
-        return known.get(id(n)) or recorder.made.get(n) or ("buffer", id(n.buffer))
+        return known.get(id(n)) or recorder.host_data.get(n) or ("buffer", id(n.buffer))
 
     def ends(n: Node) -> Any:
         return of(n) if n.buffer is not None else place[id(n)]

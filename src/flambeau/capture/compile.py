@@ -47,7 +47,7 @@ def _compiled(device: Device, roots: list[Any]) -> int:
     if device.kind == "cpu":
         return 0
     order = toposort(roots)
-    with device.lock, shown():
+    with device.lock, progress_bar():
         compiled = run.plan_for(device, roots, order, run.graph_key(roots, order))
         warm(device, compiled)
     return len(compiled.plan)
@@ -76,8 +76,8 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 @contextmanager
-def shown() -> Generator[None]:
-    """A bar on the terminal while pipelines are compiled."""
+def progress_bar() -> Generator[None]:
+    """Show a progress bar on the terminal while pipelines compile."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -88,8 +88,8 @@ def shown() -> Generator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 
-        def told(done: int, of: int, name: str) -> None:
+        def report(done: int, of: int, name: str) -> None:
             bar.update(task, completed=done, total=of, description=name)
 
-        with events.subscribe("pipeline", told):
+        with events.subscribe("pipeline", report):
             yield

@@ -245,7 +245,7 @@ class Watch:
             attributes: dict[str, Any] = value.__dict__
             self._queue += [(f"{name}.{k}" if name else k, v) for k, v in attributes.items()]
         for slot in slots_of(kind):
-            self.snapshot.given(f"{name}.{slot.__name__}", partial(_slot, slot), value)
+            self.snapshot.returned(f"{name}.{slot.__name__}", partial(_slot, slot), value)
             self._queue += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
         base: Any = next((k for k in BASES if issubclass(kind, k)), None)
         if base is not None and self._is_short(name, value):
@@ -439,8 +439,8 @@ class Watch:
 
 def _describe_item(owner: str, key: Any) -> str:
     """What is kept under a key; tensors are no names: printing one waits for its values."""
-    told = str(key) if type(key) in VALUES else f"[{type(key).__name__}]"
-    return f"{owner}.{told}" if owner else told
+    text = str(key) if type(key) in VALUES else f"[{type(key).__name__}]"
+    return f"{owner}.{text}" if owner else text
 
 
 def _slot(slot: Any, value: Any) -> tuple[Any, ...]:

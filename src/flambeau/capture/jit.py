@@ -36,11 +36,11 @@ from .recorder import ASSIGNED, Recorder, held
 
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
-PATIENCE = 10.0  # seconds that a call waits until another thread has recorded, before it is just made
+PATIENCE = 10.0  # seconds that a call waits for another thread's recording before it runs unrecorded
 SEVERAL = "it computes on several devices: record the parts on each"
 OTHERS = "another thread assigns to what it uses, or reads what it makes, meanwhile: keep them apart"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
-GRAPH = "gradients flow to what its arguments are made of: take gradients inside"
+GRAPH = "gradients flow to inputs of its arguments: take gradients inside"
 CHECKED = (2, 4, 8, 64, 1024, 10**6, 10**9)  # calls that are checked, where that is cheap enough then
 CHECKS: dict[str, Callable[[int], float]] = {  # after call n: the next call to check
     "sometimes": lambda n: next((at for at in CHECKED if at > n), inf),
@@ -92,8 +92,7 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
 
 
 class Recordings:
-    """What is kept of one function: so many programs, by arguments. quiet: what can't be recorded is not
-    told."""
+    """The recordings of one function, by arguments. quiet: don't report what can't be recorded."""
 
     is_unwatched = True  # by other recordings: it gives what the function gives
 
@@ -102,7 +101,7 @@ class Recordings:
         self.share = CHECKS_SHARE if check == "sometimes" else inf
         self.born = perf_counter()  # set to the time of the first recording
         self.checking = 0.0  # seconds that checks took
-        self.misses = 0  # checks that found a recording out of date
+        self.misses = 0  # checks with an outdated recording
         self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
         self.last: Program | None = None  # recorded or replayed: it stands at its place
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
@@ -195,7 +194,7 @@ class Recordings:
             return None
         self.programs[key].remove(program)
         if call.trouble:
-            return call.made()
+            return call.finish()
         self.misses += 1
         then = "runs unrecorded from now on" if self.misses >= TRIES else "recorded anew"
         line = f"call {program.calls} shows that {changed} changed, by something that is not watched: {then}"
@@ -251,7 +250,7 @@ class Arguments:
         self.tensors: list[Tensor] = []
         self.nodes: list[Node] = []  # of the tensors, once they have their values
         self.objects: list[Any] = []
-        self.has_graph = False  # gradients are taken of what some tensor is made of
+        self.has_graph = False  # some tensor has a gradient graph
         self.args, self.kw = args, kw
         key: list[Any] = [*settings(), len(args)]
         self._walk(args, key)
@@ -344,8 +343,8 @@ def _is_input(value: Any) -> bool:
 
 
 class Outcome(NamedTuple):
-    """What a call was made into: its recording, if any, its result, why there is no recording, and whether
-    that will be so next time too."""
+    """The outcome of a call: its recording, if any, its result, why there is no recording, and whether
+    the next call will fail in the same way."""
 
     program: Program | None
     result: Any
@@ -354,7 +353,7 @@ class Outcome(NamedTuple):
 
 
 def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome:
-    """Call a function and keep what it does."""
+    """Call a function and record it."""
     several = any(t.device is not device for t in arguments.tensors)
     watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
     if watch is None or watch.trouble:
@@ -363,7 +362,7 @@ def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome
     with overhearing():
         call = Call(fn, device, arguments, watch, listed=True)
         with device.lock:  # nobody computes or assigns while it becomes a program
-            return call.made()
+            return call.finish()
 
 
 class Call:
@@ -425,27 +424,27 @@ class Call:
         return f"it changes {name or 'an argument'}: keep that in a tensor, or outside of it"
 
     def signature(self) -> dict[str, Any]:
-        """What it computes, as `check` compares it."""
+        """The call's signature, which `check` compares."""
         self.roots = self.recorder.settle(self.outputs)
         return signature(self.recorder, self.watch, self.inputs, self.outputs, self.result, self.roots)
 
-    def made(self) -> Outcome:
-        """A recording, whose first play gives the result; the result alone where that can't be."""
+    def finish(self) -> Outcome:
+        """Build a recording and play it for the result; without a recording, only compute the result."""
         for scalar in self.recorder.numbers:
             self.watch.number(scalar)
         if not self.trouble and self.recorder.disturbed(self.outputs):
             self.trouble, self.certain = OTHERS, False
         if not self.trouble:
-            told = self.signature()
-            asked = self._asked()
+            own_signature = self.signature()
+            asked = self._asked_later()
             if asked.isdisjoint(self.inputs):
                 with uninterrupted():  # the second Ctrl-C does not wait for kernels to be compiled
-                    return self._recorded(told, asked)
-            self.trouble = "it keeps an argument, or what is made of one: return it"
+                    return self._build_program(own_signature, asked)
+            self.trouble = "it keeps an argument, or a result of one: return it"
         run.realize(*self.outputs)
         return Outcome(None, self.result, self.trouble, self.certain)
 
-    def _asked(self) -> set[Node]:
+    def _asked_later(self) -> set[Node]:
         """The nodes that may be asked for later."""
         asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
         if not asked.isdisjoint(self.inputs):
@@ -453,12 +452,12 @@ class Call:
             asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
         return asked
 
-    def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Outcome:
+    def _build_program(self, own_signature: dict[str, Any], asked: set[Node]) -> Outcome:
         parts, news = (self.outputs, self.rebuild), [ref(t.node) for t, _ in self.recorder.before]
         buffers = [(n, n.buffer) for n in (*self.inputs, *self.roots)]
         try:
             program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
-            program.signature, program.check_cost = told, UNHEARD * self.seconds
+            program.signature, program.check_cost = own_signature, UNHEARD * self.seconds
             out = program.play(self.arguments.nodes, Moves())
         except BaseException:  # nothing is computed: the call changes nothing
             for n, buffer in buffers:

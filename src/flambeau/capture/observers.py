@@ -73,14 +73,14 @@ class Listener:
             return
         if module.partition(".")[0] not in LIBRARIES:
             what = "runs a module" if code.co_name == "<module>" else "calls"
-            told = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
-            self._refuse(f"it {told}, in a way that can't be followed: call it by its name")
+            action = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
+            self._refuse(f"it {action}, in a way that can't be followed: call it by its name")
         elif frame.f_back is None or frame.f_back.f_code not in self._codes:
             if module.startswith("flambeau"):  # what is called by ours is not asked for again
                 self._ours.add(code)
         elif not _is_pure_module(module, code.co_name):
-            told = "imports a module" if module in IMPORTING else f"calls {module}.{code.co_qualname}"
-            self._refuse(f"it {told}, which may read more than its arguments: call it outside")
+            action = "imports a module" if module in IMPORTING else f"calls {module}.{code.co_qualname}"
+            self._refuse(f"it {action}, which may read more than its arguments: call it outside")
 
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
@@ -93,9 +93,9 @@ def _is_of_the_dead(module: str, code: CodeType) -> bool:
 
 def _code_of(call: Any) -> CodeType | None:
     """The code that calling an object runs, where it is Python's."""
-    for found in (call, getattr(call, "__func__", None), type(call).__call__):
-        if hasattr(found, "__code__"):
-            return found.__code__  # type: ignore[union-attr]
+    for candidate in (call, getattr(call, "__func__", None), type(call).__call__):
+        if hasattr(candidate, "__code__"):
+            return candidate.__code__  # type: ignore[union-attr]
     return None
 
 

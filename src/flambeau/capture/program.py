@@ -252,7 +252,7 @@ class Program:
         self.sent, self.is_compiled = b"", False
 
     def _find_reads(self, leaves: list[Node]) -> None:
-        """Whose values the commands read: tensors from before the call, or constants made inside."""
+        """The values that the commands read: tensors from before the call, or the call's constants."""
         tensors = {id(t.node): t for t in self.watch.tensors}
         self.reads = [(tensors[id(n)], n.buffer) for n in leaves if id(n) in tensors]
         self.constants = [n for n in leaves if id(n) not in tensors]
@@ -295,9 +295,9 @@ class Program:
                 return "a tensor"
         return self.watch.changed()
 
-    def assigns_to(self, given: list[Tensor]) -> bool:
+    def assigns_to(self, tensors: list[Tensor]) -> bool:
         """Whether one of the arguments is a tensor that the call assigns to."""
-        return bool(self.assigned) and not self.assigned.isdisjoint(map(id, given))
+        return bool(self.assigned) and not self.assigned.isdisjoint(map(id, tensors))
 
     def _settle_states(self, moves: Moves) -> None:
         """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
@@ -332,10 +332,10 @@ class Program:
         t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
         place.last = ref(t.node)
 
-    def play(self, given: list[Node], moves: Moves) -> Any:
+    def play(self, nodes: list[Node], moves: Moves) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""
         device, placeholders = self.device, [0] * self.count
-        held = self._take_in(given, placeholders, moves)
+        held = self._take_in(nodes, placeholders, moves)
         out, after = self._results_of(placeholders)
         if not self.is_compiled:
             self._await_kernels()
@@ -357,13 +357,13 @@ class Program:
             submit(device, works, *parts)
         del held
         if device.faults:
-            self._doubt(given, out)
+            self._doubt(nodes, out)
         return self.rebuild(out)
 
-    def _doubt(self, given: list[Node], out: list[Tensor]) -> None:
+    def _doubt(self, nodes: list[Node], out: list[Tensor]) -> None:
         """Whether what was computed may be of indices outside their dim (see `faults`)."""
         places = [place for _, place, _ in self.states]
-        made_of = (*(n.buffer for n in (*given, *self.constants)), *(b for _, b in self.reads), *places)
+        made_of = (*(n.buffer for n in (*nodes, *self.constants)), *(b for _, b in self.reads), *places)
         doubt = doubt_of(self.device, self.checks, made_of)
         for buffer in (*places, *(t.node.buffer for t in out)):
             buffer.doubt = doubt
@@ -390,11 +390,11 @@ class Program:
                 self.device.write(self.uniform, now)
             self.sent = now
 
-    def _take_in(self, given: list[Node], filled: list[int], moves: Moves) -> list[Any]:
-        """Fill the arguments' placeholders, with copies where the commands must not read what is given;
+    def _take_in(self, nodes: list[Node], filled: list[int], moves: Moves) -> list[Any]:
+        """Fill the arguments' placeholders, with copies where the commands must not read an argument itself;
         returns the copies."""
         copies: list[Any] = []
-        for i, n in enumerate(given):
+        for i, n in enumerate(nodes):
             placeholder, buffer = self.inputs[i], n.buffer if not moves.left else moves.buffer_of(n)
             if buffer.handle in self.holds:
                 bound = placeholder.place or self.device.pool.take(placeholder.nbytes)
@@ -421,7 +421,7 @@ class Program:
             after += fill(copied(source, buffer), filled)
         return out, after
 
-    def replay(self, given: list[Node]) -> Any:
+    def replay(self, nodes: list[Node]) -> Any:
         """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
         and state are this replay's."""
         moves = Moves()
@@ -432,7 +432,7 @@ class Program:
                 self._settle_states(moves)
                 if self.patches:
                     self._put_numbers()
-                made = self.play(given, moves)
+                result = self.play(nodes, moves)
             except BaseException:
                 moves.undraw()
                 raise
@@ -441,7 +441,7 @@ class Program:
             for t, _, _ in self.states:
                 if t.link is not None:
                     update_views(t, t.node)
-            return made
+            return result
 
     def __len__(self) -> int:
         """How many kernels a replay runs."""

@@ -12,32 +12,34 @@ from ..runtime import run
 from ..runtime.state import note_assignment, stop_recording
 from ..runtime.writes import update_views
 
-ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere, or return the new value"
+ASSIGNED = "it assigns to a tensor argument: keep that tensor outside the arguments, or return the new value"
 
 
 class Recorder:
-    """Listens to one call. Nothing runs meanwhile: all that the call computes becomes one plan."""
+    """Records one call. No kernel runs during the call: all its computations become one plan."""
 
     def __init__(self, device: Device, generators: Iterable[Any] = ()):
         self.device, self.start = device, next_serial()
         self.drawn = Noted(*generators)  # the call's random numbers
-        self.numbers: dict[Any, None] = {}  # HostScalars whose values it takes as Python numbers
+        self.numbers: dict[Any, None] = {}  # HostScalars that the call reads as Python numbers
         self.spoiled = ""  # why the call can't be replayed
-        self.fixed: list[tuple[Any, Node]] = []  # tensors whose values it takes as they are now
+        self.fixed: list[tuple[Any, Node]] = []  # tensors whose current values it uses
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
-        self.twins: dict[int, list[Any]] = {}  # of the call's arguments: the caller's tensor, and ours for it
-        # what is made of the host's numbers inside, by what it holds
-        self.made: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
+        self.twins: dict[int, list[Any]] = {}  # id of a caller's tensor -> our copies among the arguments
+        # tensors that the call makes from host numbers, with a hash of their values
+        self.host_data: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
         self._asked: list[weakref.ref[Any]] = []
-        self._overheard: list[tuple[int, weakref.ref[Node]]] = []  # tensors that others assigned to, and what
+        self._overheard: list[
+            tuple[int, weakref.ref[Node]]
+        ] = []  # tensors that other threads assigned to, with the new node
 
     def defer(self, tensors: Any) -> None:
-        """These are asked for now: all is computed at once when the call is over."""
+        """Note tensors that the call asks for. All are computed together after the call."""
         self._asked += map(weakref.ref, tensors)
 
     def note(self, t: Any, old: Node) -> None:
-        """A tensor is assigned to: after every replay its new value must be where the old one was."""
-        if old.serial < self.start:  # what is made inside goes when the call is over
+        """Note an assignment: after every replay the new value must be where the old one was."""
+        if old.serial < self.start:  # tensors of the call itself are dropped after it
             self.assigned.setdefault(id(t), (t, old))
         for twin in self.twins.get(id(t), ()):  # one tensor, for the function
             self.spoiled = self.spoiled or ASSIGNED
@@ -48,15 +50,15 @@ class Recorder:
                     update_views(twin, was)
 
     def fix(self, t: Any, node: Node) -> None:
-        """The call uses what was made, before it, of the value that a tensor has now."""
+        """Note that the call uses a result, from before it, of a tensor's current value."""
         self.fixed.append((t, node))
 
     def overhear(self, t: Any, old: Node) -> None:
-        """Another thread assigned to a tensor."""
+        """Note that another thread assigned to a tensor."""
         self._overheard.append((id(t), weakref.ref(t.node)))
 
     def disturbed(self, outputs: list[Any]) -> bool:
-        """Whether another thread computed what the call makes, or assigned to what it uses."""
+        """Whether another thread computed a result of the call, or assigned to a tensor that it uses."""
         nodes = _reached([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
         computed = any(n.buffer is not None and n.op.kind != "leaf" and n.serial > self.start for n in nodes)
         theirs = {id(n) for _, ref in self._overheard if (n := ref()) is not None}

@@ -36,31 +36,31 @@ class Look(NamedTuple):
 
 
 class Snapshot:
-    """Values as they are now, each with where it is found; made once, compared before every replay.
+    """Current values and their locations. Taken once, and compared before every replay.
 
-    Most are compared by a function of Python's that is written for them: `t0['a'] is v0 and ...`.
+    Most are compared by a generated Python function: `t0['a'] is v0 and ...`.
     """
 
     def __init__(self) -> None:
         self.places: list[Location] = []
         self.named: list[tuple[str, Any]] = []  # dicts by strings, of which the order counts
-        self.ordered: list[Look] = []  # what is iterated
-        self.contents: list[Look] = []  # what is made anew each time, and compared by what is equal
+        self.ordered: list[Look] = []  # iteration results
+        self.contents: list[Look] = []  # values that are new objects each time, compared by equality
         self.absents: list[tuple[str, Callable[..., Any], frozenset[str]]] = []
         self.sized: list[Any] = []
 
-    # --- what to look at ---
+    # --- what to compare ---
 
     def attributes(self, name: str, thing: Any, *keys: str) -> None:
-        """Attributes that an object holds itself."""
+        """Some attributes of an object."""
         self.places += [Location(name, thing, key, getattr) for key in keys]
 
     def items(self, name: str, d: Any, keys: Iterable[Any]) -> None:
-        """Some of what a dict holds."""
+        """Some items of a dict."""
         self.places += [Location(name, d, key, getitem) for key in keys]
 
     def dict(self, name: str, d: Any) -> None:
-        """What a dict holds, in its order."""
+        """All items of a dict, in order."""
         if all(type(k) is str for k in d):
             self.items(name, d, d)
             self.named.append((name, d))
@@ -78,24 +78,24 @@ class Snapshot:
         self.places.append(Location(name, thing, "__class__", _kind))
 
     def order(self, name: str, things: Any, get: Callable[..., Any] = iter) -> None:
-        """What a container gives when it is iterated."""
+        """The items of a container, in iteration order."""
         self.ordered.append(Look(name, get, things))
         self.sized.append(things)
 
-    def given(self, name: str, get: Callable[[Any], tuple[Any, ...]], thing: Any) -> None:
-        """A tuple of values that a function gives of a thing."""
+    def returned(self, name: str, get: Callable[[Any], tuple[Any, ...]], thing: Any) -> None:
+        """A tuple of values that a function returns for an object."""
         self.ordered.append(Look(name, get, thing))
 
     def content(self, name: str, get: Callable[[Any], Any], thing: Any) -> None:
-        """A value that is made anew each time."""
+        """A value that is a new object each time, compared by equality."""
         self.contents.append(Look(name, get, thing))
 
     def absent(self, name: str, d: Any, names: Iterable[str]) -> None:
-        """Keys that a dict has not."""
+        """Keys that a dict must not have."""
         self.absents.append((name, d.keys().isdisjoint, frozenset(names)))
 
     def size(self, thing: Any) -> None:
-        """How many things it holds."""
+        """The length of a container."""
         self.sized.append(thing)
 
     # --- looking ---

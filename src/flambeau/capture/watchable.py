@@ -50,7 +50,7 @@ CONTENT: dict[str, Callable[[Any], Any]] = {  # classes whose objects are compar
     "numpy.ndarray": lambda v: (v.shape, v.dtype.str, v.dtype.name, v.tobytes()),
 }
 CONTAINERS = (list, tuple, dict, set, frozenset)
-SCALARS = (int, float, complex, str, bytes)  # classes of the user's may be made of these, and of containers
+SCALARS = (int, float, complex, str, bytes)  # user classes may derive from these, and from containers
 OF_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
 PROTOCOL = ("__getattribute__", "__setattr__", "__delattr__")
 
@@ -106,7 +106,7 @@ def _is_known_part(kind: type) -> bool:
 
 def _is_of_c(kind: type) -> bool:
     """Whether C code may keep state in its objects: Python's own classes have no methods of C."""
-    if not kind.__flags__ & 1 << 9:  # no class that was made while the program ran
+    if not kind.__flags__ & 1 << 9:  # not a class that was defined at run time
         return True
     for name, value in vars(kind).items():
         if isinstance(value, OF_C) and kind in (getattr(value, "__objclass__", None), _maker(name, value)):

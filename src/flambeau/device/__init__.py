@@ -82,8 +82,8 @@ class _Kind(type):
 class device(metaclass=_Kind):
     """The device of a name: "gpu", "gpu:1", "cpu", or ("gpu", 1); "cuda" and "mps" mean the GPU.
 
-    `with fb.device("cpu"):` makes it the one where tensors are made that name none. DeviceError where there
-    is none. type: a name, with its number or without; index: the number.
+    `with fb.device("cpu"):` makes it the one the default device inside. DeviceError where there is no
+    such device. type: a name, with its number or without; index: the number.
     """
 
     def __new__(cls, type: Any, index: int | None = None) -> Any:
@@ -91,7 +91,7 @@ class device(metaclass=_Kind):
 
 
 def get_default_device() -> Device:
-    """Where tensors are made that name no device."""
+    """The device of tensors that name none."""
     return get_device()
 
 
@@ -228,7 +228,7 @@ OPENED = {  # how a name is opened, by what stands before its colon
 
 
 def _after_fork() -> None:
-    """In a forked child, where only the thread that forked goes on."""
+    """Reset the devices in a forked child, where only the forking thread survives."""
     global _lock
     _lock = threading.RLock()
     for device in {id(d): d for d in _devices.values()}.values():
@@ -240,12 +240,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def lanes_of(adapter: str) -> int:
-    """How many numbers a register holds of the CPU that an adapter is: SwiftShader computes with SSE's."""
+    """The number of floats in a register of a software adapter's CPU: SwiftShader uses SSE."""
     return 4 if "swiftshader" in adapter.lower() else 8
 
 
 class Arrived:
-    """What a `fetch` returns where waiting is possible: the bytes are there already."""
+    """The result of `fetch` on a device that can wait: the bytes are already here."""
 
     def __init__(self, parts: list[Any]):
         self.parts = parts
@@ -257,8 +257,8 @@ class Arrived:
         return self.parts
 
 
-def told(message: str, wgsl: str) -> str:
-    """A compiler's message, with the lines of the shader about the place that it names."""
+def locate_error(message: str, wgsl: str) -> str:
+    """A compiler's message, with the shader lines around the position that it names."""
     import re
 
     place = re.search(r":(\d+):(\d+)", message)

@@ -128,7 +128,7 @@ def opened(which: str, open_adapter: Callable[[Adapter], Any]) -> Any:
 
 
 def advice() -> str:
-    """The one likely fix where no adapter is found, in a line."""
+    """The most likely fix where no adapter is found, in one line."""
     return f"{diagnose.likely_fix(diagnose.facts())}, or run 'flambeau doctor'"
 
 

@@ -54,7 +54,7 @@ def module_of(library: str) -> Any:
 
 
 class Namespace:
-    """What references are given as `xp`: a library's functions, and ours (OWN) where it has none."""
+    """The `xp` of references: a library's functions, and ours (OWN) where it has none."""
 
     def __init__(self, library: str, where: str = ""):
         self.library, self.module = library, module_of(library)

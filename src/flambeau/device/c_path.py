@@ -144,7 +144,7 @@ class CPath:
         return steps
 
     def submit(self, *parts: Any) -> None:
-        """Encode lists of commands, or what `prepare` made of them, and submit once (oftener where a kernel
+        """Encode lists of commands, or prepared ones, and submit once (oftener where a kernel
         is being compiled: what comes before it runs meanwhile)."""
         encoder = Encoder(self)
         try:

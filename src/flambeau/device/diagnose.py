@@ -208,7 +208,7 @@ RULES: list[Rule] = [
     (
         lambda f: is_linux(f) and lacks_graphics(f),
         lambda f: Trap(
-            "the container was given an NVIDIA card without its graphics driver",
+            "the container has an NVIDIA card without its graphics driver",
             "start it with -e NVIDIA_DRIVER_CAPABILITIES=all",
         ),
     ),

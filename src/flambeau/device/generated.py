@@ -43,7 +43,7 @@ class DawnCompiler:
         wanted = {"required_features": features, "required_limits": limits}
         self.device = dawn.open_device(adapter, False, ("dump_shaders",), **wanted)
         self.texts: list[str] = []
-        self.made: dict[str, Generated] = {}
+        self.by_wgsl: dict[str, Generated] = {}
         self._log = _Log(self._heard)  # kept: Dawn calls it as long as the device is there
         self._listen()
 
@@ -66,8 +66,8 @@ class DawnCompiler:
         )
 
     def compile(self, wgsl: str) -> Generated:
-        """What the driver is given; KernelError where it does not compile."""
-        if wgsl not in self.made:
+        """The code that the driver receives; KernelError where it does not compile."""
+        if wgsl not in self.by_wgsl:
             self.texts.clear()
             try:
                 module = self.device.create_shader_module(code=wgsl)
@@ -76,11 +76,11 @@ class DawnCompiler:
                 )
             except Exception as e:
                 raise KernelError(f"Dawn does not compile it: {e}") from None
-            found = [(m[1], text[m.end() :]) for text in self.texts if (m := DUMPED.match(text))]
-            if not found:
+            outputs = [(m[1], text[m.end() :]) for text in self.texts if (m := DUMPED.match(text))]
+            if not outputs:
                 raise KernelError("Dawn wrote nothing down of what it compiled")
-            self.made[wgsl] = Generated(NAMES[found[-1][0]], found[-1][1].rstrip("\n\0 ") + "\n")
-        return self.made[wgsl]
+            self.by_wgsl[wgsl] = Generated(NAMES[outputs[-1][0]], outputs[-1][1].rstrip("\n\0 ") + "\n")
+        return self.by_wgsl[wgsl]
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..core.faults import BYTES, DECLARED, Doubts
 from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, KernelError, OutOfMemory
-from . import FORKED, dawn, lanes_of, told
+from . import FORKED, dawn, lanes_of, locate_error
 from .adapters import Adapter, Refused, provider
 from .compilers import Job, compiling_of
 from .pool import Pool
@@ -157,7 +157,7 @@ class NativeDevice(Caches):
         """Give the memory back to the driver, with the bind groups that name it."""
         for key in self._users.pop(handle, ()):
             self._unbind(key)
-        if (buffer := self._buffers.pop(handle, None)) is not None:  # an interrupted call may be made again
+        if (buffer := self._buffers.pop(handle, None)) is not None:  # an interrupted call may be repeated
             buffer.destroy()
 
     def size_of(self, handle: int) -> int:
@@ -222,7 +222,7 @@ class NativeDevice(Caches):
         trusted = self.checks == "off" or (proven and not self.checks)
         checks = DECLARED in wgsl
         job = Job(wgsl, label, inputs, outputs + checks, trusted)
-        with self._explained(job):
+        with self._explain_errors(job):
             module = self._fast.module(self._wgpu, wgsl, label, trusted)
         with self._making:
             if checks and not self.faults:
@@ -237,16 +237,16 @@ class NativeDevice(Caches):
             return len(self._pipelines) - 1
 
     def _compile(self, job: Job, module: Any, layout: Any) -> Any:
-        with self._explained(job):
+        with self._explain_errors(job):
             return self._compiling.compile(job, module, layout)
 
     @contextmanager
-    def _explained(self, job: Job) -> Generator[None]:
+    def _explain_errors(self, job: Job) -> Generator[None]:
         try:
             yield
         except Exception as e:
             self.check()
-            why = f"the kernel does not compile on {self.name}: {told(str(e), job.wgsl)}"
+            why = f"the kernel does not compile on {self.name}: {locate_error(str(e), job.wgsl)}"
             raise KernelError(f"{job.label}: {why}") from e
 
     def is_compiled(self, pipeline: int) -> bool:
@@ -269,8 +269,8 @@ class NativeDevice(Caches):
         return layout
 
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
-        """The bind group of a pipeline's layout with these buffers, made once. The first is Params, from byte
-        `offset` on: offsets that are given with each dispatch cost more than a group for each."""
+        """The bind group of a pipeline's layout with these buffers, cached. The first is Params, from byte
+        `offset` on: dynamic offsets cost more than one group for each offset."""
         _, layout, outputs, checks = self._pipelines[pipeline]
         if checks:
             handles, outputs = (*handles, self.faults), outputs + 1

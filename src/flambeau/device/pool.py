@@ -40,7 +40,7 @@ class Allocation:
 
 
 class Pool:
-    """Takes memory from a device and keeps what is given back, last in first out.
+    """Allocates device memory and keeps freed blocks for reuse, last in first out.
 
     A recording has a pool of its own, whose buffers nobody else may write; the device's pool, its `root`,
     counts for all of them. A recording takes once what it was planned to need, so sizes are `exact` there.

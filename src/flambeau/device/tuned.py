@@ -125,8 +125,8 @@ def kept(of: AdapterIdentity) -> list[Choice]:
 def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
     """How what a file holds for differs from an adapter here."""
     here = of._replace(templates=templates())
-    pairs = [(told, getattr(was, name), getattr(here, name)) for name, told in TOLD.items()]
-    return [f"{told} ({there}, here {mine})" for told, there, mine in pairs if there != mine]
+    pairs = [(differing, getattr(was, name), getattr(here, name)) for name, differing in TOLD.items()]
+    return [f"{differing} ({there}, here {mine})" for differing, there, mine in pairs if there != mine]
 
 
 def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:
@@ -188,6 +188,6 @@ def taken(path: Path, of: AdapterIdentity) -> list[Choice]:
     except json_cache.Unusable as e:
         raise FlambeauError(f"{e}: write it anew with `flambeau tune --export`") from None
     if differences := unlike(was, of):
-        told = ", ".join(differences)
-        raise FlambeauError(f"{path}: measured choices {told}: measure here with `flambeau tune`")
+        differing = ", ".join(differences)
+        raise FlambeauError(f"{path}: measured choices {differing}: measure here with `flambeau tune`")
     return choices

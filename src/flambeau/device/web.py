@@ -91,7 +91,7 @@ class WebDevice(Caches):
     """The page's GPU. Buffers and pipelines are numbers of executor.js; only reads wait."""
 
     kind: Literal["gpu"] = "gpu"
-    adapter = identity = None  # a page is not told of drivers
+    adapter = identity = None  # a page has no driver names
     compilers = 1
 
     def __init__(self, executor: Any):

@@ -39,8 +39,8 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
         named = dict(zip(names_of(fn, len(examples)), examples, strict=True))
     firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
     if len(set(firsts.values())) > 1:
-        told = ", ".join(f"{name} has {n}" for name, n in firsts.items())
-        rule = f"the first size of an example is the batch, and they differ: {told}"
+        listed = ", ".join(f"{name} has {n}" for name, n in firsts.items())
+        rule = f"the first size of an example is the batch, and they differ: {listed}"
         raise ValueError(f"save_program: {rule}: give those without a batch as a text such as 'f32[3, 4]'")
     most = max(firsts.values(), default=0)
     if most > max_batch:
@@ -51,22 +51,22 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
 def names_of(fn: Callable[..., Any], count: int) -> list[str]:
     """The names of a function's first arguments, or x0, x1, ... where it tells none."""
     try:
-        found = list(signature(getattr(fn, "forward", fn)).parameters.values())
+        parameters = list(signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):
-        found = []
+        parameters = []
     plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in found if p.kind in plain][:count]
+    names = [p.name for p in parameters if p.kind in plain][:count]
     return names if len(names) == count else ["x"] if count == 1 else [f"x{i}" for i in range(count)]
 
 
-def spec_of(name: str, given: Any) -> Spec:
+def spec_of(name: str, value: Any) -> Spec:
     """An input from an example, or from a text such as "f32[N, 784]"."""
-    if not isinstance(given, str):
-        t = given if isinstance(given, Tensor) else tensor(given)
+    if not isinstance(value, str):
+        t = value if isinstance(value, Tensor) else tensor(value)
         return Spec(name, t.dtype, ("N", *t.shape[1:]) if t.shape else ())
-    found = SPEC.fullmatch(given)
-    sizes = [s.strip() for s in found[2].split(",") if s.strip()] if found else []
-    if found is None or not all(s == "N" or s.isdecimal() for s in sizes):
+    match = SPEC.fullmatch(value)
+    sizes = [s.strip() for s in match[2].split(",") if s.strip()] if match else []
+    if match is None or not all(s == "N" or s.isdecimal() for s in sizes):
         rule = "write a dtype and a shape in which N is the batch, as in 'f32[N, 784]'"
-        raise ValueError(f"save_program: {name}={given!r} is no input: {rule}")
-    return Spec(name, dt.as_dtype(found[1]), tuple(s if s == "N" else int(s) for s in sizes))
+        raise ValueError(f"save_program: {name}={value!r} is no input: {rule}")
+    return Spec(name, dt.as_dtype(match[1]), tuple(s if s == "N" else int(s) for s in sizes))

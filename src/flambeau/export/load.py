@@ -52,8 +52,8 @@ class SavedProgram:
     """
 
     def __init__(self, source: Path | Mapping[str, Any], device: Device):
-        given = "{...}" if isinstance(source, Mapping) else repr(str(source))
-        self._source, self._call = source, f"load_program({given})"
+        location = "{...}" if isinstance(source, Mapping) else repr(str(source))
+        self._source, self._call = source, f"load_program({location})"
         if device.kind != "gpu":
             self._fail(
                 f"{device} runs no kernels: install a driver (flambeau doctor says which)", DeviceError
@@ -68,11 +68,11 @@ class SavedProgram:
         wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
         self.plans = self._program["plans"]["software" if device.limits.software else "gpu"]
         if len(texts) != len(kernels):
-            told = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
-            self._fail(f"{told}: the files are not of one program: save it again")
+            problem = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
+            self._fail(f"{problem}: the files are not of one program: save it again")
         self.kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
         self.lines = [line for line, _ in texts]
-        self.weights = self._loaded(wanted)
+        self.weights = self._load_weights(wanted)
         self._ready: Recent[int, _Ready] = Recent()
 
     def __repr__(self) -> str:
@@ -128,23 +128,23 @@ class SavedProgram:
         """The kernels' WGSL, in order, each with the line of the file that it begins on."""
         head, *parts = self._text(KERNELS).split(f"{MARK} ")
         line = head.count("\n") + 2
-        found: list[tuple[int, str]] = []
+        sections: list[tuple[int, str]] = []
         for part in parts:
-            found.append((line, part.partition("\n")[2]))
+            sections.append((line, part.partition("\n")[2]))
             line += part.count("\n")
-        return found
+        return sections
 
-    def _loaded(self, wanted: list[Any]) -> list[Any]:
-        found = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}")
+    def _load_weights(self, wanted: list[Any]) -> list[Any]:
+        weights = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}")
         wrong: list[str] = []
         for name, dtype, shape in wanted:
-            t = found.get(name)
+            t = weights.get(name)
             if t is None or (t.dtype, t.shape) != (dtype, shape):
                 has = "missing" if t is None else describe(t)
                 wrong.append(f"{name!r} is {has}, not {dtype.short}{list(shape)}")
         if wrong:
             self._fail(f"{WEIGHTS} is of another model: {'; '.join(wrong)}: save the program again")
-        tensors = [found[name] for name, _, _ in wanted]
+        tensors = [weights[name] for name, _, _ in wanted]
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
         return [n.buffer for n in nodes]
@@ -154,31 +154,31 @@ class SavedProgram:
     def __call__(self, *args: Any, **kw: Any) -> Any:
         if thread.recorder is not None:
             raise FlambeauError(f"{self}: a saved program can't be recorded: call it outside of jit")
-        given = self._inputs_by_name(args, kw)
+        feeds = self._inputs_by_name(args, kw)
         try:
-            return self._run([given[s.name] for s in self.inputs])
+            return self._run([feeds[s.name] for s in self.inputs])
         except (ValueError, TypeError) as e:
-            told = ", ".join(f"{name}={describe(v)}" for name, v in given.items())
-            raise type(e)(f"program({told}): {e}") from None
+            problem = ", ".join(f"{name}={describe(v)}" for name, v in feeds.items())
+            raise type(e)(f"program({problem}): {e}") from None
 
     def _inputs_by_name(self, args: tuple[Any, ...], kw: dict[str, Any]) -> dict[str, Any]:
         """The inputs by name."""
         names = [s.name for s in self.inputs]
-        given = dict(zip(names, args))
-        wrong = next((name for name in kw if name not in names or name in given), None)
+        feeds = dict(zip(names, args))
+        wrong = next((name for name in kw if name not in names or name in feeds), None)
         if len(args) > len(names):
-            told = f"{len(args)} inputs are more than its {len(names)}"
+            problem = f"{len(args)} inputs are more than its {len(names)}"
         elif wrong is not None:
-            told = (
+            problem = (
                 f"{wrong!r} is given twice"
                 if wrong in names
                 else f"no input {wrong!r}{suggest(wrong, names)}"
             )
-        elif len(given | kw) < len(names):
-            told = f"no {' and no '.join(repr(n) for n in names if n not in given | kw)}"
+        elif len(feeds | kw) < len(names):
+            problem = f"no {' and no '.join(repr(n) for n in names if n not in feeds | kw)}"
         else:
-            return given | kw
-        raise TypeError(f"program: {told}: it takes {', '.join(f'{s.name}={s}' for s in self.inputs)}")
+            return feeds | kw
+        raise TypeError(f"program: {problem}: it takes {', '.join(f'{s.name}={s}' for s in self.inputs)}")
 
     def _run(self, values: list[Any]) -> Any:
         n = None
@@ -341,11 +341,11 @@ class _Ready:
         else:
             self.device.submit(*parts)
 
-    def run(self, given: list[Node]) -> list[Tensor]:
+    def run(self, nodes: list[Node]) -> list[Tensor]:
         if self.length:
             self._draw()
         before: list[int] = []
-        for n, place in zip(given, self.inputs, strict=True):
+        for n, place in zip(nodes, self.inputs, strict=True):
             before += copied(n.buffer, place)
         after: list[int] = []
         out: list[Tensor] = []
@@ -355,7 +355,7 @@ class _Ready:
             after += copied(source, node.buffer)
             out.append(Tensor(node))
         self._send(1, before, self.prepared, after)
-        doubt = doubt_of(self.device, self.checks, [*self.once, *(n.buffer for n in given)])
+        doubt = doubt_of(self.device, self.checks, [*self.once, *(n.buffer for n in nodes)])
         for t in out:
             t.node.buffer.doubt = doubt
         return out

@@ -81,7 +81,7 @@ def _described(
     shaders: dict[Shader, int] = {}
     plans = {kind: _plans(batches, sketches[kind], shaders) for kind in KINDS}
     names = {
-        k.shader: k.name for made in sketches.values() for s in reversed(made) for k in s.structure.steps
+        k.shader: k.name for parts in sketches.values() for s in reversed(parts) for k in s.structure.steps
     }
     text = "".join(f"{MARK} {i}: {names[s]}\n{render(s)}" for s, i in shaders.items())
     program = {
@@ -154,9 +154,9 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
     def take(count: int) -> list[Any]:
         return [next(numbers) for _ in range(count)]
 
-    made: dict[str, Any] = {"temporaries": take(structure.temporaries)}
-    made["outputs"] = [{"value": value, "shape": take(rank)} for value, rank in structure.outputs]
-    made["setup"], made["steps"] = [], []
+    parts: dict[str, Any] = {"temporaries": take(structure.temporaries)}
+    parts["outputs"] = [{"value": value, "shape": take(rank)} for value, rank in structure.outputs]
+    parts["setup"], parts["steps"] = [], []
     once = fixed(structure)
     for step in structure.steps:
         grid, params = take(3), take(len(step.shader.params))
@@ -164,12 +164,12 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
             params[place] = {"draw": draw, "word": word}
         kernel = shaders.setdefault(step.shader, len(shaders))
         reads, writes = list(step.reads), list(step.writes)
-        made["setup" if once.issuperset(writes) else "steps"].append(
+        parts["setup" if once.issuperset(writes) else "steps"].append(
             {"kernel": kernel, "reads": reads, "writes": writes, "grid": grid, "params": params}
         )
-    made["draws"] = take(structure.draws)
-    made["drawn"] = next(numbers)
-    return made
+    parts["draws"] = take(structure.draws)
+    parts["drawn"] = next(numbers)
+    return parts
 
 
 def sites_of(order: list[Node]) -> list[int]:
@@ -180,12 +180,12 @@ def sites_of(order: list[Node]) -> list[int]:
 def fixed(structure: Structure) -> set[str]:
     """The temporaries that no input changes: a loaded program computes them once."""
     writers = Counter(v for step in structure.steps for v in step.writes)
-    found: set[str] = set()
+    constant: set[str] = set()
     for step in structure.steps:
-        of_weights = all(v[0] == "w" or v in found for v in step.reads)
+        of_weights = all(v[0] == "w" or v in constant for v in step.reads)
         if of_weights and not step.draws and all(writers[v] == 1 for v in step.writes):
-            found.update(step.writes)
-    return found
+            constant.update(step.writes)
+    return constant
 
 
 def lines_of(value: Any, depth: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""Structures: a graph's plan becomes a structure, which batch sizes may share, and the numbers of one."""
+"""Splits a graph's plan into a structure, which batch sizes may share, and the numbers of one batch size."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ class SavedStep(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """What two batch sizes share when one plan serves both."""
+    """The part of a plan that is the same for two batch sizes."""
 
     temporaries: int
     outputs: tuple[tuple[str, int], ...]  # value and rank of each
@@ -56,13 +56,15 @@ class Weights:
     names: dict[int, str]  # id of a node -> its name in the model
     nodes: list[Node] = field(default_factory=list[Node])
     numbers: dict[int, int] = field(default_factory=dict[int, int])
-    made: list[tuple[Node, bytes]] = field(
+    constants: list[tuple[Node, bytes]] = field(
         default_factory=list[tuple[Node, bytes]]
-    )  # by the first call, of host numbers
-    held: list[Node] = field(default_factory=list[Node])  # by later calls: their ids must stay theirs
+    )  # the first call's tensors of host numbers
+    held: list[Node] = field(
+        default_factory=list[Node]
+    )  # later calls' tensors, kept so that their ids are not reused
 
     def number(self, node: Node) -> int:
-        """The place of a weight, found or new."""
+        """The number of a weight; a new weight is added."""
         if id(node) not in self.numbers:
             self.numbers[id(node)] = len(self.nodes)
             self.nodes.append(node)
@@ -80,32 +82,34 @@ class Weights:
         return tensors
 
     def compare(self, graph: Graph, start: int, first: bool) -> None:
-        """Take the tensors that a call made of host numbers: each call must make the same."""
-        found = [
+        """Record the tensors that a call makes from host numbers, which must be the same in each call."""
+        tensors = [
             n
             for n in graph.order
             if n.buffer is not None and n.serial >= start and not isinstance(n.buffer, TracedInput)
         ]
-        values = [bytes(v) for v in readback.read([Tensor(n) for n in found])] if found else []
+        values = [bytes(v) for v in readback.read([Tensor(n) for n in tensors])] if tensors else []
         if first:
-            self.made = list(zip(found, values, strict=True))
-        alike = [(n.shape, n.dtype) for n in found] == [(n.shape, n.dtype) for n, _ in self.made]
-        if not alike or values != [v for _, v in self.made]:
-            told = ", ".join(describe(n) for n in found) or "none"
-            rule = f"the function makes other tensors of host numbers ({told}) than for the first batch size"
+            self.constants = list(zip(tensors, values, strict=True))
+        alike = [(n.shape, n.dtype) for n in tensors] == [(n.shape, n.dtype) for n, _ in self.constants]
+        if not alike or values != [v for _, v in self.constants]:
+            listed = ", ".join(describe(n) for n in tensors) or "none"
+            rule = (
+                f"the function makes other tensors of host numbers ({listed}) than for the first batch size"
+            )
             raise FlambeauError(f"{rule}: make them of the inputs by ops, or before the call")
-        for n, (kept, _) in zip(found, self.made, strict=True):
+        for n, (kept, _) in zip(tensors, self.constants, strict=True):
             self.numbers[id(n)] = self.number(kept)
             self.held.append(n)
 
 
 def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
-    """Plan a graph for a class of adapters, and tell structure and numbers apart."""
-    found = plan(graph.roots, KINDS[kind], graph.order)
-    names = {i: _leaf(graph, graph.order[i], weights) for i in found.leaves}
-    sizes = dict(found.stored)
+    """Plan a graph for a class of adapters, and separate its structure from its numbers."""
+    planned = plan(graph.roots, KINDS[kind], graph.order)
+    names = {i: _leaf(graph, graph.order[i], weights) for i in planned.leaves}
+    sizes = dict(planned.stored)
     numbers: list[int] = []
-    for k in found.kernels:
+    for k in planned.kernels:
         for v in k.outputs:
             if v not in names:
                 names[v] = f"t{len(numbers)}"
@@ -115,9 +119,9 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
         numbers += root.shape
     places: dict[int, int] = {}  # draw -> where it begins, from the start of the call
     draws: dict[int, int] = {}
-    steps = tuple(_step(k, graph, names, numbers, draws, places) for k in found.kernels)
+    steps = tuple(_step(k, graph, names, numbers, draws, places) for k in planned.kernels)
     numbers += [*places.values(), graph.length]
-    outputs = tuple((names[v], len(r.shape)) for v, r in zip(found.roots, graph.roots, strict=True))
+    outputs = tuple((names[v], len(r.shape)) for v, r in zip(planned.roots, graph.roots, strict=True))
     return Sketch(Structure(temporaries, outputs, steps, len(draws)), numbers)
 
 

@@ -35,12 +35,13 @@ class TracedInput:
 
 
 class Tracer:
-    """Takes a recorder's place while a function is traced: nothing runs, is read or stays assigned."""
+    """Stands in for a recorder while a function is traced: no kernel runs, nothing is read, and assignments
+    are undone."""
 
     def __init__(self, start: int):
         self.start = start
         self.assigned: list[tuple[Tensor, Node]] = []
-        self.made: dict[Node, Any] = {}
+        self.host_data: dict[Node, Any] = {}
         self.numbers: dict[Any, None] = {}
 
     def defer(self, tensors: Any) -> None:
@@ -73,15 +74,15 @@ class Graph:
 
 @contextmanager
 def inference(fn: Any) -> Generator[None]:
-    """No gradients; the modules of a model as after eval(), and then as they were."""
+    """Disable gradients, and set a model's modules to eval(), for the duration."""
     with in_eval(fn) if hasattr(fn, "modules") else nullcontext(), no_grad():
         yield
 
 
 def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, start: int) -> Graph:
-    """The graph of a call with placeholders of batch size n; what it needs from before has its value.
+    """The graph of a call with placeholders of batch size n; tensors from before the call are computed.
 
-    `start` is the serial number that nodes from before the first call lie below.
+    start: nodes from before the first call have smaller serial numbers.
     """
     places = [TracedInput(i) for i in range(len(specs))]
     inputs: list[Tensor] = []
@@ -89,20 +90,20 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
         node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
         node.buffer = place
         inputs.append(Tensor(node))
-    made, begin, length = _called(fn, inputs, start)
-    tensors, result, names = parts_of(made)
+    returned, begin, length = _call(fn, inputs, start)
+    tensors, result, names = parts_of(returned)
     graph = Graph([t.node for t in tensors], result, names, places, begin, length)
     run.realize(*(Tensor(x) for x in made_before(graph.roots, start)))
     graph.order = toposort(graph.roots)
     return graph
 
 
-def _called(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
-    """What the function returns, and the part of the random stream that it took, which is given back."""
+def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
+    """Call the function; its part of the random stream is returned, and the stream is reset."""
     tracer, noted = Tracer(start), Noted()
     try:
         with record_with(tracer), noted, inference(fn):
-            made = fn(*inputs)
+            result = fn(*inputs)
     finally:
         noted.take_back()
         for t, old in reversed(tracer.assigned):
@@ -111,15 +112,15 @@ def _called(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[A
         what = describe(tracer.assigned[0][0])
         rule = f"the function assigns to {what}, and a saved program keeps no state"
         raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
-    return made, noted.begins[generator], noted.blocks[generator]
+    return result, noted.begins[generator], noted.blocks[generator]
 
 
-def parts_of(made: Any) -> tuple[list[Tensor], str, list[str]]:
-    """The tensors of a result, what holds them, and their names."""
-    if isinstance(made, Tensor):
-        return [made], "tensor", ["output"]
-    parts = list(made.values()) if is_dict(made) else made
+def parts_of(result: Any) -> tuple[list[Tensor], str, list[str]]:
+    """The tensors of a result, the kind of their container, and their names."""
+    if isinstance(result, Tensor):
+        return [result], "tensor", ["output"]
+    parts = list(result.values()) if is_dict(result) else result
     if is_sequence(parts) and parts and all(isinstance(t, Tensor) for t in parts):
-        names = made if is_dict(made) else range(len(parts))
-        return list(parts), "dict" if is_dict(made) else "list", [str(name) for name in names]
-    raise TypeError(f"the function returns {describe(made)}: return a tensor, or a list or dict of tensors")
+        names = result if is_dict(result) else range(len(parts))
+        return list(parts), "dict" if is_dict(result) else "list", [str(name) for name in names]
+    raise TypeError(f"the function returns {describe(result)}: return a tensor, or a list or dict of tensors")

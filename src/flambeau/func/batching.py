@@ -50,10 +50,10 @@ class Batch:
         return Tensor(self.every(y.node))
 
     def every(self, node: Node) -> Node:
-        made = self.batched(node)
-        return self._repeated(node) if made is None else made
+        batched = self.batched(node)
+        return self._repeat(node) if batched is None else batched
 
-    def _repeated(self, node: Node) -> Node:
+    def _repeat(self, node: Node) -> Node:
         """A node that is the same for all, with a dim for them."""
         one = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
         return apply(OPS["expand"], (one,), {"shape": (self.size, *node.shape)})
@@ -84,9 +84,9 @@ class Batch:
         if all(self.done[n] is None for n in before):
             return None
         with enable_grad() if node.requires_grad else no_grad():
-            found = RULES.get(node.op.kind, _one_by_one)(self, node)
-        found.segment = node.segment
-        return found
+            result = RULES.get(node.op.kind, _one_by_one)(self, node)
+        result.segment = node.segment
+        return result
 
     def _batch_draw(self, node: Node) -> Node | None:
         if self.randomness == "error":
@@ -105,16 +105,16 @@ class Batch:
         return tuple(self.every(n) for n in node.inputs)
 
     def aligned(self, node: Node) -> tuple[Node, ...]:
-        """Inputs that broadcast: those of fewer dims get some of size 1 behind the first."""
+        """Inputs that broadcast: those with fewer dims get dims of size 1 after the batch dim."""
         rank = max(len(n.shape) for n in node.inputs)
-        found: list[Node] = []
+        aligned_inputs: list[Node] = []
         for n in node.inputs:
-            made = self.done[n]
-            if made is not None and len(n.shape) < rank:
+            batched = self.done[n]
+            if batched is not None and len(n.shape) < rank:
                 shape = (self.size, *(1,) * (rank - len(n.shape)), *n.shape)
-                made = apply(OPS["reshape"], (made,), {"shape": shape})
-            found.append(n if made is None else made)
-        return tuple(found)
+                batched = apply(OPS["reshape"], (batched,), {"shape": shape})
+            aligned_inputs.append(n if batched is None else batched)
+        return tuple(aligned_inputs)
 
 
 def _again(node: Node, inputs: tuple[Node, ...], **changed: Any) -> Node:
@@ -133,8 +133,8 @@ def _contract(batch: Batch, node: Node) -> Node:
     """Both operands have the same dims: one that all share gets a first of size 1."""
     inputs: list[Node] = []
     for n in node.inputs:
-        made = batch.done[n]
-        inputs.append(apply(OPS["reshape"], (n,), {"shape": (1, *n.shape)}) if made is None else made)
+        batched = batch.done[n]
+        inputs.append(apply(OPS["reshape"], (n,), {"shape": (1, *n.shape)}) if batched is None else batched)
     return _again(node, tuple(inputs))
 
 
@@ -188,8 +188,8 @@ def _composite(batch: Batch, node: Node) -> Node:
         one = batch.example(g, 0)
         parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
         pairs = zip(parts, node.parents, strict=True)
-        made = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
-        return [m if m is None or not same else m.sum(0) for m, same in zip(made, shared, strict=True)]
+        batched = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
+        return [m if m is None or not same else m.sum(0) for m, same in zip(batched, shared, strict=True)]
 
     if node.op.grad is None or not node.requires_grad:
         return lowered
@@ -199,10 +199,10 @@ def _composite(batch: Batch, node: Node) -> Node:
 
 def _one_by_one(batch: Batch, node: Node) -> Node:
     """Each example by itself."""
-    made = [Tensor(_of_one(batch, node, i)) for i in range(batch.size)]
-    if not made:
+    batched = [Tensor(_of_one(batch, node, i)) for i in range(batch.size)]
+    if not batched:
         return apply(OPS["expand"], (constant(0, node.dtype),), {"shape": (0, *node.shape)})
-    return COMPOSED["stack"](made).node
+    return COMPOSED["stack"](batched).node
 
 
 def _of_one(batch: Batch, node: Node, i: int) -> Node:
@@ -216,7 +216,7 @@ def _whole(batch: Batch, node: Node) -> Node:
     return OPAQUE.get(node.op.name, _one_by_one)(batch, node)
 
 
-# opaque ops that take any dims before those that they work on, or along a dim that they are told
+# opaque ops that take any leading dims, or work along a dim argument
 OPAQUE = {
     "_fft_rows": _first_leading,
     **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _leading),

@@ -34,7 +34,7 @@ _levels: ContextVar[tuple[frozenset[Node], ...]] = ContextVar("levels", default=
 
 
 class Level:
-    """One call being differentiated: its inputs as nodes of their own, and what they were made from."""
+    """One level of differentiation: the inputs as new nodes, and the tensors that they stand for."""
 
     def __init__(self, call: str):
         self.call, self.since, self.recorded = call, next_serial(), is_grad_enabled()
@@ -84,8 +84,8 @@ class Level:
 
     def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:
         pairs = [(y.node, g) for y, g in starts if y.requires_grad]
-        found = walk(pairs, self.nodes, create_graph) if pairs else {}
-        return [found.get(known_by(n)) for n in self.nodes]
+        by_node = walk(pairs, self.nodes, create_graph) if pairs else {}
+        return [by_node.get(known_by(n)) for n in self.nodes]
 
     def close(self, tree: Any, values: list[Any]) -> Any:
         """Gradients in the containers of the inputs; those of a module as Gradients."""
@@ -124,26 +124,28 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     Returns (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn(gradient) is a tuple, one for each argument.
 
     func: a function of tensors, or of trees of them
-    has_aux: the function gives (value, more), and `more` is handed on
+    has_aux: the function gives (value, more), and `more` is returned as well
     primals: the arguments
     Raises ValueError where the gradient has another shape than the value.
     """
     level = Level("vjp(...)")
     opened = level.open(primals)
     with level.inside():
-        made, aux = _split(func(*opened), has_aux, "vjp(...)")
-    ends = leaves(made)
+        output, aux = _split(func(*opened), has_aux, "vjp(...)")
+    ends = leaves(output)
     is_open = level.is_open(ends)
 
     def pull(gradient: Any) -> tuple[Any, ...]:
-        given = leaves(gradient)
-        if len(given) != len(ends) or any(g.shape != y.shape for g, y in zip(given, ends, strict=True)):
+        cotangents = leaves(gradient)
+        if len(cotangents) != len(ends) or any(
+            g.shape != y.shape for g, y in zip(cotangents, ends, strict=True)
+        ):
             rule = f"the function returned {describe(ends)}: give gradients of these shapes"
-            raise ValueError(f"vjp_fn({describe(given)}): {rule}")
-        record = is_grad_enabled() and (is_open or any(g.requires_grad for g in given))
-        return level.close(primals, level.gradients(list(zip(ends, given, strict=True)), record))
+            raise ValueError(f"vjp_fn({describe(cotangents)}): {rule}")
+        record = is_grad_enabled() and (is_open or any(g.requires_grad for g in cotangents))
+        return level.close(primals, level.gradients(list(zip(ends, cotangents, strict=True)), record))
 
-    results = made if is_open else _plain(made)
+    results = output if is_open else _plain(output)
     return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
 
 
@@ -157,7 +159,7 @@ def jvp(
 
     func: a function of tensors, or of trees of them
     primals: the arguments
-    has_aux: the function gives (value, more), and `more` is handed on
+    has_aux: the function gives (value, more), and `more` is returned as well
     Raises ValueError where primals and tangents differ in number.
     """
     if len(primals) != len(tangents):
@@ -174,13 +176,13 @@ def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = 
     shapes = [g.shape for g in leaves(back)]
 
     def moved(tangents: tuple[Any, ...]) -> Any:
-        given = leaves(tangents)
-        if [t.shape for t in given] != shapes:
-            raise ValueError(f"jvp(...): tangents {describe(given)}: a tangent has the shape of its primal")
-        is_open = is_grad_enabled() and any(t.requires_grad for t in [*leaves(out), *given])
+        pieces = leaves(tangents)
+        if [t.shape for t in pieces] != shapes:
+            raise ValueError(f"jvp(...): tangents {describe(pieces)}: a tangent has the shape of its primal")
+        is_open = is_grad_enabled() and any(t.requires_grad for t in [*leaves(out), *pieces])
         with enable_grad():
-            (found,) = push(like(back, given))
-        return found if is_open else _plain(found)
+            (tangent,) = push(like(back, pieces))
+        return tangent if is_open else _plain(tangent)
 
     return (out, moved, *aux)
 
@@ -195,7 +197,7 @@ def value_and_grad(
     ((value, aux), gradient).
 
     func: a function of tensors, or of trees of them
-    Raises ValueError where the function gives no single number.
+    Raises ValueError where the function returns no single number.
     """
 
     @functools.wraps(func)
@@ -211,9 +213,9 @@ def value_and_grad(
             raise ValueError(f"grad(...): got {describe(value)}: {rule}")
         is_open = level.is_open([value])
         start = Tensor.full(value.shape, 1, dtype=value.dtype, device=value.device)
-        found = level.gradients([(value, start)], is_open)
+        pieces = level.gradients([(value, start)], is_open)
         value, aux = (value, aux) if is_open else (_plain(value), _plain(aux))
-        grads = level.close(tuple(args[i] for i in wanted), found)
+        grads = level.close(tuple(args[i] for i in wanted), pieces)
         for g in grads:
             if isinstance(g, Gradients):
                 g.loss = value
@@ -229,14 +231,14 @@ def grad(
 
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
-    Raises ValueError where the function gives no single number.
+    Raises ValueError where the function returns no single number.
     """
     both = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        value, found = both(*args, **kw)
-        return (found, value[1]) if has_aux else found
+        value, gradient = both(*args, **kw)
+        return (gradient, value[1]) if has_aux else gradient
 
     return call
 
@@ -247,7 +249,7 @@ def grad_and_value(
     """As value_and_grad, with (gradient, value), as torch.func's; (gradient, (value, aux)) with has_aux.
 
     argnums: the place, or places, of the arguments that gradients are taken by
-    Raises ValueError where the function gives no single number.
+    Raises ValueError where the function returns no single number.
     """
     both = value_and_grad(func, argnums, has_aux)
 
@@ -272,20 +274,20 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> list[int]:
     wanted = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= i < len(args) for i in wanted):
-        raise ValueError(f"{call}(...): argnums={argnums}, but {len(args)} arguments were given by position")
+        raise ValueError(f"{call}(...): argnums={argnums}, but {len(args)} positional arguments were passed")
     return [i % len(args) for i in wanted]
 
 
 def _of(
     func: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], wanted: list[int], has_aux: bool
 ):
-    """The function of the wanted arguments alone; what else it returns is kept aside."""
+    """The function of the wanted arguments alone; its aux result is kept aside."""
     aside: list[Any] = []
 
     def call(*some: Any) -> Any:
-        given = dict(zip(wanted, some, strict=True))
+        replaced = dict(zip(wanted, some, strict=True))
         out, aux = _split(
-            func(*(given.get(i, a) for i, a in enumerate(args)), **kw), has_aux, "jacobian(...)"
+            func(*(replaced.get(i, a) for i, a in enumerate(args)), **kw), has_aux, "jacobian(...)"
         )
         aside.append(aux)
         return out
@@ -305,10 +307,10 @@ def _zeros(t: Tensor) -> Tensor:
     return Tensor.zeros(t.shape, dtype=t.dtype, device=t.device)
 
 
-def _rows(made: list[Tensor], lead: tuple[Any, ...], rest: tuple[Any, ...], like: Tensor) -> Tensor:
-    if not made:
+def _rows(rows: list[Tensor], lead: tuple[Any, ...], rest: tuple[Any, ...], like: Tensor) -> Tensor:
+    if not rows:
         return Tensor.zeros(*lead, *rest, dtype=like.dtype, device=like.device)
-    return COMPOSED["stack"](made).reshape(*lead, *rest)
+    return COMPOSED["stack"](rows).reshape(*lead, *rest)
 
 
 def jacrev(
@@ -320,7 +322,7 @@ def jacrev(
 
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
-    has_aux: the function gives (value, more), and `more` is handed on
+    has_aux: the function gives (value, more), and `more` is returned as well
     Raises ValueError where argnums name no argument.
     """
 
@@ -336,9 +338,9 @@ def jacrev(
             others = [_zeros(o) for o in ends]
             each = [leaves(pull(like(out, [*others[:k], e, *others[k + 1 :]]))) for e in _each(y)]
             ins = leaves(primals)
-            made = [_rows([e[j] for e in each], y.shape, tensor_of(x).shape, y) for j, x in enumerate(ins)]
-            found = like(primals, made)
-            return found[0] if isinstance(argnums, int) else found
+            rows = [_rows([e[j] for e in each], y.shape, tensor_of(x).shape, y) for j, x in enumerate(ins)]
+            row_tree = like(primals, rows)
+            return row_tree[0] if isinstance(argnums, int) else row_tree
 
         jacobian = like(out, [row(k, y) for k, y in enumerate(ends)])
         return (jacobian, aside[0]) if has_aux else jacobian
@@ -357,7 +359,7 @@ def jacfwd(
 
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
-    has_aux: the function gives (value, more), and `more` is handed on
+    has_aux: the function gives (value, more), and `more` is returned as well
     Raises ValueError where argnums name no argument.
     """
 
@@ -377,14 +379,14 @@ def jacfwd(
         ends = leaves(out)
 
         def row(k: int, y: Tensor) -> Any:
-            made = [
+            rows = [
                 _rows([e[k].reshape(-1) for e in each], x.shape, y.shape, y).permute(
                     *range(x.ndim, x.ndim + y.ndim), *range(x.ndim)
                 )
                 for x, each in zip(ins, columns, strict=True)
             ]
-            found = like(primals, made)
-            return found[0] if isinstance(argnums, int) else found
+            row_tree = like(primals, rows)
+            return row_tree[0] if isinstance(argnums, int) else row_tree
 
         jacobian = like(out, [row(k, y) for k, y in enumerate(ends)])
         return (jacobian, aside[0]) if has_aux else jacobian
@@ -412,10 +414,10 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     function's arguments).
 
     func: a function of tensors, or of trees of them
-    Raises ValueError where the function gives no single number.
+    Raises ValueError where the function returns no single number.
     """
     several = is_tuple(primals)
-    given = primals if several else (primals,)
-    _, pull = vjp(grad(func, tuple(range(len(given)))), *given)
-    found = pull(tangents if several else (tangents,))
-    return found if several else found[0]
+    arguments = primals if several else (primals,)
+    _, pull = vjp(grad(func, tuple(range(len(arguments)))), *arguments)
+    products = pull(tangents if several else (tangents,))
+    return products if several else products[0]

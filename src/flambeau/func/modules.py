@@ -26,11 +26,13 @@ def functional_call(
 
     parameter_and_buffer_dicts: a dict of dotted names, or several; names that are left out keep what the
     module has. args: one argument, or a tuple of them; kwargs: those by name. tie_weights: a tensor that the
-    module has in several places is replaced in all. strict: every name must be given. ValueError where a
+    module has in several places is replaced in all. strict: every name is required. ValueError where a
     name is none of the module's, or is missing.
     """
-    given = parameter_and_buffer_dicts
-    tensors = dict(given) if is_dict(given) else {k: t for d in given for k, t in d.items()}
+    replacements = parameter_and_buffer_dicts
+    tensors = (
+        dict(replacements) if is_dict(replacements) else {k: t for d in replacements for k, t in d.items()}
+    )
     own = _places(module)
     unknown = [name for name in tensors if name not in own]
     if unknown:
@@ -40,17 +42,17 @@ def functional_call(
     if strict and missing:
         raise ValueError(f"functional_call({type(module).__name__}): strict, but {missing} are not given")
     several = args if is_tuple(args) else () if args is None else (args,)
-    with _replaced(own, _with_ties(own, tensors) if tie_weights else tensors):
+    with _replace(own, _with_ties(own, tensors) if tie_weights else tensors):
         return module(*several, **(kwargs or {}))
 
 
 def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], str]]:
     """Dotted name: the attributes and the name in them, of each parameter and buffer, shared ones too."""
     own: dict[str, Any] = module.__dict__
-    found = {prefix + name: (own, name) for name, value in own.items() if isinstance(value, Tensor)}
+    slots = {prefix + name: (own, name) for name, value in own.items() if isinstance(value, Tensor)}
     for name, child in module.named_children():
-        found |= _places(child, f"{prefix}{name}.")
-    return found
+        slots |= _places(child, f"{prefix}{name}.")
+    return slots
 
 
 def _with_ties(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def _with_ties(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, An
 
 
 @contextmanager
-def _replaced(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> Generator[None]:
+def _replace(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> Generator[None]:
     before = [(*own[name], own[name][0][own[name][1]]) for name in tensors]
     try:
         for name, t in tensors.items():
@@ -86,18 +88,18 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         names = ", ".join(sorted({type(m).__name__ for m in models}))
         raise ValueError(f"stack_module_state(...): {names}: all must be of one class, in one mode")
     parameters = {
-        name: _stacked([dict(m.named_parameters())[name] for m in models], True)
+        name: _stack([dict(m.named_parameters())[name] for m in models], True)
         for name, _ in first.named_parameters()
     }
     buffers = {
-        name: _stacked([dict(m.named_buffers())[name] for m in models], False)
+        name: _stack([dict(m.named_buffers())[name] for m in models], False)
         for name, _ in first.named_buffers()
     }
     return parameters, buffers
 
 
-def _stacked(tensors: list[Tensor], is_parameter: bool) -> Tensor:
+def _stack(tensors: list[Tensor], is_parameter: bool) -> Tensor:
     if len({t.shape for t in tensors}) > 1:
         raise ValueError(f"stack_module_state(...): shapes differ: {describe(tensors)}")
-    made = COMPOSED["stack"]([t.detach() for t in tensors])
-    return made.requires_grad_() if is_parameter and tensors[0].requires_grad else made
+    stacked = COMPOSED["stack"]([t.detach() for t in tensors])
+    return stacked.requires_grad_() if is_parameter and tensors[0].requires_grad else stacked

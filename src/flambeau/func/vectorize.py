@@ -40,17 +40,17 @@ def vmap(
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        given = (args, kw)
+        arguments = (args, kw)
         dims = (_dims(in_dims, args), tree_map(lambda x: 0 if isinstance(x, Tensor) else None, kw))
-        pairs = [_placed(x, d) for x, d in zip(leaves(given), _leaves(given, dims), strict=True)]
+        pairs = [_move_dim(x, d) for x, d in zip(leaves(arguments), _leaves(arguments, dims), strict=True)]
         size = _size(pairs)
         if chunk_size is None or chunk_size >= size:
-            return _mapped(func, given, pairs, size, (out_dims, randomness))
+            return _map_batch(func, arguments, pairs, size, (out_dims, randomness))
         parts: list[Any] = []
         for at in range(0, size, chunk_size):
             n = min(chunk_size, size - at)
             chunk = [(x if d is None else x.narrow(d, at, n), d) for x, d in pairs]
-            parts.append(_mapped(func, given, chunk, n, (out_dims, randomness)))
+            parts.append(_map_batch(func, arguments, chunk, n, (out_dims, randomness)))
         return _join(parts, out_dims)
 
     return call
@@ -76,7 +76,7 @@ def _leaves(tree: Any, dims: Any) -> list[Any]:
     raise ValueError(f"vmap(...): dims {dims!r} have not the containers of {describe(tree)}")
 
 
-def _placed(x: Any, dim: int | None) -> tuple[Any, int | None]:
+def _move_dim(x: Any, dim: int | None) -> tuple[Any, int | None]:
     """(argument, its dim from 0 on), None for what is no tensor or shared."""
     if dim is None:
         return x, None
@@ -93,15 +93,17 @@ def _size(pairs: list[tuple[Any, int | None]]) -> int:
     if not sizes:
         raise ValueError("vmap(...): no argument is mapped: give at least one in_dims that is not None")
     if len(sizes) > 1:
-        told = describe([x for x, _ in mapped])
-        raise ValueError(f"vmap(...): sizes of the mapped dims differ: {sorted(sizes)} of {told}")
+        shapes = describe([x for x, _ in mapped])
+        raise ValueError(f"vmap(...): sizes of the mapped dims differ: {sorted(sizes)} of {shapes}")
     return sizes.pop()
 
 
-def _mapped(func: Callable[..., Any], given: Any, pairs: list[Any], size: int, how: tuple[Any, str]) -> Any:
+def _map_batch(
+    func: Callable[..., Any], arguments: Any, pairs: list[Any], size: int, how: tuple[Any, str]
+) -> Any:
     out_dims, randomness = how
     batch = Batch(size, randomness)
-    args, kw = like(given, [x if d is None else batch.example(x, d) for x, d in pairs])
+    args, kw = like(arguments, [x if d is None else batch.example(x, d) for x, d in pairs])
     out = func(*args, **kw)
     ends = leaves(out)
     for y in ends:

@@ -31,8 +31,8 @@ def download(
     exclude each other.
     """
     if is_address(source):
-        given = {"file": file, "revision": revision, "endpoint": endpoint}
-        wrong = next((name for name, value in given.items() if value is not None), None)
+        optional = {"file": file, "revision": revision, "endpoint": endpoint}
+        wrong = next((name for name, value in optional.items() if value is not None), None)
         if wrong is not None:
             raise ValueError(
                 f"hub.download({source!r}): {wrong}= is for repositories: an address is one file"

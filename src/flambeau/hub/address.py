@@ -95,21 +95,21 @@ def reason(error: Exception, path: Path) -> str:
 
 def digest_of(path: Path) -> str:
     """The SHA-256 of a file."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with open(path, "rb") as f:
         while piece := f.read(PIECE):
-            found.update(piece)
-    return found.hexdigest()
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def check(part: Path, sha256: str | None) -> None:
     """Lie where the bytes are not those of a hash; they are removed then."""
     if sha256 is None:
         return
-    found = digest_of(part)
-    if found != sha256.lower():
+    actual = digest_of(part)
+    if actual != sha256.lower():
         part.unlink()
-        raise Lie(f"its SHA-256 is {found[:16]}... and not {sha256[:16].lower()}...")
+        raise Lie(f"its SHA-256 is {actual[:16]}... and not {sha256[:16].lower()}...")
 
 
 @contextmanager
@@ -133,10 +133,10 @@ class Redirects(HTTPRedirectHandler):
         new = urlsplit(newurl).scheme
         if new not in ("http", "https") or (new == "http" and req.type == "https"):
             raise Lie(f"the server sends from {req.type} on to {new or 'nowhere'}")
-        found = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if found is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
-            found.remove_header("Authorization")  # a token is for the server it was given for
-        return found
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+            request.remove_header("Authorization")  # a token belongs to one server
+        return request
 
 
 class Transfer:

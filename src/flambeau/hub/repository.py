@@ -79,11 +79,11 @@ def check(path: Path, sha256: str | None, call: str) -> None:
     seen = cache_folder("hub") / "checked" / f"{wanted}-{stat.st_size}-{stat.st_mtime_ns}"
     if seen.exists():
         return
-    found = digest_of(blob)
-    if found != wanted:
+    actual = digest_of(blob)
+    if actual != wanted:
         for wrong in {path, blob}:
             wrong.unlink()
-        rule = f"its SHA-256 is {found[:16]}... and not {wanted[:16]}...: call it again, or check sha256="
+        rule = f"its SHA-256 is {actual[:16]}... and not {wanted[:16]}...: call it again, or check sha256="
         raise FlambeauError(f"{call}: {rule}")
     write_checked(seen, b"")
 
@@ -92,16 +92,16 @@ def _reason(error: Exception) -> str:
     for kind in type(error).__mro__:
         if kind.__name__ in REASONS:
             return REASONS[kind.__name__]
-    told = " ".join(str(error).split())[:200]
-    if "Consistency check failed" in told:
+    message = " ".join(str(error).split())[:200]
+    if "Consistency check failed" in message:
         return "the server sent less or more than it said: call it again: it goes on where it stopped"
     if (
         "Connect" in type(error).__name__
         or "Protocol" in type(error).__name__
         or "Timeout" in type(error).__name__
     ):
-        return f"no answer ({told}): check the network, then call it again: it goes on where it stopped"
-    return f"{type(error).__name__}: {told}: call it again"
+        return f"no answer ({message}): check the network, then call it again: it goes on where it stopped"
+    return f"{type(error).__name__}: {message}: call it again"
 
 
 def _bar(progress: Progress) -> Any:

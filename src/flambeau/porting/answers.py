@@ -13,8 +13,8 @@ from typing import Any
 @cache
 def _tables() -> list[dict[str, Any]]:
     folder = files("flambeau.porting") / "torch_names"
-    found = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
-    return [tomllib.loads(f.read_text(encoding="utf-8")) for f in found]
+    tables = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return [tomllib.loads(f.read_text(encoding="utf-8")) for f in tables]
 
 
 def answer(path: str) -> str:

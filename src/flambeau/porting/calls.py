@@ -4,7 +4,7 @@ import ast
 from typing import Any
 
 from .edits import Edit, Script
-from .gradients import Found, Left
+from .gradients import Left, Rewrites
 from .missing import takes, why_not
 from .names import TYPED, TorchNames
 
@@ -17,7 +17,7 @@ IDLE = {
 }
 
 
-def calls(source: Script, names: TorchNames) -> Found:
+def calls(source: Script, names: TorchNames) -> Rewrites:
     """What becomes of calls, and what is left of them."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
@@ -27,7 +27,7 @@ def calls(source: Script, names: TorchNames) -> Found:
                 yield from _keyword(source, node, path, k)
 
 
-def _typed(source: Script, node: ast.Call, path: str) -> Found:
+def _typed(source: Script, node: ast.Call, path: str) -> Rewrites:
     """torch.LongTensor(values) -> torch.tensor(values, dtype=torch.long)"""
     if path not in TYPED or not why_not(path):
         return
@@ -46,7 +46,7 @@ def _is_size(node: ast.expr) -> bool:
     return isinstance(node, ast.Starred) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
 
 
-def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Found:
+def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Rewrites:
     """An argument by its name, where ours takes none of that name."""
     if k.arg is None or takes(path, k.arg):
         return

@@ -35,9 +35,9 @@ def convert(text: str, name: str = "<script>") -> Converted:
     names, lines = TorchNames(source.tree), sum(bool(line.strip()) for line in text.splitlines())
     if not names.known:
         return Converted(text, lines, [], [], ["it does not import torch: there is nothing to change"])
-    found = [*imports(source), *gradients(source, names), *calls(source, names), *missing(source, names)]
-    left = sorted({f for f in found if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
-    new, changes = source.changed([f for f in found if isinstance(f, Edit)])
+    findings = [*imports(source), *gradients(source, names), *calls(source, names), *missing(source, names)]
+    left = sorted({f for f in findings if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
+    new, changes = source.changed([f for f in findings if isinstance(f, Edit)])
     return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))
 
 

@@ -86,9 +86,9 @@ class Script:
     def removed(self, statements: list[ast.stmt], words: str) -> list[Edit]:
         """Statements taken out, with blocks that would be empty; `pass` where something must stand."""
         gone: set[ast.AST] = set(statements)
-        found = len(gone) - 1
-        while found < len(gone):  # a block may empty the one around it
-            found = len(gone)
+        emptied = len(gone) - 1
+        while emptied < len(gone):  # a block may empty the one around it
+            emptied = len(gone)
             gone |= {block for s in gone if _is_bare(block := self.parents[s], gone)}
         outer = [s for s in gone if self.parents[s] not in gone and isinstance(s, ast.stmt)]
         return [self._without(s, gone, words) for s in outer]
@@ -170,5 +170,5 @@ def _is_bare(node: ast.AST, gone: set[ast.AST]) -> bool:
 
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
-    found = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
-    return [b for b in found if isinstance(b, list)]
+    blocks = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+    return [b for b in blocks if isinstance(b, list)]

@@ -1,4 +1,4 @@
-"""A scope of a script into what happens to gradients there, in order: found, used, set to zero."""
+"""Lists the gradient events of a scope of a script, in order: computed, used, set to zero."""
 
 import ast
 from collections.abc import Iterator
@@ -8,18 +8,19 @@ from typing import Any
 from ..core.tree import is_list
 from .names import TorchNames
 
-ALL = "*"  # whose gradients: of any parameter, as `for p in model.parameters()` goes through them
+ALL = "*"  # gradients of all parameters, as in `for p in model.parameters()`
 SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 LOOPS = ast.For | ast.AsyncFor | ast.While
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient that a step begins with
+ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient at the begin of a step
 
 
 @dataclass(frozen=True, eq=False)
 class GradientEvent:
-    """What a node does: `kind` is "found", "used", "asked", "zero" or "new", `owners` are whose gradients.
+    """The effect of a node: `kind` is "computed", "used", "asked", "zero" or "new".
 
-    `rule` is the name of the rule by which it is written here, "" where it stays. `ends`: they are zero then.
+    `owners` own the gradients. `rule` is the name of the rule that rewrites the node, "" where it stays.
+    `ends`: the gradients are zero after it.
     """
 
     kind: str
@@ -31,7 +32,7 @@ class GradientEvent:
 
 class Scope:
     """A module or a function, without the functions inside. `helpers` are the script's functions that use
-    gradients which others found; `closures` the names of those that an optimiser calls."""
+    gradients that their callers computed; `closures` the names of those that an optimiser calls."""
 
     def __init__(self, node: Any, names: TorchNames, helpers: dict[str, "Scope"], closures: set[str]):
         self.node, self.names, self.helpers = node, names, helpers
@@ -41,8 +42,8 @@ class Scope:
         self.closures, self.is_closure = closures, self.name in closures
         self.walked = {name for n in own(node) for name in _walked(n)}
         self.parents = {child: n for n in [*own(node), node] for child in ast.iter_child_nodes(n)}
-        found = ((n, event_of(self, n)) for n in own(node))
-        self.events = {n: e for n, e in found if e is not None}
+        pairs = ((n, event_of(self, n)) for n in own(node))
+        self.events = {n: e for n, e in pairs if e is not None}
         texts = {t for e in self.events.values() for t in e.owners}
         self.optimizers = [t for t in sorted(texts) if names.is_optimizer(t)]
         self.tensors = texts - {*self.optimizers} | {ALL}
@@ -52,12 +53,12 @@ class Scope:
         return [e for e in self.events.values() if e.kind == kind]
 
     def owner(self, node: ast.expr) -> str:
-        """Whose gradient `node.grad` is."""
+        """The owner of the gradient `node.grad`."""
         root = root_of(node)
         return ALL if root is None or root in self.walked else ast.unparse(node)
 
     def set_to_zero(self, e: GradientEvent) -> set[str]:
-        """Whose gradients a "zero" event ends."""
+        """The owners whose gradients a "zero" event ends."""
         everybody = {*self.tensors, *(self.optimizers if len(self.optimizers) == 1 else ())}
         return {*e.owners, *(everybody if ALL in e.owners else ())}
 
@@ -87,8 +88,10 @@ def root_of(node: ast.AST) -> str | None:
 
 
 def _parameters(node: Any) -> list[str]:
-    found = getattr(node, "args", None)
-    return [a.arg for a in (*found.posonlyargs, *found.args, *found.kwonlyargs)] if found else []
+    arguments = getattr(node, "args", None)
+    return (
+        [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)] if arguments else []
+    )
 
 
 def _walked(loop: ast.AST) -> set[str]:
@@ -130,7 +133,7 @@ def backward(scope: Scope, node: ast.AST) -> GradientEvent | None:
     path = scope.names.path(receiver(node))
     if path and path != "torch.autograd":
         return None
-    return GradientEvent("found", "backward", node)
+    return GradientEvent("computed", "backward", node)
 
 
 def zero_grad(scope: Scope, node: ast.AST) -> GradientEvent | None:
@@ -224,16 +227,16 @@ def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     helper = scope.helpers.get(node.func.id) if _is_plain_call(node) else None  # type: ignore[attr-defined]
     if helper is None or helper.node is scope.node:
         return None
-    given = dict(zip(helper.params, node.args, strict=False))  # type: ignore[attr-defined]
+    passed = dict(zip(helper.params, node.args, strict=False))  # type: ignore[attr-defined]
     whose: set[str] = set()
     for t in {t for e in helper.of("used") for t in e.owners}:
         same = [t] if helper.names.is_optimizer(t) else [ALL]
-        whose |= {*(_owners_of(given[t]) if t in given else same)}
+        whose |= {*(_owners_of(passed[t]) if t in passed else same)}
     return GradientEvent("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
 
 
 def _owners_of(node: ast.expr) -> list[str]:
-    """Whose gradients a function uses that is given this."""
+    """The owners of gradients that a function with this argument uses."""
     parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
     return [ast.unparse(p) if root_of(p) else ALL for p in parts]
 

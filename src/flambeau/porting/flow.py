@@ -1,7 +1,8 @@
-"""The events of a scope into which gradients are there at each: what may have been found since the last zero.
+"""Data flow of gradients in a scope: which gradients each event may meet since the last zero.
 
 Each owner of gradients (an optimiser, a tensor) has a set of tokens: the `backward` calls that its gradients
-may be of, and what may have left it without any. Loops are walked until nothing changes, branches are joined.
+may come from, and the points that may have cleared them. Loops are walked to a fixed point, branches are
+joined.
 """
 
 import ast
@@ -14,11 +15,11 @@ State = dict[str, frozenset[Any]]
 START, EARLIER = (
     "start",
     "earlier",
-)  # tokens: nothing was found yet; an earlier call of the function found some
+)  # tokens: no gradient computed yet; computed by an earlier call of the function
 
 
 class Flow:
-    """`before`: the state that an event meets, all that may be."""
+    """`before`: the possible states before an event."""
 
     def __init__(self, scope: Scope):
         self.scope = scope
@@ -49,7 +50,7 @@ class Flow:
             t: frozenset([START])
             if t in fresh
             else frozenset(
-                EARLIER if isinstance(k, GradientEvent) and k.kind == "found" else k for k in tokens
+                EARLIER if isinstance(k, GradientEvent) and k.kind == "computed" else k for k in tokens
             )
             for t, tokens in state.items()
         }
@@ -97,7 +98,7 @@ class Flow:
     def loop(self, s: Any, state: State) -> State | None:
         """Behind a loop, which is taken to run once at least."""
         entry, after = state, None
-        goes_round = any(e.kind == "found" for n in ast.walk(s) if (e := self.scope.events.get(n)))
+        goes_round = any(e.kind == "computed" for n in ast.walk(s) if (e := self.scope.events.get(n)))
         while True:  # one that finds none goes through tensors, each of which is met once
             self.loops.append(([], []))
             inner = entry
@@ -117,7 +118,7 @@ class Flow:
         if e is None:
             return state
         self.before[e] = joined([self.before[e], state]) or {}
-        if e.kind == "found":
+        if e.kind == "computed":
             return {t: frozenset(k for k in tokens if not is_empty(k)) | {e} for t, tokens in state.items()}
         if e.kind == "zero" or e.ends:
             return {**state, **dict.fromkeys(self.scope.set_to_zero(e), frozenset([e]))}
@@ -133,7 +134,7 @@ class Flow:
 
 def is_empty(token: Any) -> bool:
     """Whether a token says that there is no gradient."""
-    return token == START or (isinstance(token, GradientEvent) and token.kind != "found")
+    return token == START or (isinstance(token, GradientEvent) and token.kind != "computed")
 
 
 def _is_idle(test: ast.expr) -> bool:

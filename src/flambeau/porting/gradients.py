@@ -1,4 +1,4 @@
-"""Where gradients go in a scope into edits: `backward` returns them, whoever uses them is given them."""
+"""Edits a scope's gradients: `backward` returns them, and their users take them as arguments."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ class Left:
     words: str
 
 
-Found = Iterator[Edit | Left]
+Rewrites = Iterator[Edit | Left]
 
 
 class ScopeGradients:
@@ -32,7 +32,7 @@ class ScopeGradients:
     def __init__(self, source: Script, scope: Scope, container: str):
         self.source, self.scope, self.name = source, scope, container
         self.flow = Flow(scope)
-        self.ways = {e: self._way(e) for e in scope.of("found")}
+        self.ways = {e: self._way(e) for e in scope.of("computed")}
         ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
         zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
         self.removed = source.removed(zeros, "there is nothing to set to zero")  # together: they empty blocks
@@ -42,7 +42,7 @@ class ScopeGradients:
         return [(e, owner) for e in self.scope.of("used") for owner in e.owners]
 
     def tokens(self, e: GradientEvent, owner: str) -> frozenset[Any]:
-        """What an owner's gradients may be of where an event stands."""
+        """The possible sources of an owner's gradients before an event."""
         return self.flow.before[e].get(owner, frozenset())
 
     def _way(self, e: GradientEvent) -> str:
@@ -78,8 +78,8 @@ class ScopeGradients:
             outer = around if isinstance(around, LOOPS) else outer
         return outer
 
-    def edits(self) -> Found:
-        """All that becomes of the scope."""
+    def edits(self) -> Rewrites:
+        """All edits of the scope."""
         yield from self.removed
         for e in self.scope.events.values():
             place = self.source.start(e.node)
@@ -87,8 +87,8 @@ class ScopeGradients:
                 yield from RULES[e.rule].write(self, e)
         yield from self._zeros()
 
-    def _zeros(self) -> Found:
-        words = "+= adds to what was found before: 0 begins anew"
+    def _zeros(self) -> Rewrites:
+        words = "+= adds to earlier gradients: 0 clears them"
         for at in self.resets:
             if isinstance(at, ast.stmt):
                 yield self.source.line(at, f"{self.name} = 0", words)
@@ -104,13 +104,13 @@ class ScopeGradients:
     def left(self, e: GradientEvent, words: str) -> Left:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
 
-    def found_by(self, e: GradientEvent) -> str:
-        """What is wrong with what an event uses, or ""."""
-        if self.scope.is_helper:  # its caller has found them
+    def gradient_problem(self, e: GradientEvent) -> str:
+        """What is wrong with the gradients that an event uses, or ""."""
+        if self.scope.is_helper:  # its caller computes them
             return ""
         for owner in e.owners:
             tokens = self.tokens(e, owner)
-            if not any(isinstance(k, GradientEvent) and k.kind == "found" for k in tokens):
+            if not any(isinstance(k, GradientEvent) and k.kind == "computed" for k in tokens):
                 return "nothing"
             if any(is_empty(k) for k in tokens):
                 return "perhaps"
@@ -120,7 +120,7 @@ class ScopeGradients:
 # --- the rules: what an event becomes ---
 
 
-def backward(g: ScopeGradients, e: GradientEvent) -> Found:
+def backward(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """grads = loss.backward()"""
     statement, way = g.source.statement(e.node), g.ways[e]
     if way in WRONG:
@@ -143,9 +143,9 @@ WRONG = {
 }
 
 
-def step(g: ScopeGradients, e: GradientEvent) -> Found:
+def step(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """optimizer.step(grads)"""
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
         return
     yield g.source.inserted(g.source.end(e.node) - 1, g.name, RULES["step"].words)
@@ -158,73 +158,73 @@ UNFOUND = {
 }
 
 
-def unknown_step(g: ScopeGradients, e: GradientEvent) -> Found:
+def unknown_step(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """Something's step() among gradients: an optimiser's, or a schedule's."""
-    if g.scope.of("found"):
+    if g.scope.of("computed"):
         yield g.left(e, f"of an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
 
 
-def scaler(g: ScopeGradients, e: GradientEvent) -> Found:
+def scaler(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """scaler.step(optimizer, grads)"""
     text = g.source.text(e.node.args[0])
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         call = f"{g.source.text(e.node.func)}({text}, {g.name})"
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
         return
     yield g.source.inserted(g.source.end(e.node.args[0]), f", {g.name}", RULES["scaler"].words)
 
 
-def unscale(g: ScopeGradients, e: GradientEvent) -> Found:
+def unscale(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """scaler.unscale_(grads)"""
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         call = f"{g.source.text(e.node.func)}({g.name})"
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
         return
     yield g.source.replaced(e.node.args[0], g.name, RULES["unscale"].words)
 
 
-def read(g: ScopeGradients, e: GradientEvent) -> Found:
+def read(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """grads[p]"""
     node, words = e.node, RULES["read"].words
     if not g.source.is_placed(node):
         yield Left(node.lineno, ast.unparse(node), f"write {g.name}[{ast.unparse(node.value)}]")
         return
     owner = g.source.text(node.value)
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.name}[{owner}]"))
         return
     yield g.source.inserted(g.source.start(node), f"{g.name}[", words)
     yield Edit(g.source.end(node.value), g.source.end(node), "]", words)
 
 
-def question(g: ScopeGradients, e: GradientEvent) -> Found:
+def question(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """p in grads"""
     compared, owner = g.source.parents[e.node], g.source.text(e.node.value)
     word = "in" if isinstance(compared.ops[0], ast.IsNot) else "not in"  # type: ignore[attr-defined]
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{owner} {word} {g.name}"))
     else:
         yield g.source.replaced(compared, f"{owner} {word} {g.name}", RULES["question"].words)
 
 
-def zero(g: ScopeGradients, e: GradientEvent) -> Found:
+def zero(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """w.grad.zero_() in the middle of something; as a statement it is removed"""
     if e not in g.resets:
         yield g.left(e, "leave it out: backward() begins anew")
 
 
-def clip(g: ScopeGradients, e: GradientEvent) -> Found:
+def clip(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """clip_grad_norm_(grads, 1.0)"""
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         name = CLIPPING[g.scope.names.path(e.node.func)]
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{name}({g.name}, ...)"))
     else:
         yield g.source.replaced(e.node.args[0], g.name, RULES["clip"].words)
 
 
-def call(g: ScopeGradients, e: GradientEvent) -> Found:
+def call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """sgd(grads, params): a function of the script that uses them"""
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         yield g.left(
             e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name}, ...)")
         )
@@ -233,21 +233,21 @@ def call(g: ScopeGradients, e: GradientEvent) -> Found:
     yield g.source.inserted(place, g.name + ", " * bool(e.node.args or e.node.keywords), RULES["call"].words)
 
 
-def closure(g: ScopeGradients, e: GradientEvent) -> Found:
+def closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """return grads, from what an optimiser calls"""
-    if wrong := g.found_by(e):
+    if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
     else:
         yield g.source.replaced(e.node.value, g.name, RULES["closure"].words)
 
 
-def closure_call(g: ScopeGradients, e: GradientEvent) -> Found:
+def closure_call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """closure().loss, where the loss is used"""
     if not isinstance(g.source.parents[e.node], ast.Expr):
         yield g.source.inserted(g.source.end(e.node), ".loss", RULES["closure"].words)
 
 
-def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Found:
+def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """step() of a function that is not in the script"""
     yield g.left(e, "the function must return gradients: def closure(): return loss().backward()")
 
@@ -256,7 +256,7 @@ def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Found:
 class EventRule:
     """How an event is written here, and why, in the words that stand beside the change."""
 
-    write: Callable[[ScopeGradients, GradientEvent], Found]
+    write: Callable[[ScopeGradients, GradientEvent], Rewrites]
     words: str
 
 
@@ -270,7 +270,7 @@ RULES = {
     "question": EventRule(question, "gradients are in the container, not on tensors"),
     "zero": EventRule(zero, ""),
     "clip": EventRule(clip, "it clips what is in the container"),
-    "call": EventRule(call, "the function is given the gradients"),
+    "call": EventRule(call, "the function takes the gradients"),
     "closure call": EventRule(closure_call, ""),
     "unknown closure": EventRule(unknown_closure, ""),
     "closure": EventRule(closure, "a closure returns the gradients; their loss is with them"),
@@ -283,7 +283,7 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def scopes(source: Script, names: TorchNames) -> list[Scope]:
-    """The module and its functions; those that use gradients which a caller found are helpers of all."""
+    """The module and its functions. Functions that use their caller's gradients are helpers of all scopes."""
     functions = [n for n in ast.walk(source.tree) if isinstance(n, FUNCTIONS)]
     closures = _closures(source.tree, names)
     alone = [Scope(n, names, {}, closures) for n in functions]
@@ -291,17 +291,17 @@ def scopes(source: Script, names: TorchNames) -> list[Scope]:
         n.func.id for n in ast.walk(source.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     }
     plain = [s for s in alone if not isinstance(source.parents[s.node], ast.ClassDef) and s.name in called]
-    helpers = {s.name: s for s in plain if s.of("used") and not s.of("found")}
+    helpers = {s.name: s for s in plain if s.of("used") and not s.of("computed")}
     return [Scope(n, names, helpers, closures) for n in (source.tree, *functions)]
 
 
 def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
-    """The names of functions that an optimiser's step is given."""
+    """The names of the functions that are passed to an optimiser's step."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     known = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
     steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
-    given = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
-    return given & known
+    passed = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
+    return passed & known
 
 
 def container(tree: ast.Module) -> str:
@@ -311,7 +311,7 @@ def container(tree: ast.Module) -> str:
     return next((n for n in NAMES if n not in used), "grads_of_loss")
 
 
-def gradients(source: Script, names: TorchNames) -> Found:
+def gradients(source: Script, names: TorchNames) -> Rewrites:
     """What becomes of the gradients of a script."""
     name = container(source.tree)
     for scope in scopes(source, names):

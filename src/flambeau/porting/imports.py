@@ -3,7 +3,7 @@
 import ast
 
 from .edits import Edit, Script
-from .gradients import Found, Left
+from .gradients import Left, Rewrites
 from .names import is_torch
 
 WORDS = "the same names"
@@ -27,7 +27,7 @@ OTHERS = {
 }
 
 
-def imports(source: Script) -> Found:
+def imports(source: Script) -> Rewrites:
     """The edits of every import of torch, and what other packages it has that work with torch alone."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -36,7 +36,7 @@ def imports(source: Script) -> Found:
             yield from _of_modules(source, node)
 
 
-def _of_names(source: Script, node: ast.ImportFrom) -> Found:
+def _of_names(source: Script, node: ast.ImportFrom) -> Rewrites:
     module = node.module or ""
     if is_torch(module):
         place = source.find(module, source.start(node) + len("from"))
@@ -45,7 +45,7 @@ def _of_names(source: Script, node: ast.ImportFrom) -> Found:
         yield Left(node.lineno, f"from {module} import ...", OTHERS[module.partition(".")[0]])
 
 
-def _of_modules(source: Script, node: ast.Import) -> Found:
+def _of_modules(source: Script, node: ast.Import) -> Rewrites:
     for alias in node.names:
         package = alias.name.partition(".")[0]
         if package in OTHERS:

@@ -75,8 +75,8 @@ def why_not(path: str) -> str:
     """Why one of torch's names is not here, and what to do; "" where it is."""
     words = _not_found(path)
     if words in ("", NOT_HERE):
-        told = (REASONS.get(p) or answer(p) for p in _beginnings(path)) if words else ()
-        return next(filter(None, told), words)
+        reasons = (REASONS.get(p) or answer(p) for p in _beginnings(path)) if words else ()
+        return next(filter(None, reasons), words)
     return words
 
 
@@ -87,37 +87,37 @@ def _beginnings(path: str) -> list[str]:
 
 
 def _not_found(path: str) -> str:
-    found: Any = import_module("flambeau")
+    value: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError:
-            return WORDS.get(getattr(found, "__name__", ""), {}).get(part, NOT_HERE)
+            return WORDS.get(getattr(value, "__name__", ""), {}).get(part, NOT_HERE)
     return ""
 
 
 @cache
 def takes(path: str, argument: str) -> bool:
     """Whether something of ours takes an argument by this name; True where nothing says what it takes."""
-    found: Any = import_module("flambeau")
+    value: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
-        found = getattr(found, part, None)
-    if argument in OF_OPERATIONS and _is_operation(found):
+        value = getattr(value, part, None)
+    if argument in OF_OPERATIONS and _is_operation(value):
         return True
-    both = found, getattr(found, "__init__", None) if isinstance(found, type) else None
+    both = value, getattr(value, "__init__", None) if isinstance(value, type) else None
     return any(_takes(f, argument) for f in both if f is not None)
 
 
-def _is_operation(found: Any) -> bool:
+def _is_operation(value: Any) -> bool:
     """Whether something is an entry of the op table that makes a tensor of its own, and takes `out`."""
-    if isinstance(found, Op):
-        return found.kind != "movement"
-    return COMPOSED.get(name := getattr(found, "__name__", "")) is found and name not in VIEWS | GIVEN
+    if isinstance(value, Op):
+        return value.kind != "movement"
+    return COMPOSED.get(name := getattr(value, "__name__", "")) is value and name not in VIEWS | GIVEN
 
 
-def _takes(found: Any, argument: str) -> bool:
+def _takes(value: Any, argument: str) -> bool:
     try:
-        parameters = inspect.signature(found).parameters
+        parameters = inspect.signature(value).parameters
     except (TypeError, ValueError):
         return True
     return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

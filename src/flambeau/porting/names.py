@@ -1,4 +1,4 @@
-"""A script's imports and assignments into what its names stand for: modules of torch, optimisers."""
+"""Resolves a script's names from its imports and assignments: torch's modules, optimisers."""
 
 import ast
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 OPTIM, SCHEDULES = "torch.optim.", "torch.optim.lr_scheduler."
 SCALERS = ("torch.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 
-# torch's old constructors: the dtype of what they make; "" where Tensor itself makes it
+# torch's old constructors -> the dtype of their tensors; "" for Tensor's own dtype
 TYPED = {
     "torch.FloatTensor": "",
     "torch.DoubleTensor": "float64",
@@ -21,7 +21,7 @@ TYPED = {
 
 
 class TorchNames:
-    """What a script calls torch's things: `path` of an expression is torch's own name, or ""."""
+    """A script's names for torch's objects: `path` of an expression is torch's name for it, or ""."""
 
     def __init__(self, tree: ast.Module):
         self.known: dict[str, str] = {}
@@ -29,15 +29,15 @@ class TorchNames:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.known.update(imported(node))
         self.classes = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
-        self.made: dict[str, ast.Call] = {}  # what is assigned, as it is written -> the call that made it
+        self.assigned_calls: dict[str, ast.Call] = {}  # an assigned variable's text -> the call
         for target, value in assignments(tree):
             if isinstance(value, ast.Call):
-                self.made[ast.unparse(target)] = value
+                self.assigned_calls[ast.unparse(target)] = value
         has = [(n.attr, ast.unparse(n.value)) for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
         self.steps = {text for name, text in has if name == "step" and ("zero_grad", text) in has}
 
     def path(self, node: ast.AST) -> str:
-        """`torch.nn.Linear` for what stands for it, "" for what is not torch's."""
+        """torch's name of an expression, such as `torch.nn.Linear`; "" where it is not torch's."""
         if isinstance(node, ast.Name):
             return self.known.get(node.id, "")
         if isinstance(node, ast.Attribute):
@@ -46,16 +46,16 @@ class TorchNames:
         return ""
 
     def maker(self, text: str) -> str:
-        """torch's name of what made a variable, or of the base of the script's class that did."""
-        call = self.made.get(text)
+        """torch's name of the call that a variable was assigned, or of the base of the script's class."""
+        call = self.assigned_calls.get(text)
         return "" if call is None else self.path(call.func) or self._base(call.func)
 
     def _base(self, node: ast.AST) -> str:
-        made = self.classes.get(node.id) if isinstance(node, ast.Name) else None
-        return next((p for b in made.bases if (p := self.path(b))), "") if made else ""
+        owner = self.classes.get(node.id) if isinstance(node, ast.Name) else None
+        return next((p for b in owner.bases if (p := self.path(b))), "") if owner else ""
 
     def is_optimizer(self, text: str) -> bool | None:
-        """Whether a variable is an optimiser; None where nothing says so, or says that it is none."""
+        """Whether a variable is an optimiser; None where that is unknown."""
         maker = self.maker(text)
         last = text.rpartition(".")[2].lower()
         if maker:
@@ -66,13 +66,13 @@ class TorchNames:
 
     def is_scaler(self, text: str) -> bool:
         """Whether a variable is a GradScaler, or comes from elsewhere and is called so."""
-        is_given = text not in self.made and "scaler" in text.rpartition(".")[2].lower()
+        is_given = text not in self.assigned_calls and "scaler" in text.rpartition(".")[2].lower()
         return is_given or self.maker(text) in SCALERS
 
     def moves(self, model: str) -> list[str]:
-        """The optimisers that were made of a model's parameters, as they are written."""
-        optimisers = [t for t in self.made if self.is_optimizer(t) and self.maker(t)]
-        return [t for t in optimisers if f"{model}.parameters()" in ast.unparse(self.made[t])]
+        """The optimisers of a model's parameters, by the text of their variables."""
+        optimisers = [t for t in self.assigned_calls if self.is_optimizer(t) and self.maker(t)]
+        return [t for t in optimisers if f"{model}.parameters()" in ast.unparse(self.assigned_calls[t])]
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -154,7 +154,7 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
             node.buffer = device.pool.take(node.nbytes)
             device.write(node.buffer.handle, raw)
     if thread.recorder is not None:
-        thread.recorder.made[node] = "data", hash(bytes(raw))
+        thread.recorder.host_data[node] = "data", hash(bytes(raw))
     return node
 
 

@@ -18,7 +18,7 @@ from ..ops.index.getitem import IndexPlan, uncut
 from ..ops.movement import fold
 from .state import note_assignment, thread
 
-OF_A_VIEW = "a view from before the call is written to, or shows what is: write to its base, or clone() it"
+STALE_VIEW = "a view from before the call shares written elements: write to its base, or clone() it"
 
 
 def derive(node: Node, path: list[Move]) -> Node:
@@ -223,7 +223,7 @@ def _show(view: Any, path: list[Move], value: Node) -> None:
 def _refuse_recorded(old: Node) -> None:
     """Spoil a recording that writes to a view from before: a replay would not update it."""
     if thread.recorder is not None and old.serial < thread.recorder.start:
-        thread.recorder.spoil(OF_A_VIEW)
+        thread.recorder.spoil(STALE_VIEW)
 
 
 def _update_without_owner(x: Any, shared: Sharing) -> None:

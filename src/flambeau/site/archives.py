@@ -1,4 +1,4 @@
-"""Turns installed packages into the zip archives that a page unpacks: source, or compiled for its Python."""
+"""Packs installed packages as zip archives for a page: as source, or compiled for its Python."""
 
 import io
 import re
@@ -16,9 +16,9 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
-# What the site's own pages have no use for inside Python: commands, what they show, this package, pages, 2 MB
-# of digits, files of other frameworks; the templates' text, as they lie there compiled; what one page loads
-# by itself (BESIDE). Who installs the wheel in a page has all of it.
+# Left out of the site's archives, as its pages do not use them: commands, inspector, pages, 2 MB of digits,
+# other frameworks' formats, template texts (the archive has them compiled), and packages that one page loads
+# separately (BESIDE). The wheel that others install in a page has all of them.
 LEFT_OUT = (
     "flambeau/cli/",
     "flambeau/hub/",
@@ -36,7 +36,7 @@ LEFT_OUT = (
 )
 KEPT = {"flambeau/web/executor.js"}
 BESIDE = ("onnx", "selftest")  # packages in archives of their own
-# What no page of anybody's has a use for inside Python.
+# Not used inside Python by any page.
 NOT_IN_PAGES = ("flambeau/cli/", "flambeau/site/", "flambeau/__main__.py", "flambeau/data/mnist_subset/")
 ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
@@ -143,8 +143,8 @@ def tree(prefix: str, folder: Path) -> Files:
 def installed(name: str) -> Files:
     """An installed distribution without what only its desktop build has: compiled modules."""
     kept = {".py", ".txt", ".typed"}
-    found = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
-    inside = {n: Path(str(p)) for n, p in found.items() if not n.startswith("..") and "dist-info" not in n}
+    located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
+    inside = {n: Path(str(p)) for n, p in located.items() if not n.startswith("..") and "dist-info" not in n}
     if not inside:
         raise FlambeauError(f"web: {name} is installed without a list of its files: reinstall it with pip")
     return {n: p.read_bytes() for n, p in sorted(inside.items())}
@@ -168,13 +168,15 @@ def stored(archive: bytes) -> bytes:
 def compiled(archives: Archives) -> Archives | None:
     """The archives with .pyc in place of .py, by Pyodide's own Python; None where there is no Node.js."""
     script = web_folder() / "compile.mjs"
-    return node.made(script, str(pyodide.folder()), pyodide.SHA256, archives)
+    return node.convert_files(script, str(pyodide.folder()), pyodide.SHA256, archives)
 
 
 def brotli(files: Files) -> Files | None:
     """Those of the files that brotli makes smaller, in its form; None where there is no Node.js."""
-    made = node.made(web_folder() / "compress.mjs", BROTLI, BROTLI, files)
-    return made and {name: data for name, data in made.items() if len(data) < WORTH * len(files[name])}
+    compressed = node.convert_files(web_folder() / "compress.mjs", BROTLI, BROTLI, files)
+    return compressed and {
+        name: data for name, data in compressed.items() if len(data) < WORTH * len(files[name])
+    }
 
 
 def web_folder() -> Path:

@@ -20,7 +20,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
     The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
-    `model` is a file of `flambeau mnist` to show in place of the shipped one, which the same command made.
+    `model` is a file of `flambeau mnist` to show in place of the shipped one.
     The page of images gets its network where the package of its weights is installed. With `brotli`, NAME.br
     lies beside each NAME that gets smaller by it, and archives are not compressed inside; without it, or
     without Node.js, they are.
@@ -88,11 +88,11 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
         "markupsafe": archives.zipped(archives.installed("markupsafe")),
     }
     stdlib = archives.stdlib()
-    made = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
-    packed = {"stdlib": stdlib, **plain} | (made or {})
+    snapshot = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
+    packed = {"stdlib": stdlib, **plain} | (snapshot or {})
     if stored:
         packed = {name: archives.stored(data) for name, data in packed.items()}
-    return packed, made is not None
+    return packed, snapshot is not None
 
 
 def size(out: Path) -> tuple[int, int]:

@@ -29,7 +29,7 @@ def files(weights: bytes) -> dict[str, bytes]:
     with device("cpu"), tempfile.TemporaryDirectory() as folder:
         model = DigitReader(*network())
         model.load_state_dict(load_bytes(weights))
-        made = save_program(model, {"pixels": "f32[1, 784]"}, Path(folder) / "program")
-        found = {path.name: path.read_bytes() for path in sorted(made.iterdir())}
-    name = digest(b"".join(found.values()))
-    return {f"mnist/program-{name}/{file}": data for file, data in found.items()}
+        program = save_program(model, {"pixels": "f32[1, 784]"}, Path(folder) / "program")
+        program_files = {path.name: path.read_bytes() for path in sorted(program.iterdir())}
+    name = digest(b"".join(program_files.values()))
+    return {f"mnist/program-{name}/{file}": data for file, data in program_files.items()}

@@ -51,22 +51,24 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
     ours = lock.is_file() and MARK in lock.read_text("utf-8", "replace")
     if out.exists() and not ours and any(out.iterdir()):
         raise FlambeauError(f"web lock: {out} holds other files: name an empty or a new folder")
-    made, compiled = wheels(sources)
+    wheels_built, compiled = wheels(sources)
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.whl"):
         old.unlink()
-    for wheel in made:
+    for wheel in wheels_built:
         (out / wheel.file_name).write_bytes(wheel.data)
-    write_whole(lock, lambda part: part.write_text(json.dumps(locked(made), indent=1) + "\n", "utf-8"))
-    return made, compiled
+    write_whole(
+        lock, lambda part: part.write_text(json.dumps(locked(wheels_built), indent=1) + "\n", "utf-8")
+    )
+    return wheels_built, compiled
 
 
-def locked(made: list[Wheel]) -> dict[str, Any]:
+def locked(wheels_built: list[Wheel]) -> dict[str, Any]:
     """Pyodide's own lock with these wheels, which lie beside it; its others are where Pyodide has them."""
     lock = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))
     for package in lock["packages"].values():
         package["file_name"] = CDN + package["file_name"]
-    lock["packages"] |= {wheel.name: wheel.entry() for wheel in made}
+    lock["packages"] |= {wheel.name: wheel.entry() for wheel in wheels_built}
     return lock
 
 
@@ -74,25 +76,25 @@ def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
     """flambeau and what it imports in a page, and whether they are compiled, which takes Node.js."""
     files = {"flambeau": archives.library() | archives.templates()}
     files |= {name: archives.installed(name) for name in ("jinja2", "markupsafe")}
-    plain = {name: archives.zipped(found) for name, found in files.items()}
-    made = None if sources else archives.compiled(plain)
+    plain = {name: archives.zipped(contents) for name, contents in files.items()}
+    built = None if sources else archives.compiled(plain)
     info = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))["info"]
-    tag = "cp" + "".join(info["python"].split(".")[:2]) if made else "py3"
-    return [wheel(name, data, tag) for name, data in (made or plain).items()], made is not None
+    tag = "cp" + "".join(info["python"].split(".")[:2]) if built else "py3"
+    return [wheel(name, data, tag) for name, data in (built or plain).items()], built is not None
 
 
 def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
     """The files of an archive as a wheel of the installed distribution of that name."""
     with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
         files = {n: zipped.read(n) for n in zipped.namelist()}
-    found = distribution(name)
-    info = f"{name}-{found.version}.dist-info"
-    files[f"{info}/METADATA"] = (found.read_text("METADATA") or "").encode()
+    package = distribution(name)
+    info = f"{name}-{package.version}.dist-info"
+    files[f"{info}/METADATA"] = (package.read_text("METADATA") or "").encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}-none-any\n".encode()
     lines = [f"{n},sha256={_urlsafe(data)},{len(data)}\n" for n, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
-    file_name = f"{name}-{found.version}-{tag}-none-any.whl"
-    return Wheel(name, found.version, file_name, archives.zipped(files))
+    file_name = f"{name}-{package.version}-{tag}-none-any.whl"
+    return Wheel(name, package.version, file_name, archives.zipped(files))
 
 
 def _urlsafe(data: bytes) -> str:

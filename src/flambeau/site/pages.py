@@ -28,15 +28,19 @@ def pages() -> dict[str, bytes]:
     """The files of web/ by their place in the site; the modules of exported programs as those have them."""
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    found = {
+    files_by_name = {
         place.as_posix(): path.read_bytes()
         for place, path in files.items()
         if not path.name.endswith(NOT_SERVED) and not {PARTS, "__pycache__"}.intersection(place.parts)
     }
-    found |= {name: bare(found[name].decode()).encode() for name in BARE & found.keys()}
-    whole = {name: page(name, data.decode()) for name, data in found.items() if name.endswith(".html")}
-    found |= {name: text.encode() for name, text in whole.items()}
-    return found | {WORKER: keeping(found).encode()}
+    files_by_name |= {
+        name: bare(files_by_name[name].decode()).encode() for name in BARE & files_by_name.keys()
+    }
+    whole = {
+        name: page(name, data.decode()) for name, data in files_by_name.items() if name.endswith(".html")
+    }
+    files_by_name |= {name: text.encode() for name, text in whole.items()}
+    return files_by_name | {WORKER: keeping(files_by_name).encode()}
 
 
 def keeping(files: dict[str, bytes]) -> str:
@@ -51,8 +55,8 @@ def page(name: str, text: str) -> str:
     root = "../" * name.count("/")
     values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here)}
 
-    def part(found: re.Match[str]) -> str:
-        return Template((parts() / f"{found[1]}.html").read_text("utf-8")).substitute(values)
+    def part(match: re.Match[str]) -> str:
+        return Template((parts() / f"{match[1]}.html").read_text("utf-8")).substitute(values)
 
     return PART.sub(part, text)
 
@@ -63,9 +67,9 @@ def parts() -> Path:
 
 def links(root: str, here: str) -> str:
     """The links from a page in the folder `here` to every page."""
-    made: list[str] = []
+    anchors: list[str] = []
     for folder, name in NAMES.items():
         mark = ' aria-current="page"' if folder == here else ""
         icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""
-        made.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{name}</a>')
-    return "\n  ".join(["", *made]) + "\n"
+        anchors.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{name}</a>')
+    return "\n  ".join(["", *anchors]) + "\n"

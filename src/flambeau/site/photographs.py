@@ -21,8 +21,8 @@ def files() -> dict[str, bytes]:
     except FlambeauError:
         return {}
     with tempfile.TemporaryDirectory() as folder:
-        made = save_program(model, INPUTS, Path(folder) / "program")
-        found = {path.name: path.read_bytes() for path in sorted(made.iterdir())}
-    found["labels.txt"] = "\n".join(imagenet.labels()).encode()
-    name = digest(b"".join(found.values()))
-    return {f"image/program-{name}/{file}": data for file, data in found.items()}
+        program = save_program(model, INPUTS, Path(folder) / "program")
+        program_files = {path.name: path.read_bytes() for path in sorted(program.iterdir())}
+    program_files["labels.txt"] = "\n".join(imagenet.labels()).encode()
+    name = digest(b"".join(program_files.values()))
+    return {f"image/program-{name}/{file}": data for file, data in program_files.items()}

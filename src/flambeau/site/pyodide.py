@@ -19,23 +19,25 @@ STDLIB, LOCK = "python_stdlib.zip", "pyodide-lock.json"
 
 def folder() -> Path:
     """Pyodide's files, unpacked from `FLAMBEAU_PYODIDE` (an npm .tgz), the cache, or `npm pack`, once."""
-    found = cache_folder(f"pyodide-{VERSION}-{SHA256[:8]}")
-    if (found / STDLIB).is_file():
-        return found
+    folder_path = cache_folder(f"pyodide-{VERSION}-{SHA256[:8]}")
+    if (folder_path / STDLIB).is_file():
+        return folder_path
     with tempfile.TemporaryDirectory() as scratch:
         own = os.environ.get("FLAMBEAU_PYODIDE")
-        package = Path(own) if own else node.packed(f"pyodide@{VERSION}", Path(scratch))
+        package = Path(own) if own else node.fetch_package(f"pyodide@{VERSION}", Path(scratch))
         if hashlib.sha256(package.read_bytes()).hexdigest() != SHA256:
             raise FlambeauError(f"web: {package}: not pyodide {VERSION}: the checksum differs: get it again")
         with tarfile.open(package) as archive:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)  # older Pythons have none
             archive.extractall(scratch)
-        found.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(found, folder=True) as beside:
+        folder_path.parent.mkdir(parents=True, exist_ok=True)
+        with part_of(folder_path, folder=True) as beside:
             shutil.copytree(Path(scratch) / "package", beside, dirs_exist_ok=True)
             try:
-                os.replace(beside, found)
+                os.replace(beside, folder_path)
             except OSError:
-                if not (found / STDLIB).is_file():  # another process was not quicker: it can't be written
+                if not (
+                    folder_path / STDLIB
+                ).is_file():  # another process was not quicker: it can't be written
                     raise
-    return found
+    return folder_path

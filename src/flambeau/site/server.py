@@ -39,11 +39,11 @@ class Handler(SimpleHTTPRequestHandler):
 
     def translate_path(self, path: str) -> str:
         """The file that answers: NAME.br for NAME."""
-        found = super().translate_path(path)
-        if found.endswith("/") and os.path.isfile(f"{found}index.html"):
-            found += "index.html"
-        self.encoded = self.takes_brotli() and os.path.isfile(f"{found}.br")
-        return f"{found}.br" if self.encoded else found
+        target = super().translate_path(path)
+        if target.endswith("/") and os.path.isfile(f"{target}index.html"):
+            target += "index.html"
+        self.encoded = self.takes_brotli() and os.path.isfile(f"{target}.br")
+        return f"{target}.br" if self.encoded else target
 
     def takes_brotli(self) -> bool:
         offers = [o.replace(" ", "").split(";") for o in self.headers.get("Accept-Encoding", "").split(",")]

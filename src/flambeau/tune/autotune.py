@@ -25,7 +25,7 @@ from .measure import Trials
 MOST = 12  # candidates beside the default
 BETTER = 0.97  # of the default's time: what a candidate must reach to take its place
 # set by a parent that watches this process (cli/child_process.py): a list of [family, bucket, name] as JSON,
-# which are not tried. Each candidate is then told on stdout before it is run, and null after
+# which are not tried. Each candidate is then printed on stdout before it runs, and null after
 LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
 TOGETHER = ""  # in the place of a name: what all candidates compile ahead, which the next process does not
 MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise
@@ -36,7 +36,7 @@ class autotune:
 
     Each variant's results are compared with the default's first: one that does not compile, or gives other
     numbers, is dropped and named on stderr. What was measured before, here or by others (docs/tuning.md), is
-    not measured again, unless `again`. choices: what was found. mode=False switches it off.
+    not measured again, unless `again`. choices: the results. mode=False switches it off.
     """
 
     def __init__(self, mode: bool = True, again: bool = False):

@@ -23,7 +23,7 @@ FAR = 1.3  # times the best: not timed again
 BATCH = {False: 2e-3, True: 2e-2}  # seconds of runs that are timed together; of software adapters
 MOST = 32  # runs in one submit
 ROUNDING = 1e-6  # of the largest magnitude of all that is read and written: some steps of float32 near it
-SEEDS = 1_000_003  # made-up numbers before they come again: a prime, so that no row begins as another
+SEEDS = 1_000_003  # period of the random numbers: a prime, so that no two rows are equal
 THREADS, GROUPS = 256, 256  # of the comparison
 
 
@@ -42,13 +42,13 @@ class Candidate:
 class Trials:
     """Runs some kernels of plans by themselves, each candidate's on the same numbers.
 
-    direct: the values that a candidate's kernels read. Floats among them that a graph begins with are made
-    up; what else it begins with has the values that it has. All others are computed of these.
+    direct: the values that a candidate's kernels read. The graph's float leaves are random; other leaves
+    have their own values. All other values are computed from these.
     """
 
     def __init__(self, device: Gpu, order: list[Node], direct: set[int]):
         self.device, self.order, self.direct = device, order, direct
-        self.given: dict[int, Any] = {}  # a value that is read -> its buffer
+        self.input_buffers: dict[int, Any] = {}  # a value that is read -> its buffer
         self.wanted: dict[int, Any] = {}  # a value that the default wrote -> its buffer
         self.shelf: dict[int, list[Any]] = {}  # bytes -> buffers that all others write, one after the other
         self.blank: Any = None  # as many zeros as the largest of them has bytes
@@ -113,7 +113,7 @@ class Trials:
     def inputs(self, whole: Plan, kernels: Sequence[Kernel]) -> dict[int, Any]:
         """What kernels read and do not write, computed by the plan's kernels before them."""
         wanted = {v for k in kernels for v in k.inputs} - {v for k in kernels for v in k.outputs}
-        written = {v for k in whole.kernels for v in k.outputs} - self.given.keys()
+        written = {v for k in whole.kernels for v in k.outputs} - self.input_buffers.keys()
         need = wanted & written
         before: list[Kernel] = []
         for k in reversed(whole.kernels):
@@ -124,7 +124,7 @@ class Trials:
         buffers = {v: self.leaf(v) for v in read}
         if before:
             buffers |= self.computed(before, buffers, wanted)
-        self.given |= {v: buffers[v] for v in wanted if v < len(self.order)}
+        self.input_buffers |= {v: buffers[v] for v in wanted if v < len(self.order)}
         return {v: buffers[v] for v in wanted}
 
     def computed(self, before: list[Kernel], leaves: dict[int, Any], wanted: set[int]) -> dict[int, Any]:
@@ -149,7 +149,7 @@ class Trials:
 
     def leaf(self, value: int) -> Any:
         """The buffer of a value that the graph begins with."""
-        if value not in self.given:
+        if value not in self.input_buffers:
             node = self.order[value]
             # whole numbers may be places in something: others might lie beyond it
             if node.buffer is not None and (value not in self.direct or not node.dtype.is_float):
@@ -157,8 +157,8 @@ class Trials:
             buffer = self.device.pool.take(max(node.nbytes, 4))
             count = max(buffer.nbytes // node.dtype.itemsize, 1)
             self.device.write(buffer.handle, numbers(value, count, node.dtype))
-            self.given[value] = buffer
-        return self.given[value]
+            self.input_buffers[value] = buffer
+        return self.input_buffers[value]
 
     def clear(self, buffer: Any) -> None:
         """Make a buffer zeros, so that what a candidate does not write is not what another wrote."""
@@ -238,13 +238,13 @@ class Trials:
             candidate.ms.append(1e3 * took / candidate.runs)
 
     def close(self) -> None:
-        """Give back what is not given back by itself."""
+        """Free what is not freed automatically."""
         for candidate in self.candidates.values():
             self.device.free(candidate.params)
         self.candidates = {}
 
 
-def apart(device: Gpu, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
+def apart(device: Gpu, actual: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
     """How far two buffers lie apart: the largest error, the largest wanted magnitude, and whether something
     that is no finite number differs; of "words" only the last."""
     import numpy as np
@@ -266,7 +266,7 @@ def apart(device: Gpu, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple
     out = device.pool.take(16 * groups)
     commands = list(compiled.words)
     for place, value in compiled.slots:
-        commands[place] = (found, wanted, out)[value].handle
+        commands[place] = (actual, wanted, out)[value].handle
     try:
         device.write(compiled.uniform, compiled.params.tobytes())
         device.submit(commands)
