@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import flambeau as fb
 from flambeau.cli import main, workloads
 from flambeau.cli.bench import cells, chosen, kernels, line, repeated
-from flambeau.cli.workloads import Goal, Made, NotHere, Tools, duration, tasks
+from flambeau.cli.workloads import Goal, NotHere, Tools, Workload, duration, tasks
 from flambeau.device import get_device
 from flambeau.models.benchmarked import GPT_TINY, digits_cnn, drawn, gpt, trained
 from flambeau.profiling import timing
@@ -164,6 +164,6 @@ def test_the_digits_network_is_the_benchmarks():
 
 
 def test_a_kernel_that_is_not_there_is_not_replaced():
-    made = Made(lambda: fb.realize(fb.ones(4) + 1), needs="matrix")
+    made = Workload(lambda: fb.realize(fb.ones(4) + 1), needs="matrix")
     with pytest.raises(NotHere, match=r"^no matrix kernels$"):
         kernels(Tools(fb, get_device()), made, 0.01)

@@ -115,7 +115,7 @@ def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, n
     finally:
         signal.signal(signal.SIGINT, given)
     assert done.exit_code == code, done.output
-    assert f"stopped by {name}: saving what was learned; --resume goes on" in done.output
+    assert f"stopped by {name}: saving the model; --resume continues" in done.output
     assert re.search(r"^3 steps in ", done.output, flags=re.M), done.output
     assert (tmp_path / "mnist.safetensors").exists() and (tmp_path / "mnist.run").is_dir()
     told = fails("--data", digits, "--out", tmp_path, *args)
@@ -141,7 +141,7 @@ def test_what_was_stopped_goes_on_to_the_same_bits(digits, tmp_path, monkeypatch
     with monkeypatch.context() as patched:
         patched.setattr(mnist.StopsAfter, "after_step", stops)
         part, told = weights(tmp_path / "part")
-        assert "stopped: saving what was learned; --resume goes on" in told and part != whole
+        assert "stopped: saving the model; --resume continues" in told and part != whole
     again, _ = weights(tmp_path / "part", "--resume")
     assert again == whole and not (tmp_path / "part" / "mnist.run").exists()
 

@@ -142,9 +142,9 @@ def test_a_call_that_is_recorded_is_whole(gpu):
         x.assign_(x @ w)
         n.assign_(n + 1)
 
-    for k in moments(lambda: fb.jit(call)(), "Call._recorded"):
+    for k in moments(lambda: fb.jit(call)(), "Call._build_program"):
         before, recorded = n.item(), fb.jit(call)
-        Moments(k, "Call._recorded").run(recorded)
+        Moments(k, "Call._build_program").run(recorded)
         count = n.item()
         assert count - before in (0, 1)
         np.testing.assert_array_equal(x.numpy(), np.linalg.matrix_power(turn, int(count) + 1), str(k))

@@ -288,8 +288,7 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     )
     own = fb.Generator(3)
     assert refused(lambda x: x + fb.rand(3, generator=own), x, p) == (
-        "save_program(x=f32[1, 3]): the function draws from a generator of its own: only the default one"
-        " is saved"
+        "save_program(x=f32[1, 3]): the function draws from its own generator: only the default one is saved"
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.cli.workloads import Made
+from flambeau.cli.workloads import Workload
 from flambeau.codegen import render
 from flambeau.core import choose, events
 from flambeau.device import native, tuned
@@ -439,7 +439,7 @@ def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
     from flambeau.cli import op_calls
 
     monkeypatch.setattr(
-        op_calls, "MODELS", {"a model": (lambda t, n: Made(lambda: t.randn(n, 999).sum(1)), (7,), (7,))}
+        op_calls, "MODELS", {"a model": (lambda t, n: Workload(lambda: t.randn(n, 999).sum(1)), (7,), (7,))}
     )
     n = device.max_binding // 4 + 1
     monkeypatch.setattr(op_calls, "OF_SOFTWARE", ("sum(f32[3, 40000], 1)", f"sum(f32[{n}])"))

@@ -40,10 +40,10 @@ def compile_call(call: Callable[[], Any]) -> int:
     for n in dict.fromkeys(nodes):
         if n.buffer is None:
             by_device.setdefault(n.device or get_device(), []).append(n)
-    return sum(_compiled(device, roots) for device, roots in by_device.items())
+    return sum(_compile_for(device, roots) for device, roots in by_device.items())
 
 
-def _compiled(device: Device, roots: list[Any]) -> int:
+def _compile_for(device: Device, roots: list[Any]) -> int:
     if device.kind == "cpu":
         return 0
     order = toposort(roots)

@@ -171,7 +171,7 @@ class Watch:
             self._object(name, value) if is_known(kind) else self._unknown(name, value)
 
     def visit_switch(self, name: str, value: ContextVar[Any]) -> None:
-        """Those of no_grad, autocast and the like belong to what recordings are told apart by."""
+        """no_grad, autocast and the like are part of a recording's key."""
         if not any(value is switch for switch in switches()):
             self._unknown(name, value)
 
@@ -301,7 +301,7 @@ class Watch:
         is_watched_whole = kind in HANDLERS or kind in VALUES or _is_ours(kind) or issubclass(kind, BASES)
         if is_watched_whole or not is_plain(kind):
             return self._queue.append((name, value))
-        taken = _all_taken(kind, code, variable, everywhere)
+        taken = _taken_names(kind, code, variable, everywhere)
         if taken is None:
             return self._queue.append((name, value))
         self._attributes |= taken
@@ -366,7 +366,7 @@ class Watch:
 
     def visit_function(self, name: str, f: FunctionType) -> None:
         recorded = recorded_by(f)
-        if recorded is not f:  # a recorded function of its own
+        if recorded is not f:  # a separately recorded function
             return self._queue.append((name, recorded))
         for cell, free in zip(f.__closure__ or (), f.__code__.co_freevars, strict=True):
             try:
@@ -452,12 +452,12 @@ def _slot(slot: Any, value: Any) -> tuple[Any, ...]:
 
 
 def recorded_by(f: Any) -> Any:
-    """What a recorded function of its own records."""
+    """The function that a separately recorded function wraps."""
     is_recorded = isinstance(f, FunctionType) and f.__globals__.get("__name__") == "flambeau.capture.jit"
     return f.__wrapped__ if is_recorded and "__wrapped__" in vars(f) else f  # type: ignore[attr-defined]
 
 
-def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> frozenset[str] | None:
+def _taken_names(kind: type, code: CodeType, variable: str, everywhere: bool) -> frozenset[str] | None:
     """The attributes that code takes of an object in a variable, and the methods that it calls of their own;
     None where it does anything else with it."""
     names: set[str] = set()

@@ -103,7 +103,7 @@ class Recordings:
         self.checking = 0.0  # seconds that checks took
         self.misses = 0  # checks with an outdated recording
         self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
-        self.last: Program | None = None  # recorded or replayed: it stands at its place
+        self.last: Program | None = None  # the last program that was recorded or replayed
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
         self.failures = 0  # calls in a row that were not recorded, of whatever arguments
 
@@ -121,7 +121,7 @@ class Recordings:
         run.realize_nodes(arguments.nodes)
         with device.lock:
             program, why = self._serving(key)
-            out = NONE if program is None else self._replayed(program, arguments)
+            out = NONE if program is None else self._replay(program, arguments)
         if out is not NONE:
             device.keep_pace()
             return out
@@ -133,11 +133,11 @@ class Recordings:
             _recording.release()
             return self.call(args, kw)
         try:
-            return self._recorded(device, arguments, why)
+            return self._record(device, arguments, why)
         finally:
             _recording.release()
 
-    def _replayed(self, program: Program, arguments: "Arguments") -> Any:
+    def _replay(self, program: Program, arguments: "Arguments") -> Any:
         """The result of a program that serves, checked first where that is due; NONE where it assigns to an
         argument, or where a signal's handler calls it inside of its replay. The caller holds the device's
         lock."""
@@ -145,7 +145,7 @@ class Recordings:
             return NONE
         program.calls += 1
         if program.calls >= program.due and self._can_afford(program):
-            outcome = self._checked(arguments.key, program, arguments)
+            outcome = self._check_replay(arguments.key, program, arguments)
             if outcome is not None:
                 return self._keep(arguments.key, outcome)
         with stage("replay"):
@@ -155,7 +155,7 @@ class Recordings:
         """Whether one more check keeps within the share of time that checks may take."""
         return self.checking + program.check_cost <= self.share * (perf_counter() - self.born)
 
-    def _recorded(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
+    def _record(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
         """Call the function and keep what it does; `why` what was kept before does not serve."""
         key, args, kw = arguments.key, arguments.args, arguments.kw
         if self.last is None and not self.programs:
@@ -176,7 +176,7 @@ class Recordings:
         self.programs.keep(key, [outcome.program, *variants[: VARIANTS_KEPT - 1]], self.kept)
         return outcome.result
 
-    def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
+    def _check_replay(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
         """Run the function on the side, and take it back, where the recording still does what it does; else
         the result of that run. The caller holds the device's lock.
 
@@ -361,7 +361,7 @@ def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome
         return Outcome(None, fn(*arguments.args, **arguments.kw), trouble, True)
     with overhearing():
         call = Call(fn, device, arguments, watch, listed=True)
-        with device.lock:  # nobody computes or assigns while it becomes a program
+        with device.lock:  # no thread computes or assigns while the program is built
             return call.finish()
 
 
@@ -397,7 +397,7 @@ class Call:
         if before != _random_states() and not self.trouble:
             self.trouble, self.certain = DRAWS, True
         if not self.trouble:
-            self.trouble = _mixed(device, self.recorder, self.outputs)
+            self.trouble = _recording_problem(device, self.recorder, self.outputs)
             self.certain = True
 
     def _run(self, fn: Callable[..., Any]) -> None:
@@ -494,8 +494,8 @@ def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dic
     return known
 
 
-def _mixed(device: Gpu, recorder: Recorder, outputs: list[Tensor]) -> str:
-    """Why a recording of one device's commands is not all that the call does."""
+def _recording_problem(device: Gpu, recorder: Recorder, outputs: list[Tensor]) -> str:
+    """Why the commands of one device are not the whole call."""
     moved = [old for _, old in recorder.before]
     if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):
         return SEVERAL

@@ -83,7 +83,7 @@ class Moves:
         self.stays: list[tuple[Tensor, Any, Any]] = []  # with places and doubts
 
     def undraw(self) -> None:
-        """Give generators back the numbers that nothing is computed of, where nobody has drawn since."""
+        """Return unused numbers to the generators, unless others were drawn since."""
         for source, begin, end in self.drawn:
             seed, offset = source.get_state()
             if offset == end:
@@ -94,7 +94,7 @@ class Moves:
         return self.left.get(n, n.buffer)
 
     def leave(self, old: Node | None, place: Any, pool: Pool) -> None:
-        """Copy the value that others hold to a buffer of its own."""
+        """Copy a value that other tensors share to a separate buffer."""
         if old is not None and self.buffer_of(old) is place:
             self.left[old] = buffer = pool.take(place.nbytes)
             buffer.doubt = place.doubt

@@ -59,7 +59,7 @@ class Recorder:
 
     def disturbed(self, outputs: list[Any]) -> bool:
         """Whether another thread computed a result of the call, or assigned to a tensor that it uses."""
-        nodes = _reached([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
+        nodes = _reachable([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
         computed = any(n.buffer is not None and n.op.kind != "leaf" and n.serial > self.start for n in nodes)
         theirs = {id(n) for _, ref in self._overheard if (n := ref()) is not None}
         assigned = any(key in self.assigned for key, _ in self._overheard)
@@ -115,10 +115,10 @@ def held(roots: list[Node], known: dict[int, int]) -> set[Node]:
     known: how many references to a node (by its id) the caller has, beside those of the graph. The roots
     count as not asked for: they have their values soon.
     """
-    nodes = _reached(roots)
+    nodes = _reachable(roots)
     own, inside, counts = {id(n) for n in roots}, _inside(nodes, known), _references(nodes)
     more = [count - ALONE - inside[id(n)] for n, count in zip(nodes, counts, strict=True)]
-    return set(_reached([n for n, m in zip(nodes, more, strict=True) if m > 0 and id(n) not in own]))
+    return set(_reachable([n for n, m in zip(nodes, more, strict=True) if m > 0 and id(n) not in own]))
 
 
 def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
@@ -131,7 +131,7 @@ def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
     return counts
 
 
-def _reached(tops: list[Node]) -> list[Node]:
+def _reachable(tops: list[Node]) -> list[Node]:
     """All that nodes are made of, values that are there included, by way of inputs and of parents."""
     return list(reached(tops, lambda n: (*n.inputs, *n.parents, *n.after) if n.buffer is None else ()))
 

@@ -42,7 +42,7 @@ builtins.getset_descriptor builtins.member_descriptor
 PURE, FIXED = frozenset(_PURE.split()), frozenset(_FIXED.split())
 _PLAIN = (int, float, complex, str, bytes, bool, range, slice, DType, Op, GenericAlias, UnionType)
 _SINGLETONS = (None, ..., NotImplemented, sys.flags, sys.version_info)
-VALUES: frozenset[type] = frozenset([*_PLAIN, *map(type, _SINGLETONS)])
+VALUES = frozenset[Any]([*_PLAIN, *map(type, _SINGLETONS)])
 CONTENT: dict[str, Callable[[Any], Any]] = {  # classes whose objects are compared by their content
     "builtins.bytearray": bytes,
     "builtins.memoryview": lambda v: (v.shape, v.format, v.tobytes()),

@@ -16,7 +16,7 @@ from ..profiling.meter import capture
 from ..profiling.report import si
 from ..profiling.roofline import Ceilings, keep, measured, steady
 from ..profiling.timing import WARM, fitting, per_run
-from .workloads import Made, NotHere, Task, Tools, duration, tasks
+from .workloads import NotHere, Task, Tools, Workload, duration, tasks
 
 Row = dict[str, Any]
 
@@ -154,7 +154,7 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
             peer.f.cuda.empty_cache()
 
 
-def peer_seconds(task: Task, work: Made, cuda: Any, budget: float) -> float:
+def peer_seconds(task: Task, work: Workload, cuda: Any, budget: float) -> float:
     """PyTorch's seconds of a call, as ours are taken; its GPU is warm before."""
     if task.how != "kernels":
         if cuda:
@@ -191,7 +191,7 @@ def repeated(call: Callable[[], Any], budget: float) -> float:
     return sorted(times)[len(times) // 2] / n
 
 
-def kernels(ours: Tools, work: Made, budget: float) -> float:
+def kernels(ours: Tools, work: Workload, budget: float) -> float:
     """Time the kernels alone, replayed."""
     held, recording = capture(work.call)
     if not any(work.needs in w.template for w in recording.works):
@@ -201,7 +201,7 @@ def kernels(ours: Tools, work: Made, budget: float) -> float:
     return seconds
 
 
-def host(ours: Tools, work: Made, budget: float) -> float:
+def host(ours: Tools, work: Workload, budget: float) -> float:
     """Time the host's part of a call: the GPU is idle before it, and its work is not awaited."""
     times: list[float] = []
     while sum(times) < budget / 4 or len(times) < 20:
@@ -212,18 +212,18 @@ def host(ours: Tools, work: Made, budget: float) -> float:
     return sorted(times)[len(times) // 2]
 
 
-def read(ours: Tools, work: Made, budget: float) -> float:
+def read(ours: Tools, work: Workload, budget: float) -> float:
     """Reading the number that a call returns."""
     x = work.call()
     return repeated(lambda: x.item(), budget)
 
 
-def step(ours: Tools, work: Made, budget: float) -> float:
+def step(ours: Tools, work: Workload, budget: float) -> float:
     """Whole calls, each with the read of its result."""
     return repeated(lambda: work.call().item(), budget)
 
 
-def process(ours: Tools, work: Made, budget: float) -> float:
+def process(ours: Tools, work: Workload, budget: float) -> float:
     return repeated(work.call, budget / 2)
 
 

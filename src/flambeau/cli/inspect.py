@@ -16,7 +16,7 @@ from ..errors import FlambeauError
 from . import diagnostics
 from .load_model import model_of, named
 
-SIZES = "f32[64, 64]"  # of names that nobody described
+SIZES = "f32[64, 64]"  # of variables without --input
 WIDE = 150  # letters of a line of the table where no terminal says how many it has
 TEXTS = ("kernel", "layer", "line")  # columns of the table that may be broken; the others are numbers
 PARTS = ("program.txt", "kernels.wgsl")  # what a saved program has

@@ -76,7 +76,7 @@ class LossCurve:
     """A renderer that keeps the losses of all steps, for the picture."""
 
     def __init__(self) -> None:
-        self.by_step: dict[int, float] = {}  # a run that goes on makes some steps again
+        self.by_step: dict[int, float] = {}  # a resumed run repeats some steps
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Values):
@@ -138,13 +138,13 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
         problem = f"mnist: step {e.step}: the loss is {e.loss}: {e.cause}: use a smaller --lr"
         raise FlambeauError(problem) from None
     except KeyboardInterrupt:
-        click.echo("stopped by Ctrl-C: saving what was learned; --resume goes on")
+        click.echo("stopped by Ctrl-C: saving the model; --resume continues")
         return 130
     except SystemExit as e:
-        click.echo("stopped by SIGTERM: saving what was learned; --resume goes on")
+        click.echo("stopped by SIGTERM: saving the model; --resume continues")
         return int(e.code or 0)
     if learner.position.reason == "stopped":
-        click.echo("stopped: saving what was learned; --resume goes on")
+        click.echo("stopped: saving the model; --resume continues")
     else:
         shutil.rmtree(folder)
         click.echo(f"done: the checkpoints of {folder} are removed")

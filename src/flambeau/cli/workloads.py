@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-class Made(NamedTuple):
+class Workload(NamedTuple):
     """A workload of one size in one package: the call, what it moves and computes at least, and a word in the
     template of a kernel without which it would measure something else."""
 
@@ -60,7 +60,7 @@ class Task(NamedTuple):
     """
 
     name: str
-    make: Callable[..., Made]
+    make: Callable[..., Workload]
     gpu: tuple[int, ...]
     software: tuple[int, ...]
     goal: Goal | None = None
@@ -96,14 +96,14 @@ class Tools:
         return (lambda: self.f.realize(call())) if self.is_ours else call
 
 
-def matmul(t: Tools, n: int, precision: str = "", half: bool = False) -> Made:
+def matmul(t: Tools, n: int, precision: str = "", half: bool = False) -> Workload:
     a, b = t.randn(n, n, half=half), t.randn(n, n, half=half)
     call = t.run(lambda: a @ b)
     if precision and t.is_ours:
         if not hasattr(t.f, "set_matmul_precision"):
             raise NotHere("no matmul precision")
         call = at_precision(t.f, precision, call)
-    return Made(call, 3 * n * n * (2 if half else 4), 2 * n**3, "subgroup_matrix" if precision else "")
+    return Workload(call, 3 * n * n * (2 if half else 4), 2 * n**3, "subgroup_matrix" if precision else "")
 
 
 def at_precision(f: Any, precision: str, call: Callable[[], Any]) -> Callable[[], Any]:
@@ -118,29 +118,29 @@ def at_precision(f: Any, precision: str, call: Callable[[], Any]) -> Callable[[]
     return inside
 
 
-def high(t: Tools, n: int) -> Made:
+def high(t: Tools, n: int) -> Workload:
     return matmul(t, n, "high")
 
 
-def medium(t: Tools, n: int) -> Made:
+def medium(t: Tools, n: int) -> Workload:
     return matmul(t, n, "medium")
 
 
-def half_matmul(t: Tools, n: int) -> Made:
+def half_matmul(t: Tools, n: int) -> Workload:
     return matmul(t, n, half=True)
 
 
-def matvec(t: Tools, n: int) -> Made:
+def matvec(t: Tools, n: int) -> Workload:
     a, x = t.randn(n, n), t.randn(n)
-    return Made(t.run(lambda: a @ x), 4 * n * n, 2 * n * n)
+    return Workload(t.run(lambda: a @ x), 4 * n * n, 2 * n * n)
 
 
-def unary(op: Callable[[Tools, Any], Any], of: Callable[[int, int], int]) -> Callable[..., Made]:
+def unary(op: Callable[[Tools, Any], Any], of: Callable[[int, int], int]) -> Callable[..., Workload]:
     """A workload of one matrix; `of(rows, columns)`: the bytes that it reads and writes."""
 
-    def make(t: Tools, rows: int, columns: int) -> Made:
+    def make(t: Tools, rows: int, columns: int) -> Workload:
         x = t.randn(rows, columns)
-        return Made(t.run(lambda: op(t, x)), of(rows, columns))
+        return Workload(t.run(lambda: op(t, x)), of(rows, columns))
 
     return make
 
@@ -153,7 +153,7 @@ def once(rows: int, columns: int) -> int:
     return 4 * rows * columns
 
 
-def chain(t: Tools, n: int, compiled: bool = False) -> Made:
+def chain(t: Tools, n: int, compiled: bool = False) -> Workload:
     """Twelve elementwise ops, one after the other; compiled: PyTorch's are by torch.compile."""
     x = t.randn(n)
 
@@ -163,30 +163,30 @@ def chain(t: Tools, n: int, compiled: bool = False) -> Made:
 
     if compiled and not t.is_ours:
         ops = t.f.compile(ops, dynamic=False)
-    return Made(t.run(lambda: ops(x)), 8 * n)
+    return Workload(t.run(lambda: ops(x)), 8 * n)
 
 
-def compiled_chain(t: Tools, n: int) -> Made:
+def compiled_chain(t: Tools, n: int) -> Workload:
     return chain(t, n, compiled=True)
 
 
-def attention(t: Tools, b: int, h: int, s: int, d: int, half: bool = False) -> Made:
+def attention(t: Tools, b: int, h: int, s: int, d: int, half: bool = False) -> Workload:
     q, k, v = (t.randn(b, h, s, d, half=half) for _ in range(3))
     call = t.run(lambda: t.F.scaled_dot_product_attention(q, k, v))
-    return Made(call, 4 * prod((b, h, s, d)) * (2 if half else 4), 4 * b * h * s * s * d)
+    return Workload(call, 4 * prod((b, h, s, d)) * (2 if half else 4), 4 * b * h * s * s * d)
 
 
-def half_attention(t: Tools, *sizes: int) -> Made:
+def half_attention(t: Tools, *sizes: int) -> Workload:
     return attention(t, *sizes, half=True)
 
 
-def conv(t: Tools, n: int, c: int, size: int) -> Made:
+def conv(t: Tools, n: int, c: int, size: int) -> Workload:
     x, w = t.randn(n, c, size, size), t.randn(c, c, 3, 3)
     flops = 2 * n * c * c * 9 * size * size
-    return Made(t.run(lambda: t.F.conv2d(x, w, padding=1)), 8 * n * c * size * size, flops)
+    return Workload(t.run(lambda: t.F.conv2d(x, w, padding=1)), 8 * n * c * size * size, flops)
 
 
-def recorded(t: Tools, kernels: int) -> Made:
+def recorded(t: Tools, kernels: int) -> Workload:
     """The host's part of replaying a recorded step of so many small kernels, for one of them."""
     if not t.is_ours:
         raise NotHere("no recorded steps")
@@ -199,25 +199,25 @@ def recorded(t: Tools, kernels: int) -> Made:
 
     step = t.f.jit(graph)
     step(x)
-    return Made(lambda: step(x))
+    return Workload(lambda: step(x))
 
 
-def scalar(t: Tools) -> Made:
+def scalar(t: Tools) -> Workload:
     x = t.randn(1)
-    return Made(lambda: x)
+    return Workload(lambda: x)
 
 
-def digits(t: Tools, n: int) -> Made:
+def digits(t: Tools, n: int) -> Workload:
     import numpy as np
 
     rng = np.random.default_rng(0)
     x, y = rng.random((n, 1, 28, 28), np.float32), rng.integers(0, 10, n).astype(np.int32)
     model = drawn(t.f, digits_cnn(t.f), scale=0.05)
     model = model if t.is_ours else model.to(t.place)
-    return Made(trained(t.f, model, t.tensor(x), t.tensor(y), lr=1e-3))
+    return Workload(trained(t.f, model, t.tensor(x), t.tensor(y), lr=1e-3))
 
 
-def gpt2(t: Tools, rows: int, length: int) -> Made:
+def gpt2(t: Tools, rows: int, length: int) -> Workload:
     """GPT-2 small; of short texts a tiny one."""
     import numpy as np
 
@@ -225,7 +225,7 @@ def gpt2(t: Tools, rows: int, length: int) -> Made:
     ids = np.random.default_rng(1).integers(0, size.vocabulary, (rows, length + 1)).astype(np.int32)
     model = drawn(t.f, gpt(t.f, size))
     model = model if t.is_ours else model.to(t.place)
-    return Made(trained(t.f, model, t.tensor(ids[:, :-1].copy()), t.tensor(ids[:, 1:].copy())))
+    return Workload(trained(t.f, model, t.tensor(ids[:, :-1].copy()), t.tensor(ids[:, 1:].copy())))
 
 
 def tasks() -> list[Task]:
@@ -263,7 +263,7 @@ def tasks() -> list[Task]:
 FIRST = "import flambeau as fb; x, w = fb.randn(64, 64), fb.randn(64, 64); (x @ w).relu().tolist()"
 
 
-def startup(t: Tools) -> Made:
+def startup(t: Tools) -> Workload:
     """A new process from its start to the first result."""
     import os
     import subprocess
@@ -273,6 +273,6 @@ def startup(t: Tools) -> Made:
         raise NotHere("not compared")
     paths = os.pathsep.join(p for p in sys.path if p)
     env = {**os.environ, "PYTHONPATH": paths}
-    return Made(
+    return Workload(
         lambda: subprocess.run([sys.executable, "-c", FIRST], env=env, capture_output=True, check=True)
     )

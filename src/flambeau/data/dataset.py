@@ -56,8 +56,8 @@ class IterableDataset:
 
     With n workers each iterates it and makes every n-th batch, so the batches are those without workers. A
     dataset that asks `get_worker_info()` in `__iter__` gives its own share, and all of that is batched.
-    One with state_dict and load_state_dict goes on where it was, and takes no workers; else what was given is
-    given again and dropped.
+    One with state_dict and load_state_dict resumes at its position, and takes no workers; otherwise earlier
+    items are read again and dropped.
     """
 
     def __iter__(self) -> Iterator[Any]:

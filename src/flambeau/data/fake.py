@@ -64,15 +64,15 @@ class FakeData(Dataset):
 
         channels, height, width = self.image_size
         count = channels * height * width
-        first = _mixed(indices.astype(np.uint64) + np.uint64(self.random_offset % 2**64))
+        first = _mix(indices.astype(np.uint64) + np.uint64(self.random_offset % 2**64))
         steps = np.arange(math.ceil(count / 8) + 1, dtype=np.uint64) * np.uint64(GOLDEN)
-        words = _mixed(first[:, None] + steps)
+        words = _mix(first[:, None] + steps)
         pixels = words[:, 1:].astype("<u8", copy=False).view(np.uint8)[:, :count]
         labels = (words[:, 0] % np.uint64(self.num_classes)).astype(np.int64)
         return pixels.reshape(len(indices), height, width, channels), labels
 
 
-def _mixed(z: np.ndarray) -> np.ndarray:
+def _mix(z: np.ndarray) -> np.ndarray:
     """SplitMix64's function of a word, in place."""
     for shift, factor in ROUNDS:
         z ^= z >> shift

@@ -54,7 +54,7 @@ class ByIndex:
 
 @dataclass
 class ByTurn:
-    """Batches of a dataset that is iterated: each worker does so, anew in each loop over the loader.
+    """Batches of an iterable dataset: each worker iterates it again in each loop over the loader.
 
     Of n workers each makes every n-th batch, and drops the items of the others: together they give the same
     batches as none. Where the dataset takes its share by itself a worker makes batches of all its items.

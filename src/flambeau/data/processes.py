@@ -29,7 +29,7 @@ from flambeau.device import set_default_device, set_default_dtype
 from flambeau.errors import FlambeauError
 
 START = 60.0  # seconds that a process may take to start, which are none of its first batch's
-GRACE = 2.0  # seconds that a worker has for the item it is at, when nobody waits for it any more
+GRACE = 2.0  # seconds for a worker's current item after its loop has ended
 
 
 class TracebackOfWorker(Exception):
@@ -135,7 +135,7 @@ class WorkerProcess:
         self.process.join(GRACE)
         code = self.process.exitcode
         if code is None:
-            self.process.kill()  # nobody reads what it sends
+            self.process.kill()  # its results have no reader
             how = "closed its pipe, or sent what is no batch"
         else:
             how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_name(-code)}"
@@ -220,7 +220,7 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
     while question := questions.get():
         number, errand = pickle.loads(question)
         answer = _answer(setup, errand)
-        with suppress(OSError):  # nobody reads any more: the next question says so
+        with suppress(OSError):  # the loop has ended: the next question reports it
             pipe.send(number)
             pipe.send_bytes(answer)
 

@@ -54,10 +54,10 @@ def coming(obj: Any) -> Any:
     if obj.device.kind == "gpu":
         rule = "workers have no GPU: return arrays, or name no device"
         raise FlambeauError(f"DataLoader: an item is a tensor on {obj.device.name}: {rule}")
-    return _arrived, (obj.numpy(), obj.dtype)
+    return _rebuild_tensor, (obj.numpy(), obj.dtype)
 
 
-def _arrived(array: Any, dtype: DType) -> Tensor:
+def _rebuild_tensor(array: Any, dtype: DType) -> Tensor:
     return tensor(array, dtype=dtype)
 
 
@@ -84,7 +84,7 @@ class Parcel:
         try:
             return packed(self.setup, going)
         except Exception as e:
-            raise self._refused(e) from e
+            raise self._pickling_error(e) from e
 
     def __setstate__(self, content: bytes) -> None:
         self.content = content
@@ -92,7 +92,7 @@ class Parcel:
     def open(self) -> Setup:
         return pickle.loads(self.content)
 
-    def _refused(self, error: Exception) -> FlambeauError:
+    def _pickling_error(self, error: Exception) -> FlambeauError:
         fetch = self.setup.fetch
         named = {
             f"the dataset ({type(fetch.dataset).__name__})": fetch.dataset,

@@ -32,10 +32,10 @@ class SQLiteDataset(Dataset):
             raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
         self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()  # which a "?" in a name can't end
         self._take_back()
-        chosen = "*" if columns is None else ", ".join(map(_quoted, columns))
-        self._query = f"SELECT {chosen} FROM {_quoted(table)} WHERE rowid = ?"
+        chosen = "*" if columns is None else ", ".join(map(_quote, columns))
+        self._query = f"SELECT {chosen} FROM {_quote(table)} WHERE rowid = ?"
         try:
-            rows = self._connection().execute(f"SELECT rowid FROM {_quoted(table)} ORDER BY rowid")
+            rows = self._connection().execute(f"SELECT rowid FROM {_quote(table)} ORDER BY rowid")
             self.rows = [row for (row,) in rows]
             known = self._connection().execute(self._query, (0,)).description
         except self._error() as error:
@@ -58,7 +58,7 @@ class SQLiteDataset(Dataset):
                 db.execute("SELECT 1 FROM sqlite_master").fetchall()
 
     def _has(self, column: str) -> bool:
-        info = self._connection().execute(f"PRAGMA table_info({_quoted(self.table)})")
+        info = self._connection().execute(f"PRAGMA table_info({_quote(self.table)})")
         return column in {name for _, name, *_ in info}
 
     def _error(self) -> Any:
@@ -146,13 +146,13 @@ class _NewTable:
             "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE", (self.name,)
         ).fetchall()
         if self.replace:
-            db.execute(f"DROP TABLE IF EXISTS {_quoted(self.name)}")
+            db.execute(f"DROP TABLE IF EXISTS {_quote(self.name)}")
         elif same:
             raise ValueError(f"{self.call}: there is one already: give another name, or replace=True")
         # columns without a type keep values as they are: the text "1" stays a text
-        db.execute(f"CREATE TABLE {_quoted(self.name)} ({', '.join(map(_quoted, self.columns))})")
+        db.execute(f"CREATE TABLE {_quote(self.name)} ({', '.join(map(_quote, self.columns))})")
         places = ", ".join("?" * len(self.columns))
-        db.executemany(f"INSERT INTO {_quoted(self.name)} VALUES ({places})", self.rows)
+        db.executemany(f"INSERT INTO {_quote(self.name)} VALUES ({places})", self.rows)
 
 
 def _names(head: list[Any], rows: Any, columns: Sequence[str] | None, call: str) -> list[str]:
@@ -211,5 +211,5 @@ def _value(value: Any, name: str) -> Any:
     return plain
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""Workers: threads that fetch batches ahead, in order, each with a number of its own."""
+"""Workers: numbered threads that fetch batches ahead, in order."""
 
 from __future__ import annotations
 

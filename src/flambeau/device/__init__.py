@@ -23,7 +23,7 @@ FORKED = (
 
 
 class _Default:
-    """The device that is meant where none is named; None while nobody has chosen."""
+    """The default device; None while none is chosen."""
 
     process: Any = None
 

@@ -282,7 +282,7 @@ class WgpuPath(CPath):
         self._mappings.pop(int(self.ffi.cast(self._number, number))).status = status
 
     def _interrupted(self, _kind: Any, error: Any, traceback: Any) -> None:
-        """What ends `_mapped` (a Ctrl-C) ends here: nobody calls it. The wait for the buffer raises it."""
+        """Store an error (a Ctrl-C) that ends the callback `_mapped`. The wait for the buffer raises it."""
         at = traceback.tb_frame.f_locals
         mapping = self._mappings.pop(int(self.ffi.cast(self._number, at["number"])), None)
         if mapping is not None:

@@ -42,7 +42,7 @@ class Allocation:
 class Pool:
     """Allocates device memory and keeps freed blocks for reuse, last in first out.
 
-    A recording has a pool of its own, whose buffers nobody else may write; the device's pool, its `root`,
+    A recording has a separate pool, whose buffers only it may write; the device's pool, its `root`,
     counts for all of them. A recording takes once what it was planned to need, so sizes are `exact` there.
     Whoever takes holds the device's lock until what was taken is written or submitted: then buffers are
     named by commands in the order in which they are taken. What dies is put in line by any thread, at any

@@ -24,7 +24,7 @@ class Stagings:
     def __init__(self, device: Any):
         self.device = device
         self.free: list[Any] = []
-        self.ended: deque[Any] = deque()  # of reads that nobody came for, by whichever thread dropped them
+        self.ended: deque[Any] = deque()  # of reads that were dropped without a wait, by any thread
 
     def take(self, total: int) -> Any:
         while self.ended:
@@ -104,7 +104,7 @@ class Fetch:
         return out
 
     def __del__(self):
-        for mapping, _ in self.parts:  # nobody came for them
+        for mapping, _ in self.parts:  # dropped without a wait
             self.device.stagings.ended.append(mapping.buffer)
 
 

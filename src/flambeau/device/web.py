@@ -151,7 +151,7 @@ class WebDevice(Caches):
     def _array(self, data: memoryview) -> Any:
         """Words or bytes as a typed array of JavaScript's, good for one call.
 
-        It is filled anew for the next one of its length: making an array costs ten times the copy.
+        The array is reused for the next one of its length: an allocation costs ten times the copy.
         """
         if not 0 < data.nbytes <= INBOX:
             return self._to_js(data)

@@ -50,7 +50,7 @@ def save_program(
     if out.exists() and not (out / PROGRAM).is_file() and not unfinished(out):
         raise FlambeauError(f"save_program: {out} holds other files: name an empty or a new folder")
     last = max_batch if any("N" in s.shape for s in specs) else 1
-    program, kernels, weights = _described(fn, specs, list(range(1, last + 1)))
+    program, kernels, weights = _describe(fn, specs, list(range(1, last + 1)))
     if target == "web":
         check_arrays(program)
     out.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def unfinished(out: Path) -> bool:
     return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
 
 
-def _described(
+def _describe(
     fn: Callable[..., Any], specs: list[Spec], batches: list[int]
 ) -> tuple[dict[str, Any], str, Weights]:
     """program.txt, kernels.wgsl and the weights."""

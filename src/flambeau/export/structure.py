@@ -159,6 +159,6 @@ def _step(
 
 def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:
     if draw.source is not generator:
-        raise FlambeauError("the function draws from a generator of its own: only the default one is saved")
+        raise FlambeauError("the function draws from its own generator: only the default one is saved")
     places[id(draw)] = draw.at - graph.begin
     return draws.setdefault(id(draw), len(draws))

@@ -106,7 +106,7 @@ def _or_zeros(node: Node, g: Any) -> Tensor:
 
 
 def _plain(tree: Any) -> Any:
-    """Tensors that remember nothing: no graph is kept by results that nobody differentiates again."""
+    """Tensors without a graph, for results that are not differentiated again."""
     return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
 
 

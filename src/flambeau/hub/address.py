@@ -1,7 +1,7 @@
 """Turns the address of a file into a copy in the cache: whole and checked, or not there at all.
 
 What has come when a connection breaks stays, with the server's mark (ETag) of what it is a part of: the next
-attempt asks for the rest, and begins anew where the file is another one by now.
+attempt asks for the rest, and starts over where the file has changed.
 """
 
 import hashlib

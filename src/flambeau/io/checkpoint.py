@@ -101,10 +101,10 @@ def load(
     place = LoadOptions.of(map_location if device is None else device, keep_wide)
     f = in_folder(f, call)
     with opened(f, call) as view, blamed(call, kind_of(view).name, view), ExitStack() as stack:
-        return _loaded(view, f, place, call, stack)
+        return _load(view, f, place, call, stack)
 
 
-def _loaded(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Any:
+def _load(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Any:
     kind = kind_of(view)
     if kind is TORCH:
         return read_torch(view, place)
@@ -158,14 +158,14 @@ def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
             tensors[name] = t
         return names[id(t)]
 
-    return tensors, _encoded(obj, "", name_of)
+    return tensors, _encode_tree(obj, "", name_of)
 
 
-def _encoded(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
+def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
     """Lists, texts and most numbers are what they are; all else is {what it is: its parts}."""
 
     def inside(part: Any, key: Any) -> Any:
-        return _encoded(part, f"{path}.{key}" if path else str(key), name_of)
+        return _encode_tree(part, f"{path}.{key}" if path else str(key), name_of)
 
     if isinstance(obj, Tensor):
         return {"tensor": name_of(obj, path)}

@@ -139,7 +139,7 @@ def _value(key: str, value: Any, call: str) -> bytes:
     """A value of metadata with its kind before it; whole numbers take 32 bits where they fit."""
     if not is_sequence(value):
         number = _number(key, value, call)
-        return struct.pack("<I", number) + _packed(number, value)
+        return struct.pack("<I", number) + _pack_value(number, value)
     if value and all(is_sequence(v) for v in value):
         inner = b"".join(_value(key, v, call)[4:] for v in value)
         return struct.pack("<IIQ", LIST, LIST, len(value)) + inner
@@ -150,7 +150,7 @@ def _value(key: str, value: Any, call: str) -> bytes:
     if not wanted or (len(numbers) > 1 and numbers & {7, TEXT}):
         raise TypeError(f"{call}: metadata {key!r} is a list of several kinds: give one of a single kind")
     wanted = 11 if wanted in (4, 5, 10) and len(numbers) > 1 else wanted
-    items = b"".join(_packed(wanted, v) for v in value)
+    items = b"".join(_pack_value(wanted, v) for v in value)
     return struct.pack("<IIQ", LIST, wanted, len(value)) + items
 
 
@@ -170,7 +170,7 @@ def _number(key: str, value: Any, call: str) -> int:
     )
 
 
-def _packed(number: int, value: Any) -> bytes:
+def _pack_value(number: int, value: Any) -> bytes:
     return _text(value) if number == TEXT else struct.pack(VALUES[number], value)
 
 

@@ -303,7 +303,7 @@ def _(x: Tensor) -> Tensor:
     return _spread(half_at(x, 0) * scales.float(), words, signs(x[:, 74:106]))
 
 
-def _shifted(scales: Any, words: Any, is_below: Any) -> Any:
+def _shift_scales(scales: Any, words: Any, is_below: Any) -> Any:
     """Words that are moved by an eighth, up or down: a scale and a way for equal parts of them."""
     n, ways = is_below.shape
     moved = words.reshape(n, ways, -1) + is_below.where(-0.125, 0.125).unsqueeze(2)
@@ -316,7 +316,7 @@ def _(x: Tensor) -> Tensor:
     word = low | high << 8
     thirds = flat(stack([(word >> 3 * i) & 7 for i in range(4)], 2))
     scales = half_at(x, 0) * (2 * ((word >> 12) & 7) + 1).float()
-    return _shifted(scales, words_of("IQ1_S", x[:, 2:34] | thirds << 8), high > 127)
+    return _shift_scales(scales, words_of("IQ1_S", x[:, 2:34] | thirds << 8), high > 127)
 
 
 @block("IQ1_M", 29, 256, 56)
@@ -329,4 +329,4 @@ def _(x: Tensor) -> Tensor:
     scales = flat(stack([(word >> 3 * i) & 7 for i in range(4)], 2))
     h = flat(fields(x[:, 32:48], 1, 4))
     words = words_of("IQ1_S", x[:, :32] | (h & 7) << 8)
-    return _shifted(scale * (2 * scales + 1).float(), words, (h & 8) == 8)
+    return _shift_scales(scale * (2 * scales + 1).float(), words, (h & 8) == 8)

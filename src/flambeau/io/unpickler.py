@@ -177,7 +177,7 @@ class Machine:
             target.set(state)
         elif is_dict(target) and not is_exact_dict(target) and is_exact_dict(state):
             target.update(state)
-        elif not is_exact_dict(target):  # an OrderedDict has its _metadata so, which nobody asks for
+        elif not is_exact_dict(target):  # an OrderedDict's _metadata is ignored
             raise DamagedFile(f"it gives a {type(target).__name__} a state")
 
 
@@ -353,12 +353,12 @@ def _frame(m: Machine) -> None:
         raise DamagedFile("a frame of it ends early")
 
 
-def _sized(form: str, read: Callable[[Any], Any]) -> Callable[[Machine], None]:
+def _read_sized(form: str, read: Callable[[Any], Any]) -> Callable[[Machine], None]:
     """A length, and so many bytes."""
     return lambda m: m.push(read(m.take(m.number(form))))
 
 
-def _fixed(form: str) -> Callable[[Machine], None]:
+def _read_fixed(form: str) -> Callable[[Machine], None]:
     return lambda m: m.push(m.number(form))
 
 
@@ -388,23 +388,23 @@ NAMED: dict[bytes, Callable[[Machine], None]] = {  # pickletools.opcodes has the
     b"I": _line(_int),
     b"L": _line(lambda text: int(text.rstrip(b"L"))),
     b"F": _line(float),
-    b"K": _fixed("<B"),
-    b"M": _fixed("<H"),
-    b"J": _fixed("<i"),
-    b"G": _fixed(">d"),
-    b"\x8a": _sized("<B", _long),
-    b"\x8b": _sized("<i", _long),
+    b"K": _read_fixed("<B"),
+    b"M": _read_fixed("<H"),
+    b"J": _read_fixed("<i"),
+    b"G": _read_fixed(">d"),
+    b"\x8a": _read_sized("<B", _long),
+    b"\x8b": _read_sized("<i", _long),
     b"S": _line(lambda text: _old_text(escape_decode(text[1:-1])[0])),
     b"V": _line(lambda text: str(text, "raw-unicode-escape")),
-    b"T": _sized("<i", _old_text),
-    b"U": _sized("<B", _old_text),
-    b"\x8c": _sized("<B", _text),
-    b"X": _sized("<I", _text),
-    b"\x8d": _sized("<Q", _text),
-    b"C": _sized("<B", bytes),
-    b"B": _sized("<I", bytes),
-    b"\x8e": _sized("<Q", bytes),
-    b"\x96": _sized("<Q", bytes),
+    b"T": _read_sized("<i", _old_text),
+    b"U": _read_sized("<B", _old_text),
+    b"\x8c": _read_sized("<B", _text),
+    b"X": _read_sized("<I", _text),
+    b"\x8d": _read_sized("<Q", _text),
+    b"C": _read_sized("<B", bytes),
+    b"B": _read_sized("<I", bytes),
+    b"\x8e": _read_sized("<Q", bytes),
+    b"\x96": _read_sized("<Q", bytes),
     b")": _constant(()),
     b"\x85": _tuple(1),
     b"\x86": _tuple(2),

@@ -149,7 +149,7 @@ def contents(view: memoryview, member: Member) -> memoryview:
     """The bytes of a member, checked by their sum."""
     raw = view[member.start : member.start + member.packed]
     if member.method == DEFLATED:
-        raw = _inflated(raw, member)
+        raw = _inflate(raw, member)
     crc = 0
     for piece in pieces(raw):
         crc = crc32(piece, crc)
@@ -158,7 +158,7 @@ def contents(view: memoryview, member: Member) -> memoryview:
     return raw
 
 
-def _inflated(raw: memoryview, member: Member) -> memoryview:
+def _inflate(raw: memoryview, member: Member) -> memoryview:
     unpack = decompressobj(-15)
     try:
         out = unpack.decompress(raw, member.size + 1)

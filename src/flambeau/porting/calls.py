@@ -22,12 +22,12 @@ def calls(source: Script, names: TorchNames) -> Rewrites:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             path = names.path(node.func)
-            yield from _typed(source, node, path)
+            yield from _typed_constructor(source, node, path)
             for k in node.keywords if path and not why_not(path) else ():
                 yield from _keyword(source, node, path, k)
 
 
-def _typed(source: Script, node: ast.Call, path: str) -> Rewrites:
+def _typed_constructor(source: Script, node: ast.Call, path: str) -> Rewrites:
     """torch.LongTensor(values) -> torch.tensor(values, dtype=torch.long)"""
     if path not in TYPED or not why_not(path):
         return

@@ -78,7 +78,7 @@ class Script:
         return Edit(place, place, text, words)
 
     def line(self, statement: ast.stmt, text: str, words: str, behind: bool = False) -> Edit:
-        """A line of its own before or behind a statement, as far to the right."""
+        """A separate line before or after a statement, with its indentation."""
         begin = self.starts[statement.lineno - 1]
         place = self.starts[statement.end_lineno or 0] if behind else begin
         return Edit(place, place, f"{' ' * statement.col_offset}{text}\n", words)

@@ -40,7 +40,7 @@ class Scope:
         self.name = getattr(node, "name", "the script")
         self.params = _parameters(node)
         self.closures, self.is_closure = closures, self.name in closures
-        self.walked = {name for n in own(node) for name in _walked(n)}
+        self.walked = {name for n in own(node) for name in _loop_names(n)}
         self.parents = {child: n for n in [*own(node), node] for child in ast.iter_child_nodes(n)}
         pairs = ((n, event_of(self, n)) for n in own(node))
         self.events = {n: e for n, e in pairs if e is not None}
@@ -94,7 +94,7 @@ def _parameters(node: Any) -> list[str]:
     )
 
 
-def _walked(loop: ast.AST) -> set[str]:
+def _loop_names(loop: ast.AST) -> set[str]:
     """The names that a loop sets, where no gradients are found inside of it: it goes through tensors that
     have theirs; and those of a lambda's arguments."""
     if isinstance(loop, ast.Lambda):

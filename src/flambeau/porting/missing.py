@@ -38,14 +38,14 @@ REASONS = {
 def missing(source: Script, names: TorchNames) -> Iterator[Left]:
     """Every name of a script that torch has and flambeau has not."""
     for node in ast.walk(source.tree):
-        for path in _imported(node):
+        for path in _imported_names(node):
             yield from _lost(source, node, path)
         if isinstance(node, ast.Attribute) and not _is_inner(source, names, node):
             yield from _lost(source, node, names.path(node))
             yield from _of_tensor(source, names, node)
 
 
-def _imported(node: ast.AST) -> list[str]:
+def _imported_names(node: ast.AST) -> list[str]:
     """torch's names that an import asks for."""
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""

@@ -13,12 +13,12 @@ from ..core.node import Node
 class CallRecorder(Protocol):
     """Records the calls of a thread instead of running them.
 
-    made: leaves created from host data meanwhile, with a key of the data. numbers: HostScalars whose values
-    were read as Python numbers. start: nodes from before the recording have smaller serial numbers.
+    host_data: leaves created from host data during the call, with a key of the data. numbers: HostScalars
+    whose values were read as Python numbers. start: earlier nodes have smaller serial numbers.
     """
 
     start: int
-    made: Any
+    host_data: Any
     numbers: Any
 
     def defer(self, tensors: Any) -> None:

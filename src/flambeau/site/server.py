@@ -29,7 +29,7 @@ TYPES = {  # Python takes these from the system, which may have none or wrong on
 class Handler(SimpleHTTPRequestHandler):
     """Files with right types, in brotli's form where there is one and the browser takes it.
 
-    Those named by their hash may be kept for ever, others are asked for anew.
+    Those named by their hash may be kept for ever, others are requested again.
     """
 
     extensions_map = TYPES | {"": "application/octet-stream"}

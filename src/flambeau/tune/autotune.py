@@ -176,7 +176,7 @@ def agrees(trials: Trials, choice: Choice, name: str, whole: Plan, kernels: list
 
 def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tuple[Plan, list[Kernel]]]:
     """What each candidate runs, the default first: the kernels that one of them replaces, or its own in their
-    place. A candidate without kernels of its own is the default by another name."""
+    place. A candidate without its own kernels equals the default."""
     gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
     mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
     candidates = {name: (default, list(mine.values()))} if mine else {}

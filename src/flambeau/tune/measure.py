@@ -76,7 +76,7 @@ class Trials:
         return wrong
 
     def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Candidate:
-        """A candidate's commands on buffers of its own."""
+        """A candidate's commands on separate buffers."""
         self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
         self.costs = {id(k): cost for k, cost in zip(whole.kernels, whole.costs, strict=True)}
         buffers = self.inputs(whole, kernels) | self.outputs(kernels)
