@@ -1,1 +1,1 @@
-"""A call into a program that is replayed without Python's part of it."""
+"""Records a call as a program that is replayed without its Python code."""

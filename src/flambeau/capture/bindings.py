@@ -1,4 +1,4 @@
-"""Commands that name buffers which each replay brings, into commands that a device takes."""
+"""Binds the buffers of each replay to recorded commands."""
 
 from collections import deque
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Bytecode into what code takes of a variable, and into the globals, attributes and modules that it names."""
+"""Analyses bytecode: which variables' attributes, globals and modules a function uses."""
 
 import dis
 import sys

@@ -1,4 +1,4 @@
-"""A call of a model into its compiled kernels, without running them."""
+"""Compiles the kernels of a model's call without running them."""
 
 import sys
 from collections.abc import Callable, Generator, Iterator

@@ -1,4 +1,4 @@
-"""A tuning command into child processes: a candidate that crashes one, or hangs, is left out of the next."""
+"""Runs a tuning command in child processes: a candidate that crashes or hangs one is left out of the next."""
 
 import json
 import os

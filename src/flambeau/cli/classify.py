@@ -1,4 +1,4 @@
-"""`flambeau classify`: turns photographs into the names of what is on them."""
+"""`flambeau classify`: classifies photographs."""
 
 from pathlib import Path
 

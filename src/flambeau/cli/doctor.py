@@ -1,4 +1,4 @@
-"""`flambeau doctor`: turns the state of this machine into a report that ends with the one likely fix."""
+"""`flambeau doctor`: reports the state of this machine, and the most likely fix."""
 
 import json
 import os

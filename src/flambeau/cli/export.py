@@ -1,4 +1,4 @@
-"""`flambeau export`: turns a model into a folder that a page runs without Python."""
+"""`flambeau export`: writes a model as a folder that a page runs without Python."""
 
 from pathlib import Path
 

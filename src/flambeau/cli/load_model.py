@@ -1,4 +1,4 @@
-"""The command line's words for a model and its inputs into those."""
+"""Loads the model and the inputs that command-line arguments name."""
 
 import importlib
 import importlib.util

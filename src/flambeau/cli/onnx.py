@@ -1,4 +1,4 @@
-"""`flambeau onnx`: what an ONNX file holds, whether it runs, what it computes, and models into such files."""
+"""`flambeau onnx`: describes, checks and runs ONNX files, and exports models to them."""
 
 import sys
 import time

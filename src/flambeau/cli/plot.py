@@ -1,4 +1,4 @@
-"""Turns a run's losses and predictions into mnist.png: loss curve, digits, confusion matrix."""
+"""Draws mnist.png from a run's losses and predictions: loss curve, digits, confusion matrix."""
 
 import os
 from collections.abc import Sequence

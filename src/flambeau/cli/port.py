@@ -1,4 +1,4 @@
-"""`flambeau port`: turns a PyTorch script into what must change in it, and into the changed script."""
+"""`flambeau port`: lists the changes that a PyTorch script needs, and writes the changed script."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Turns how far a run has come into a rich bar on a terminal, plain lines elsewhere."""
+"""Shows a run's progress: a rich bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time

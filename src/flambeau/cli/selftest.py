@@ -1,4 +1,4 @@
-"""`flambeau selftest`: turns a few minutes into a table of what this GPU and its driver compute right."""
+"""`flambeau selftest`: compares this GPU's results with a reference for a few minutes."""
 
 import secrets
 import sys

@@ -1,4 +1,4 @@
-"""`flambeau tune`: turns a model, or calls of operations, into the fastest variants of their kernels."""
+"""`flambeau tune`: measures kernel variants for a model or for calls, and keeps the fastest."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

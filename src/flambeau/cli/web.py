@@ -1,4 +1,4 @@
-"""`flambeau web`: turns the package into a static site that runs it in browsers, and serves it here."""
+"""`flambeau web`: builds a static site that runs the package in browsers, and serves it locally."""
 
 import tempfile
 import webbrowser

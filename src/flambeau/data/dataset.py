@@ -1,4 +1,4 @@
-"""Turns arrays, tensors, lists and functions into datasets: a length, and an item or a batch by index."""
+"""Datasets from arrays, tensors, lists and functions: a length, and an item or a batch by index."""
 
 from __future__ import annotations
 

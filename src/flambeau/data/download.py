@@ -1,4 +1,4 @@
-"""Turns the addresses of a file into a checked copy on this disk: whole and right, or not there at all."""
+"""Downloads a file from one of its addresses; only a complete, checked copy is kept."""
 
 import errno
 import gzip

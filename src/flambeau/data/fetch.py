@@ -1,4 +1,4 @@
-"""Turns a dataset and what a worker is asked for into a batch; it can go along to another process."""
+"""Builds the batch that a worker is asked for. It can be pickled for another process."""
 
 from __future__ import annotations
 

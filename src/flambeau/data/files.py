@@ -1,4 +1,4 @@
-"""Turns files into datasets: tables, lines, memory maps."""
+"""Datasets from files: tables, lines, memory maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns folders with one for each class into datasets: images, texts, sound; their files into values."""
+"""Datasets from folders with one subfolder for each class: images, texts, sound."""
 
 from __future__ import annotations
 

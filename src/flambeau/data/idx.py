@@ -1,4 +1,4 @@
-"""Turns an IDX file (MNIST's format, plain or gzip) into a NumPy array, or into one clear error."""
+"""Reads an IDX file (MNIST's format, plain or gzip) as a NumPy array, or raises one clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns images with more than a class into datasets: with several classes, with masks, with COCO's boxes."""
+"""Datasets of images with several classes, masks or COCO's boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns a dataset into batches of tensors, in an order that can be gone back to, fetched ahead by workers."""
+"""Loads a dataset as batches of tensors, in a reproducible order, fetched ahead by workers."""
 
 from __future__ import annotations
 

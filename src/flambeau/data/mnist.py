@@ -1,4 +1,4 @@
-"""Turns a folder, the cache, the network or the shipped subset into MNIST's digits as NumPy arrays."""
+"""Loads MNIST's digits as NumPy arrays, from a folder, the cache, the network or the shipped subset."""
 
 from __future__ import annotations
 

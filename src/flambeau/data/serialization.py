@@ -1,4 +1,4 @@
-"""Turns datasets and batches into bytes for another process, and back: no tensor and no device goes along."""
+"""Pickles datasets and batches for another process, without tensors' devices."""
 
 from __future__ import annotations
 

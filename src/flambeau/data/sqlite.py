@@ -1,4 +1,4 @@
-"""Turns tables of SQLite files into datasets, and datasets into such tables."""
+"""Reads tables of SQLite files as datasets, and writes datasets as such tables."""
 
 from __future__ import annotations
 

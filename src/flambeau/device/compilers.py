@@ -1,4 +1,4 @@
-"""Kernels into pipelines in the background: by several threads, and ahead where a driver compiles late."""
+"""Compiles kernels to pipelines in background threads, and ahead where a driver compiles late."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Turns what a machine shows (files, environment, adapters) into its traps and the one likely fix."""
+"""Finds a machine's known problems from files, environment and adapters, and the most likely fix."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""WGSL into what Dawn gives an adapter's driver for it: SPIR-V, MSL or HLSL, which it writes into its log."""
+"""Reads the code that Dawn generates for a driver (SPIR-V, MSL or HLSL) from Dawn's log."""
 
 import ctypes
 import re

@@ -1,4 +1,4 @@
-"""Loading: what save_program wrote becomes a function of tensors on this machine's GPU."""
+"""Loads a saved program as a function of tensors on this machine's GPU."""
 
 import json
 from array import array

@@ -1,4 +1,4 @@
-"""torch.func's names: functions of tensors into their derivatives, of one example into those of many."""
+"""torch.func: derivatives of functions, and functions of one example vectorised over many."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Functions of tensors into the functions that compute their derivatives."""
+"""Functions that compute the derivatives of functions of tensors."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""vmap: a function of one example into a function of a batch of them."""
+"""vmap: vectorises a function of one example over a batch."""
 
 import functools
 from collections.abc import Callable

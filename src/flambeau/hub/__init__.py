@@ -1,4 +1,4 @@
-"""Models of a hub, or of any address, into checked files on this disk, and tensors by name."""
+"""Downloads models from a hub or any address as checked files, and loads tensors by name."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Turns a repository of a hub into files in huggingface_hub's cache, checked by the hashes that it has."""
+"""Downloads files of a hub's repository to huggingface_hub's cache, and checks their hashes."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Bytes of a .safetensors file whose header has a hash of all of them, and whether they still agree."""
+"""Writes and checks a hash of all bytes in the header of a .safetensors file."""
 
 import re
 from collections.abc import Mapping

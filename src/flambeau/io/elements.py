@@ -1,4 +1,4 @@
-"""Turns bytes as files hold them into tensors: 64-bit floats narrowed, bools widened, strides into views."""
+"""Converts a file's bytes to tensors: 64-bit floats narrowed, bools widened, strides as views."""
 
 from array import array
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Turns files of any kind into tensors by name: what a file is stands in its first bytes, not in its name."""
+"""Reads files of any format as tensors by name; the first bytes decide the format, not the name."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

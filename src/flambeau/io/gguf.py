@@ -1,4 +1,4 @@
-"""Turns GGUF files, as llama.cpp has them, into tensors by name and metadata, and back.
+"""Reads and writes llama.cpp's GGUF files: tensors by name and metadata.
 
 Quantised tensors come as float32: their blocks go to the device, which decodes them where they are read.
 """

@@ -1,4 +1,4 @@
-"""Turns NumPy's .npy and .npz files into tensors by name, and back; NumPy is not needed."""
+"""Reads and writes NumPy's .npy and .npz files as tensors by name, without NumPy."""
 
 import re
 from collections.abc import Mapping

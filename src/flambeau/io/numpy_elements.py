@@ -1,4 +1,4 @@
-"""Turns elements as NumPy writes them, in .npy files and in pickles, into tensors; NumPy is not needed."""
+"""Reads elements in NumPy's formats, from .npy files and pickles, as tensors, without NumPy."""
 
 import re
 from array import array

@@ -1,4 +1,4 @@
-"""Turns tensors by name into a .safetensors file, and a file into tensors by name or one clear error."""
+"""Reads and writes .safetensors files; damage is reported as one clear error."""
 
 import json
 import struct

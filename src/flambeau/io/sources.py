@@ -1,4 +1,4 @@
-"""Turns a path, an open file or bytes into a view of bytes, and what is wrong with them into one error."""
+"""Opens a path, an open file or bytes as a view of bytes, and reports damage as one error."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

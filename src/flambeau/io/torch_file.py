@@ -1,4 +1,4 @@
-"""Turns what torch.save wrote, a zip archive or the older row of pickles, into plain values and tensors.
+"""Reads files of torch.save, zip archives or the older series of pickles, as plain values and tensors.
 
 The pickle is read twice: once to see which parts of which storages it asks for, once to make the tensors.
 So a storage that several tensors share is on the device once, and of others nothing is read but what they

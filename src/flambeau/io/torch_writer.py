@@ -1,4 +1,4 @@
-"""Turns nests of tensors into what torch.load reads, weights_only or not: a zip archive around a pickle."""
+"""Writes nests of tensors for torch.load, weights_only or not: a zip archive around a pickle."""
 
 import struct
 from collections.abc import Callable, Mapping

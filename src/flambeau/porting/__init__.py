@@ -1,4 +1,4 @@
-"""A PyTorch script into one for flambeau: what must change, and what is left to its user."""
+"""Ports a PyTorch script to flambeau, and lists the changes that are left to the user."""
 
 from .convert import Converted, convert
 from .edits import Change

@@ -1,4 +1,4 @@
-"""Replacements by place into a new text: what lies around them stays as it was, comments too."""
+"""Applies replacements by position to a script; the text around them stays, comments too."""
 
 import ast
 from dataclasses import dataclass

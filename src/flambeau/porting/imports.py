@@ -1,4 +1,4 @@
-"""Imports of torch into imports of flambeau under the names that a script uses."""
+"""Rewrites imports of torch as imports of flambeau under the script's names."""
 
 import ast
 

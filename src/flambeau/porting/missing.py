@@ -1,4 +1,4 @@
-"""Names of torch that a script uses into those that are not here, with what to do, by the package itself."""
+"""Lists torch's names in a script that are missing here, with advice."""
 
 import ast
 import inspect

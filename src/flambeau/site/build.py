@@ -1,4 +1,4 @@
-"""Turns the package, Pyodide and the pages of web/ into a folder that any web server can serve."""
+"""Builds a folder with the package, Pyodide and web/'s pages that any web server can serve."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A network of digits into the program that pages run before, and without, Python."""
+"""Saves the network of digits as the program that pages run before, and without, Python."""
 
 import tempfile
 from functools import cache

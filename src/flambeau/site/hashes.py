@@ -1,4 +1,4 @@
-"""Bytes into what names and checks them."""
+"""Names and checks bytes by their hashes."""
 
 import hashlib
 

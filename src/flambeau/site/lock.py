@@ -1,4 +1,4 @@
-"""Turns the package into wheels and a pyodide-lock.json: anybody's page loads "flambeau" by it."""
+"""Builds wheels and a pyodide-lock.json, from which any page can load "flambeau"."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Turns files into what a script of web/ makes of them under Node.js, and npm's names into archives."""
+"""Converts files with a script of web/ under Node.js, and fetches npm packages."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Turns web/ into the files of the site: pages with the parts that all share, and scripts."""
+"""Builds the site's files from web/: pages with their shared parts, and scripts."""
 
 import json
 import re

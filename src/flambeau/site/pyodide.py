@@ -1,4 +1,4 @@
-"""Turns the npm package pyodide into a checked folder in the cache: the Python that browsers run."""
+"""Downloads the npm package pyodide, the Python of browsers, to a checked folder in the cache."""
 
 import hashlib
 import os

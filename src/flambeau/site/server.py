@@ -1,4 +1,4 @@
-"""Turns a folder into a site on this machine, with the types and headers that browsers want."""
+"""Serves a folder as a site on this machine, with the types and headers that browsers need."""
 
 import os
 from functools import partial

@@ -1,1 +1,1 @@
-"""Variants of a kernel into the fastest on this GPU, measured."""
+"""Finds the fastest variant of a kernel on this GPU by measurement."""

@@ -1,4 +1,4 @@
-"""A graph into the variants of its kernels that are fastest here: each is run, compared and timed."""
+"""Runs, compares and times the kernel variants of a graph, and keeps the fastest."""
 
 import json
 import os

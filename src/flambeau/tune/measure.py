@@ -1,4 +1,4 @@
-"""The kernels of a choice's candidates into whether they agree with the default's, and how long they take."""
+"""Compares the results of candidate kernels with the default's, and times them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
