@@ -169,6 +169,7 @@ def edited(changed: Mapping[str, str], marked: bool = False) -> Environment:
 
     made = _made(SandboxedEnvironment, [FunctionLoader(read)], marked, "edited-templates")
     made.auto_reload = True
+    made.globals["elementwise"] = partial(_elementwise, made)  # not cached: an edit may be of these macros
     return made
 
 

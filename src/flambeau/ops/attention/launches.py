@@ -249,6 +249,8 @@ def _tile_launch(
     sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks}
     if attrs["causal"]:
         sizes["lines"] = lines
+        if of == 1:  # a tile of keys counts lines alone
+            del sizes["blocks"]
     d, e = nodes[0].shape[2] // 4, nodes[2].shape[2] // 4
     return Launch(
         template,
