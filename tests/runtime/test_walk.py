@@ -10,7 +10,7 @@ from helpers.paths import ROOT
 import flambeau as fb
 
 WALK = re.compile(r"(\w+): (\d+) files, (\d+) changes")
-# files, changes of file: measured are 29 and 150, 32 and 166; a busy machine polls its device once or twice more
+# files, changes of file: measured are 29 and 150, 32 and 166; on a busy machine a device is polled more often
 MOST = {"numpy": (30, 154), "softmax": (32, 180)}
 
 
