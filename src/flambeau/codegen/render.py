@@ -22,13 +22,14 @@ from jinja2 import (
     TemplateError,
     TemplateSyntaxError,
 )
+from jinja2.bccache import Bucket
 from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 
 from ..core.dtype import SHORT
 from ..core.files import HERE, cache_folder, read_checked, template_folder, write_checked
 from ..errors import KernelError
-from ..kernels.ir import out_name
+from ..kernels.ir import Shader, out_name
 from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
 
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
@@ -105,14 +106,14 @@ class Kept(FileSystemBytecodeCache):
     keeps none.
     """
 
-    def load_bytecode(self, bucket) -> None:
+    def load_bytecode(self, bucket: Bucket) -> None:
         try:
             if data := read_checked(Path(self._get_cache_filename(bucket))):
                 bucket.bytecode_from_string(data)
         except (EOFError, ValueError, TypeError, pickle.UnpicklingError):  # of another Python
             bucket.reset()
 
-    def dump_bytecode(self, bucket) -> None:
+    def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):
             write_checked(Path(self._get_cache_filename(bucket)), bucket.bytecode_to_string())
 
@@ -169,7 +170,8 @@ def edited(changed: Mapping[str, str], marked: bool = False) -> Environment:
 
     made = _made(SandboxedEnvironment, [FunctionLoader(read)], marked, "edited-templates")
     made.auto_reload = True
-    made.globals["elementwise"] = partial(_elementwise, made)  # not cached: an edit may be of these macros
+    names: Any = made.globals  # typed as what Jinja begins with
+    names["elementwise"] = partial(_elementwise, made)  # not cached: an edit may be of these macros
     return made
 
 
@@ -187,8 +189,10 @@ def _made(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) 
         auto_reload=False,
         bytecode_cache=kept(f"marked-{folder}" if marked else folder),
     )
-    made.globals |= {"elementwise": cache(partial(_elementwise, made)), "product": product} | EXPRESSIONS
-    made.filters |= {"suffix": with_suffix, "prefix": with_prefix}
+    names: Any = made.globals  # typed as what Jinja begins with
+    names |= {"elementwise": cache(partial(_elementwise, made)), "product": product} | EXPRESSIONS
+    filters: Any = made.filters
+    filters |= {"suffix": with_suffix, "prefix": with_prefix}
     return made
 
 
@@ -198,17 +202,17 @@ def compile_templates(folder: Path) -> None:
     ours.compile_templates(folder, extensions=["wgsl"], zip=None)
 
 
-def render(shader) -> str:
+def render(shader: Shader) -> str:
     """Turn a Shader into WGSL text; KernelError with the template's file and line when that fails."""
     return tidy(_rendered(shader, environment()))
 
 
-def is_proven(shader) -> bool:
+def is_proven(shader: Shader) -> bool:
     """Whether a kernel needs no check: a template of ours that was proven, with no WGSL of a user's in it."""
     return shader.template in PROVEN and is_ours(shader)
 
 
-def is_ours(shader) -> bool:
+def is_ours(shader: Shader) -> bool:
     """Whether there is no WGSL of a user's in a kernel."""
     if not ADDED:
         return True
@@ -224,7 +228,7 @@ class WgslLine(NamedTuple):
 
 
 def lines_of(
-    shader, plain: Environment | str | None = None, by_marks: Environment | None = None
+    shader: Shader, plain: Environment | str | None = None, by_marks: Environment | None = None
 ) -> list[WgslLine]:
     """The text of `render` by lines, each with where in the templates it is from; with no such places where
     marking the templates changes what they make. plain: that text, where it is there; plain, by_marks:
@@ -254,8 +258,8 @@ def template_text(file: str) -> str:
     return loader.get_source(environment(True), file)[0]
 
 
-def _rendered(shader, env: Environment) -> str:
-    called: dict = {}
+def _rendered(shader: Shader, env: Environment) -> str:
+    called: dict[str, Any] = {}
     out_dtype, out_width = shader.outs[0]
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
     names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
@@ -284,7 +288,7 @@ def _rendered(shader, env: Environment) -> str:
         raise KernelError(f"render({shader.template}): {file}:{line}: {e.message}") from e
 
 
-def _head(shader) -> str:
+def _head(shader: Shader) -> str:
     """What a kernel's text begins with: its template, its workgroup, and the elementwise ops fused into it.
     Equal shaders have equal texts, so shapes are no part of it: see runtime/show.py."""
     ops = [s.name.strip("_") for _, f in shader.functions for s in f.steps if s.kind == "op"]
@@ -309,7 +313,7 @@ def line_of(error: Exception) -> tuple[str, int] | None:
     return None
 
 
-def _helpers(env: Environment, called: dict) -> str:
+def _helpers(env: Environment, called: dict[str, Any]) -> str:
     """The library functions that were called, and those that they call."""
     library = {name: m for file in LIBRARY for name, m in vars(env.get_template(file).module).items()}
     done: dict[str, str] = {}
