@@ -1,5 +1,7 @@
 """Mixed precision under PyTorch's names: autocast, and a scale that keeps 16-bit gradients in range."""
 
+# pyright: basic
+
 from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 

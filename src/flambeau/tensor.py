@@ -1,5 +1,7 @@
 """Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph."""
 
+# pyright: basic
+
 import operator
 from collections.abc import Callable, Iterator
 from itertools import count

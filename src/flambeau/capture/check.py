@@ -1,5 +1,7 @@
 """Signatures of recorded calls: what a call computes, in a form that can be compared with another call."""
 
+# pyright: basic
+
 from typing import Any
 
 from ..core.node import Node, toposort

@@ -1,5 +1,7 @@
 """Guards: a function becomes all that it depends on besides its arguments, and whether that has changed."""
 
+# pyright: basic
+
 import builtins
 import sys
 from collections import OrderedDict, defaultdict, deque

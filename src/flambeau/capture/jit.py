@@ -1,5 +1,7 @@
 """jit: a function becomes one that is recorded at its first calls and replayed at later ones."""
 
+# pyright: basic
+
 import gc
 import random
 import sys

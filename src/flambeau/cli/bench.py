@@ -1,5 +1,7 @@
 """`flambeau bench`: runs the goals' workloads on an adapter, beside PyTorch where it has a GPU too."""
 
+# pyright: basic
+
 import gc
 import json
 from collections.abc import Callable, Iterator

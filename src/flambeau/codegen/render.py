@@ -1,5 +1,7 @@
 """Rendering: a Shader becomes WGSL text, by the templates in wgsl/. The only module that imports jinja2."""
 
+# pyright: basic
+
 import pickle
 import re
 import sys

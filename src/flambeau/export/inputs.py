@@ -1,5 +1,7 @@
 """Examples and texts such as "f32[N, 784]" become the inputs of a program: names, dtypes, shapes."""
 
+# pyright: basic
+
 import re
 from collections.abc import Callable
 from inspect import Parameter, signature

@@ -4,6 +4,8 @@ What has come when a connection breaks stays, with the server's mark (ETag) of w
 attempt asks for the rest, and starts over where the file has changed.
 """
 
+# pyright: basic
+
 import hashlib
 import json
 import os

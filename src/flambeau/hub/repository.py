@@ -1,5 +1,7 @@
 """Downloads files of a hub's repository to huggingface_hub's cache, and checks their hashes."""
 
+# pyright: basic
+
 import os
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Records plans when they run, and what is known of each kernel without keeping the graph."""
 
+# pyright: basic
+
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager

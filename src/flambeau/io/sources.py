@@ -1,5 +1,7 @@
 """Opens a path, an open file or bytes as a view of bytes, and reports damage as one error."""
 
+# pyright: basic
+
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ So a storage that several tensors share is on the device once, and of others not
 show.
 """
 
+# pyright: basic
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod

@@ -1,5 +1,7 @@
 """A-FINE: how natural an image is and how near to another, by features of CLIP (Chen et al., 2025)."""
 
+# pyright: basic
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

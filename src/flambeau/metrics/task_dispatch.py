@@ -1,5 +1,7 @@
 """Classes that take a task and return the metric of that task, as torchmetrics' Accuracy(task=...)."""
 
+# pyright: basic
+
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,5 +1,7 @@
 """Metrics of text: perplexity of scores, and distances of words, letters and runs of words."""
 
+# pyright: basic
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """The networks of the benchmarks, written once for Flambeau and PyTorch: `f` is either package."""
 
+# pyright: basic
+
 from typing import Any, NamedTuple
 
 

@@ -1,5 +1,7 @@
 """Modules and parameters in lists and dicts, whose parameters the module around them has."""
 
+# pyright: basic
+
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby

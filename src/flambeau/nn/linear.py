@@ -1,5 +1,7 @@
 """Linear, Bilinear, Embedding and EmbeddingBag: layers that hold one table of weights."""
 
+# pyright: basic
+
 from math import sqrt
 from operator import index
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """Normalisation layers."""
 
+# pyright: basic
+
 from math import prod
 from typing import Any
 
@@ -93,7 +95,7 @@ class BatchNorm(NormBase):
         self._check(x)
         if self.training or self.running_mean is None or self.running_var is None:
             mean, var = moments(x)
-            if self.training and self.track_running_stats and self.running_mean is not None:
+            if self.training and self.track_running_stats:
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
             return batch_affine_norm(x, mean, var, self.weight, self.bias, self.eps)
         return affine_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
@@ -114,6 +116,8 @@ class BatchNorm(NormBase):
     @no_grad()
     def _track(self, mean: Tensor, var: Tensor, n: int) -> None:
         """Move the running statistics towards the batch's; momentum None averages over all batches."""
+        if self.running_mean is None or self.running_var is None:
+            return
         count = self.num_batches_tracked + 1
         share = self.momentum if self.momentum is not None else 1 / count.float()
         self.num_batches_tracked.assign_(count)

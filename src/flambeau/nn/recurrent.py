@@ -1,5 +1,7 @@
 """Recurrent layers under PyTorch's names, in layers and both directions, and their cells."""
 
+# pyright: basic
+
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature

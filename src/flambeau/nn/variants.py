@@ -1,5 +1,7 @@
 """Functions of torch.nn.functional that are others: with an argument set, in place, or in another layout."""
 
+# pyright: basic
+
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, ParamSpec

@@ -1,5 +1,7 @@
 """Converts ONNX's protobuf messages, of either reader, to the dataclasses of graph.py."""
 
+# pyright: basic
+
 from array import array
 from collections import Counter
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """OnnxModel: an ONNX file as a module, with its weights as parameters by their names."""
 
+# pyright: basic
+
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ A message has the fields of onnx.proto by name, with protobuf's defaults, HasFie
 reads it as it reads those of the onnx package.
 """
 
+# pyright: basic
+
 import struct
 import sys
 from array import array

@@ -1,5 +1,7 @@
 """A path or bytes into a ModelDef, and tensors that lie in files beside it."""
 
+# pyright: basic
+
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Runs a graph in an environment of names: each node by its row, its function, or ONNX's function body."""
 
+# pyright: basic
+
 import re
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping

@@ -4,6 +4,8 @@ A value is a Tensor. Strings, 8-bit floats and 4-bit integers, which no device h
 sequence is a list, an empty optional None, a map a dict.
 """
 
+# pyright: basic
+
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache

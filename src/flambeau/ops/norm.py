@@ -121,7 +121,9 @@ def _batch_affine(
 
 
 @no_grad()
-def track(running_mean: Tensor, running_var: Tensor, mean: Tensor, var: Tensor, n: int, share: float) -> None:
+def track(
+    running_mean: Tensor, running_var: Tensor, mean: Tensor, var: Tensor, n: int, share: float | Tensor
+) -> None:
     """Move running statistics towards those of a batch with n values a channel; running_var is unbiased.
     An empty batch changes nothing."""
     if not n:

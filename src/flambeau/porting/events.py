@@ -1,5 +1,7 @@
 """Lists the gradient events of a scope of a script, in order: computed, used, set to zero."""
 
+# pyright: basic
+
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Edits a scope's gradients: `backward` returns them, and their users take them as arguments."""
 
+# pyright: basic
+
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Dispatches and submits are kept short enough that no driver takes the GPU for hung and resets it.
 """
 
+# pyright: basic
+
 import struct
 import threading
 from array import array

@@ -6,6 +6,8 @@ arithmetic has the bound 0, so that ops that jump (comparisons, casts to integer
 after it. If a jump lies inside the input's range, the value is unknown, and its bound is infinite.
 """
 
+# pyright: basic
+
 from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """A program: inputs drawn from seeds, lines of tensor code with NumPy's code for each, results."""
 
+# pyright: basic
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

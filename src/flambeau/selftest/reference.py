@@ -1,5 +1,7 @@
 """What calls compute, in NumPy and float64: by definition, without the package's code."""
 
+# pyright: basic
+
 from itertools import product
 from math import erf as _erf
 from math import prod, sqrt

@@ -1,5 +1,7 @@
 """Shrinks a failing program to one with fewer lines, inputs and elements that fails in the same way."""
 
+# pyright: basic
+
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Elements in another dtype: those that no device holds are cast by NumPy, on the host."""
 
+# pyright: basic
+
 from typing import Any
 
 from ...core.dtype import DTYPES

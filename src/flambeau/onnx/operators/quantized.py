@@ -1,5 +1,7 @@
 """Quantised numbers: to and from them, and products of them in whole numbers, which are exact."""
 
+# pyright: basic
+
 from typing import Any, NamedTuple
 
 from ...nn import functional as F

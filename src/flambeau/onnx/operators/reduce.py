@@ -1,5 +1,7 @@
 """Reductions, extremes, sums so far, and the k largest."""
 
+# pyright: basic
+
 from collections.abc import Callable
 from math import prod
 from typing import Any

@@ -1,5 +1,7 @@
 """Shapes: what they are, other shapes of the same elements, pieces and joins."""
 
+# pyright: basic
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

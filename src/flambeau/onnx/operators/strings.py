@@ -1,5 +1,7 @@
 """Texts, which stay on the host as NumPy arrays."""
 
+# pyright: basic
+
 import re
 from collections.abc import Callable
 from math import prod

@@ -1,5 +1,7 @@
 """Ensembles of decision trees (ai.onnx.ml), on the host: every step of a walk depends on the one before."""
 
+# pyright: basic
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
