@@ -74,7 +74,7 @@ def test_a_kernel_is_found_opened_edited_and_timed(made, shown):
     assert page.locator("tr.now td").first.is_visible()  # its number, also beside an open kernel
     assert page.text_content("tr.now td") == page.text_content("#detail h2").split()[0]
     assert "Net.down" in page.text_content("#detail") and "sigmoid" in page.text_content("#detail h2")
-    line = page.locator("#wgsl tr", has_text="sigmoid").first
+    line = page.locator("#wgsl tr", has_text="let t3").first
     line.click()
     told = page.text_content("#origin")
     assert "lib/elementwise.wgsl" in told and "op sigmoid f32[3, 4]" in told
