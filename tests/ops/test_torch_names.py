@@ -68,10 +68,6 @@ NOWHERE = {
 }  # fmt: skip
 # function: (its arguments that differ, why)
 DIFFERS = {
-    "linear_cross_entropy": (
-        "weight reduction label_smoothing options",
-        "**how takes them by name; how the work is cut into pieces is the planner's",
-    ),
     "multi_head_attention_forward": (
         "embed_dim_to_check num_heads in_proj_weight in_proj_bias bias_k bias_v add_zero_attn dropout_p"
         " out_proj_weight out_proj_bias training key_padding_mask need_weights attn_mask"
