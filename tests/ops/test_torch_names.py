@@ -68,13 +68,6 @@ NOWHERE = {
 }  # fmt: skip
 # function: (its arguments that differ, why)
 DIFFERS = {
-    "multi_head_attention_forward": (
-        "embed_dim_to_check num_heads in_proj_weight in_proj_bias bias_k bias_v add_zero_attn dropout_p"
-        " out_proj_weight out_proj_bias training key_padding_mask need_weights attn_mask"
-        " use_separate_proj_weight q_proj_weight k_proj_weight v_proj_weight static_k static_v"
-        " average_attn_weights is_causal",
-        "*given and **how take them, in torch's order and by its names",
-    ),
     "lobpcg": (
         "iK niter tol largest method tracker ortho_iparams ortho_fparams ortho_bparams",
         "**how takes the first five by name; what watches and tunes torch's own steps is not here",
