@@ -47,9 +47,8 @@ class HostScalar:
 
     def __init__(self, value: float):
         self._value = value
-        self._formulas: dict[
-            tuple[Any, ...], HostScalar
-        ] = {}  # what is made of it: the same each time it is asked for
+        # what is made of it: the same each time it is asked for
+        self._formulas: dict[tuple[Any, ...], HostScalar] = {}
 
     @property
     def held(self) -> float:
@@ -134,9 +133,8 @@ class Tensor(Protocols, Exchange, Table):
     """
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
-    __slots__ = (
-        "link",
-    )  # what it is a view of, or its views (core/alias.py): no attribute that guards watch
+    # what it is a view of, or its views (core/alias.py): no attribute that guards watch
+    __slots__ = ("link",)
     node: Node
     link: Any
 

@@ -71,19 +71,16 @@ class Watch:
         self._marks_seen = -1  # the count of requires_grad_ when these were looked at
         self._visited: dict[int, Any] = {id(o): o for o in objects if type(o) in VALUES}
         # what was visited, and must keep its identity
-        self._followed: dict[
-            int, tuple[str, Any, dict[str, Any], set[str]]
-        ] = {}  # things of which names are followed
+        # things of which names are followed
+        self._followed: dict[int, tuple[str, Any, dict[str, Any], set[str]]] = {}
         self._attributes, self._all_attributes = set(CALLED), False
         self._classes: dict[type, set[str]] = {}
         self._constructed: set[type] = set()  # classes that code has: it may make objects of them
         self._globals: set[tuple[int, str]] = set()
-        self._dict_keys: dict[
-            tuple[str, int], tuple[Any, dict[str, None]]
-        ] = {}  # of dicts, looked at together
-        self._missing: dict[
-            int, tuple[dict[str, Any], set[str]]
-        ] = {}  # of modules: names that are builtins there
+        # of dicts, looked at together
+        self._dict_keys: dict[tuple[str, int], tuple[Any, dict[str, None]]] = {}
+        # of modules: names that are builtins there
+        self._missing: dict[int, tuple[dict[str, Any], set[str]]] = {}
         self._numbers: list[tuple[HostScalar, Any]] = []
         self._queue: list[tuple[str, Any]] = [("", function)]
         self._visit_arguments(function, args, kw, list(objects))

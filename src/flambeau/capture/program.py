@@ -236,9 +236,8 @@ class Program:
             self.words[at] = self.uniform
         draws = list({s: None for n in order for s in n.scalars if hasattr(s, "source")})
         self.draws = Draws(draws, self.drawn)
-        patches: dict[
-            tuple[Any, ...], list[int]
-        ] = {}  # a number's words: one learning rate is in many kernels
+        # a number's words: one learning rate is in many kernels
+        patches: dict[tuple[Any, ...], list[int]] = {}
         for p in compiled.patches:
             source = order[p.node].scalars[0]
             if hasattr(source, "value") or hasattr(source, "words"):

@@ -29,9 +29,8 @@ class Recorder:
         # tensors that the call makes from host numbers, with a hash of their values
         self.host_data: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
         self._asked: list[weakref.ref[Any]] = []
-        self._overheard: list[
-            tuple[int, weakref.ref[Node]]
-        ] = []  # tensors that other threads assigned to, with the new node
+        # tensors that other threads assigned to, with the new node
+        self._overheard: list[tuple[int, weakref.ref[Node]]] = []
 
     def defer(self, tensors: Any) -> None:
         """Note tensors that the call asks for. All are computed together after the call."""

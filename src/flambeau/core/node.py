@@ -132,9 +132,8 @@ class Node:
         self.op, self.inputs, self.parents, self.attrs = op, inputs, inputs, attrs
         self.shape, self.dtype, self.device, self.scalars = shape, dtype, device, scalars
         self.requires_grad = False
-        self.origin = self.serial = next(
-            _serial
-        )  # origin: serial of the node that this one copies or replaces
+        # origin: serial of the node that this one copies or replaces
+        self.origin = self.serial = next(_serial)
         self.buffer: Any = None  # the value, once computed
         self.param: Any = None  # the key of the parameter whose value this node is
         self.released = False  # backward has run: the graph may be dropped once the value is computed

@@ -194,9 +194,8 @@ def _always(b: Bound, shape: Shape) -> bool:
     return low >= 0 and high < b.size
 
 
-Groups = list[
-    tuple[tuple[int, ...], tuple[int, ...]]
-]  # (old dims, new dims) with the same number of elements
+# (old dims, new dims) with the same number of elements
+Groups = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def _reshape_groups(old: Shape, new: Shape) -> Groups:

@@ -94,9 +94,8 @@ class NativeDevice(Caches):
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
-        self._making = (
-            threading.RLock()
-        )  # of what several compiling threads share; a signal's handler may be one
+        # of what several compiling threads share; a signal's handler may be one
+        self._making = threading.RLock()
         self._pipelines: list[tuple[Future[Any], Any, int, bool]] = []
         self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
@@ -231,9 +230,8 @@ class NativeDevice(Caches):
                 self.faults = faults
             layout, whole = self._layout(inputs, outputs + checks)
             pending = self._compiling.executor.submit(self._compile, job, module, whole)
-            self._pipelines += (
-                (pending, layout, outputs, checks),
-            )  # no call in which a handler adds another
+            # no call in which a handler adds another
+            self._pipelines += ((pending, layout, outputs, checks),)
             return len(self._pipelines) - 1
 
     def _compile(self, job: Job, module: Any, layout: Any) -> Any:

@@ -56,12 +56,10 @@ class Weights:
     names: dict[int, str]  # id of a node -> its name in the model
     nodes: list[Node] = field(default_factory=list[Node])
     numbers: dict[int, int] = field(default_factory=dict[int, int])
-    constants: list[tuple[Node, bytes]] = field(
-        default_factory=list[tuple[Node, bytes]]
-    )  # the first call's tensors of host numbers
-    held: list[Node] = field(
-        default_factory=list[Node]
-    )  # later calls' tensors, kept so that their ids are not reused
+    # the first call's tensors of host numbers
+    constants: list[tuple[Node, bytes]] = field(default_factory=list[tuple[Node, bytes]])
+    # later calls' tensors, kept so that their ids are not reused
+    held: list[Node] = field(default_factory=list[Node])
 
     def number(self, node: Node) -> int:
         """The number of a weight; a new weight is added."""

@@ -100,9 +100,8 @@ class CallTrace:
     def __init__(self, plans: PlansSeen, inputs: Inputs | None = None):
         self.plans, self.inputs, self.thread = plans, inputs, get_ident()
         self.found: dict[tuple[Any, ...], Dispatched] = {}
-        self.order: dict[
-            Gpu, list[Dispatched | None]
-        ] = {}  # the dispatch of each submitted span; None for copies
+        # the dispatch of each submitted span; None for copies
+        self.order: dict[Gpu, list[Dispatched | None]] = {}
         self.spans: dict[Gpu, list[Span]] = {}  # the times of each, known at the end
         self.starts: dict[Gpu, set[int]] = {}  # which spans begin a submit
         self.marks: list[tuple[Ticket, Ticket]] | None = None  # timestamps around untimed submits
@@ -220,9 +219,8 @@ class CallTrace:
         key = (device, id(work)) if known is None else (device, id(known[0]), known[1])
         one = self.found.get(key)
         if one is None:
-            one = self.found[key] = Dispatched(
-                device, work, command
-            )  # it keeps the work, whose id is the key
+            # it keeps the work, whose id is the key
+            one = self.found[key] = Dispatched(device, work, command)
             if known is not None:
                 one.plan, one.place = known
                 one.words = one.plan.words(one.plan.compiled.plan.kernels[one.place])

@@ -120,9 +120,8 @@ class PlansSeen:
     def __init__(self, sites: Sites):
         self.sites, self.emitted = sites, Emitted()
         self.seen: dict[tuple[int, tuple[Place, ...]], PlanSeen] = {}
-        self.of_cost: dict[
-            int, tuple[PlanSeen, int]
-        ] = {}  # by the id of a Cost: its plan, and the kernel's place
+        # by the id of a Cost: its plan, and the kernel's place
+        self.of_cost: dict[int, tuple[PlanSeen, int]] = {}
         self.texts: dict[Shader, str] = {}  # of shaders rendered in the block
         self._planned: list[Node] | None = None  # the nodes of the last graph
 

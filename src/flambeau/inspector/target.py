@@ -185,9 +185,8 @@ def of_expression(
     space = known | {n: make(n) for n in sorted(names) if n not in known and not hasattr(builtins, n)}
     tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}
     arguments = ast.arguments([], [ast.arg(n) for n in tensors], None, [], [], None, [])
-    body = ast.copy_location(
-        ast.Lambda(arguments, tree.body), tree.body
-    )  # a function, so that it can be recorded
+    # a function, so that it can be recorded
+    body = ast.copy_location(ast.Lambda(arguments, tree.body), tree.body)
     code = compile(ast.fix_missing_locations(ast.Expression(body)), "<expression>", "eval")
     try:
         return (look or inspecting())(TargetCall(text, eval(code, space), tuple(tensors.values())))

@@ -21,9 +21,8 @@ class Index:
 
     files: dict[str, list[str]]
     folder: Path
-    real: tuple[
-        Path, ...
-    ]  # where the files may really lie: links of caches lead elsewhere, as the index's own
+    # where the files may really lie: links of caches lead elsewhere, as the index's own
+    real: tuple[Path, ...]
 
 
 def index_of(view: memoryview, f: Any) -> Index | None:

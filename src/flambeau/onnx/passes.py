@@ -20,12 +20,10 @@ class GraphPlan:
 
     known: dict[str, Any] = field(default_factory=dict[str, Any])
     nodes: tuple[NodeDef, ...] = ()
-    lists: dict[int, Any] = field(
-        default_factory=dict[int, Any]
-    )  # those that operators take as numbers, by id
-    moved: dict[int, Any] = field(
-        default_factory=dict[int, Any]
-    )  # those on the model's device; None until asked for
+    # those that operators take as numbers, by id
+    lists: dict[int, Any] = field(default_factory=dict[int, Any])
+    # those on the model's device; None until asked for
+    moved: dict[int, Any] = field(default_factory=dict[int, Any])
 
 
 @dataclass(frozen=True)
@@ -52,15 +50,13 @@ class Folded:
     """What is made of weights that count as constants, for as long as these stay."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    names: set[str] = field(
-        default_factory=set[str]
-    )  # those weights, and all values that depend on nothing else
+    # those weights, and all values that depend on nothing else
+    names: set[str] = field(default_factory=set[str])
     static: set[str] = field(default_factory=set[str])  # of these the ones that depend on no trainable floats
     made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict[str, tuple[Tensor, Node]])
     tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])  # all those weights
-    kept: dict[Any, Any] = field(
-        default_factory=dict[Any, Any]
-    )  # what operators made of weights, by who asked
+    # what operators made of weights, by who asked
+    kept: dict[Any, Any] = field(default_factory=dict[Any, Any])
     room: int = ROOM
 
     @staticmethod

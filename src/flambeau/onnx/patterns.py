@@ -99,9 +99,8 @@ def fused(model: ModelDef) -> ModelDef:
     find, outputs = Finder(graph), [v.name for v in graph.outputs]
     nodes = [_match(find, n) for n in graph.nodes]
     before, after = (set(map(id, asked_for(each, outputs))) for each in (graph.nodes, nodes))
-    kept = tuple(
-        n for n in nodes if id(n) in after or id(n) not in before
-    )  # others that nobody reads may fail
+    # others that nobody reads may fail
+    kept = tuple(n for n in nodes if id(n) in after or id(n) not in before)
     return replace(model, graph=replace(graph, nodes=kept))
 
 

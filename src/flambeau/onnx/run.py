@@ -47,9 +47,8 @@ PLANS_KEPT = 16
 FOLDINGS_KEPT = 2  # one while gradients are asked for, and one while not
 CHANGES = 4  # after this many changes of weights, fold nothing ahead: the model is being trained
 Values = MutableMapping[str, Any]
-Bound = tuple[
-    NodeDef, FunctionDef, dict[str, int]
-]  # a function with the attributes of a node, and its opsets
+# a function with the attributes of a node, and its opsets
+Bound = tuple[NodeDef, FunctionDef, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -132,9 +131,8 @@ class Runner:
         self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until asked for
         self._bodies: dict[tuple[Any, ...], Bound] = {}
         self._held: list[FunctionDef] = []
-        self._plans: Recent[Any, GraphPlan] = (
-            Recent()
-        )  # of the whole graph, by shapes and dtypes of its inputs
+        # of the whole graph, by shapes and dtypes of its inputs
+        self._plans: Recent[Any, GraphPlan] = Recent()
         self._plan = GraphPlan()  # the one that runs
         self._foldings: Recent[Any, Folded] = Recent()
         self.folded = Folded()  # the one of the plan that runs

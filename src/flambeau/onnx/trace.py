@@ -83,9 +83,8 @@ class TracedGraph:
     inputs: list[TracedNode]
     roots: list[TracedNode]
     outputs: list[str]
-    symbols: dict[str, tuple[int, int]] = field(
-        default_factory=dict[str, tuple[int, int]]
-    )  # name: (input, dim) where it is read
+    # name: (input, dim) where it is read
+    symbols: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:

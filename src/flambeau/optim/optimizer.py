@@ -67,9 +67,8 @@ class Optimizer:
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
     counts: dict[str, Any] = {"step": 0.0}  # numbers that parameters share, and what they begin as
     optional: tuple[str, ...] = ()  # of both: what options ask for, or a parameter's shape
-    choices = frozenset(
-        {"ns_steps", "max_iter", "max_eval", "history_size"}
-    )  # integers that choose a step's loops
+    # integers that choose a step's loops
+    choices = frozenset({"ns_steps", "max_iter", "max_eval", "history_size"})
     offload = False
 
     def __init__(self, params: Params, defaults: dict[str, Any]):

@@ -56,9 +56,8 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
     gradients: dict[Node, Any] = {}
     for parent, part in zip(node.parents, _gradients(node, values, y, weights), strict=False):
         gradient = np.zeros(parent.shape) if part is None else _sum_to_shape(part, parent.shape)
-        gradients[parent] = (
-            gradients[parent] + gradient if parent in gradients else gradient
-        )  # x * x has x twice
+        # x * x has x twice
+        gradients[parent] = gradients[parent] + gradient if parent in gradients else gradient
     for i, (parent, gradient) in enumerate(gradients.items()):
         if parent in read_nodes and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
             bad = _compare_slopes(at, values, parent, gradient, weights)

@@ -131,9 +131,8 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
         if not session.found:
             known = ", ".join(dict.fromkeys(session.names)) or "none ran"
             raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
-        return sorted(
-            session.found, key=lambda value: value.kernel != kernel
-        )  # kernels with exactly that name first
+        # kernels with exactly that name first
+        return sorted(session.found, key=lambda value: value.kernel != kernel)
 
     return look
 

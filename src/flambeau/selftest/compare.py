@@ -162,9 +162,8 @@ def check(
     try:
         rights = right_of(program, TURNS if "recorded" in ways else 1)
         if program.by and not program.states and slopes and (wrong := wrong_slope(program, rights[0])):
-            aside = moved_aside(
-                program
-            )  # equal values share the gradient of max and min, though only one moves
+            # equal values share the gradient of max and min, though only one moves
+            aside = moved_aside(program)
             if wrong_slope(aside, right_of(aside)[0]):
                 return wrong, 0.0
     except KeyboardInterrupt:

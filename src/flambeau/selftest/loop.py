@@ -31,9 +31,8 @@ class Tally:
     tried: int = 0
     differences: int = 0
     worst: float = 0.0  # error in units of the bound
-    variants: Counter[tuple[str, str]] = field(
-        default_factory=Counter[tuple[str, str]]
-    )  # cases by forced variant
+    # cases by forced variant
+    variants: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     slowest: float = 0.0  # seconds of a case
 
 

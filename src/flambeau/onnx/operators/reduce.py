@@ -85,9 +85,8 @@ def _wide(x: Tensor) -> Tensor:
 
 
 Reduction = Callable[[Tensor, Any, bool], Tensor]
-REDUCTIONS: dict[
-    str, tuple[Reduction, int]
-] = {  # name: (reduction over dims, the opset from which axes are an input)
+# name: (reduction over dims, the opset from which axes are an input)
+REDUCTIONS: dict[str, tuple[Reduction, int]] = {
     "ReduceSum": (_total, 13),
     "ReduceMean": (_mean, 18),
     "ReduceProd": (_product, 18),

@@ -222,9 +222,8 @@ def _reflect(i: int, n: int) -> int:
     return i if i < n else span - i
 
 
-SOURCES: dict[
-    str, Callable[[int, int], int]
-] = {  # mode: the source of element i, which may be outside 0 to n
+# mode: the source of element i, which may be outside 0 to n
+SOURCES: dict[str, Callable[[int, int], int]] = {
     "edge": lambda i, n: min(max(i, 0), n - 1),
     "wrap": lambda i, n: i % n,
     "reflect": _reflect,

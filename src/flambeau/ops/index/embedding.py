@@ -108,9 +108,8 @@ def _bags(offsets: Tensor, n: int) -> Tensor:
 def _pool(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
     """Rows pooled by their bag; rows that are not `used` are left out. [n, d], [n, 1], [n] -> [bags, d]"""
     if not rows.shape[0]:
-        return rows.sum(0).expand(
-            bags, rows.shape[1]
-        )  # zeros that still depend on the table, for its gradient
+        # zeros that still depend on the table, for its gradient
+        return rows.sum(0).expand(bags, rows.shape[1])
     zeros = type(rows).zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
     count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":

@@ -40,9 +40,8 @@ class IndexPlan:
     steps: list[int] = field(default_factory=list[int])
     sizes: list[int] = field(default_factory=list[int])
     final: list[int] = field(default_factory=list[int])
-    picks: list[tuple[int, Any]] = field(
-        default_factory=list[tuple[int, Any]]
-    )  # (dim of final, host array or tensor)
+    # (dim of final, host array or tensor)
+    picks: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
 
     @property
     def shape(self) -> Shape:

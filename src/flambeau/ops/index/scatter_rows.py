@@ -252,9 +252,8 @@ def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
         last = place._last(x.shape[0])
         last = last.unsqueeze(1)
         return choose(last >= 0, src._gather(last.expand(*x.shape), 0), x)
-    order = place._argsort(
-        False, max(x.shape[0] - 1, 1).bit_length()
-    )  # the bits of the largest place: fewer radix passes
+    # the bits of the largest place: fewer radix passes
+    order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())
     return x._scatter_sorted(place._gather(order, 0), order, src, join)
 
 
