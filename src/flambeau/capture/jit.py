@@ -101,7 +101,7 @@ class Recordings:
     def __init__(self, fn: Callable[..., Any], check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
         self.fn, self.next, self.quiet, self.kept = fn, CHECKS[check], quiet, kept
         self.share = CHECKS_SHARE if check == "sometimes" else inf
-        self.born = perf_counter()  # set to the time of the first recording
+        self.born = inf  # when the function was first recorded
         self.checking = 0.0  # seconds that checks took
         self.misses = 0  # checks with an outdated recording
         self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
@@ -160,8 +160,7 @@ class Recordings:
     def _record(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
         """Call the function and keep what it does; `why` what was kept before does not serve."""
         key, args, kw = arguments.key, arguments.args, arguments.kw
-        if self.last is None and not self.programs:
-            self.born = perf_counter()
+        self.born = min(self.born, perf_counter())
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
             self.programs.pop(key, None)
             return self.fn(*args, **kw)

@@ -75,15 +75,15 @@ def with_integers(
         if i >= len(args):
             break
         value = args[i]
-        if type(value) is not int and value is not None:
-            args = (*args[:i], integers(value, name, names[name]), *args[i + 1 :])
+        if type(value) is not int and (integer := integers(value, name, names[name])) is not value:
+            args = (*args[:i], integer, *args[i + 1 :])
     if several:
         rest = args[first:]
         converted = (integers(rest[0], several),) if len(rest) == 1 else integers(rest, several)
         args = (*args[:first], *converted)
-    for name in kw:
-        if name in names and type(kw[name]) is not int:
-            kw = {**kw, name: integers(kw[name], name, names[name])}
+    for name, value in kw.items():
+        if name in names and (integer := integers(value, name, names[name])) is not value:
+            kw = {**kw, name: integer}
     return args, kw
 
 
