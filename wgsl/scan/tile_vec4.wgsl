@@ -3,15 +3,15 @@
 //% extends "launch.wgsl"
 //% import "scan/_monoids.wgsl" as scan
 //% block shared
-//% set W = wgsl(of, 2)
+//% set W = wgsl(dtype, 2)
 // two halves that take turns, so that each round of the tree needs one barrier
 var<workgroup> sums: array<{{ W }}, 512>;
 var<workgroup> heads: array<vec2<u32>, 512>; //% if segmented
-var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
+var<workgroup> totals: array<{{ wgsl(dtype, 1) }}, 256>;
 //% endblock
 //% block work
-//% set T, W = wgsl(of, 1), wgsl(of, 2)
-//% set F, empty = wgsl(of, 4), T ~ "(" ~ scan.start[op](T) ~ ")"
+//% set T, W = wgsl(dtype, 1), wgsl(dtype, 2)
+//% set F, empty = wgsl(dtype, 4), T ~ "(" ~ scan.start[op](T) ~ ")"
   // the piece of this workgroup
   let t = lid.x;
   let row = group / p.pieces;

@@ -2,7 +2,7 @@
 //% extends "launch.wgsl"
 //% import "scan/_monoids.wgsl" as scan
 //% block shared
-var<workgroup> sums: array<{{ scan.state(op, wgsl(of, 1)) }}, 256>;
+var<workgroup> sums: array<{{ scan.state(op, wgsl(dtype, 1)) }}, 256>;
 //% endblock
 //% block work
   let row = group / p.pieces;

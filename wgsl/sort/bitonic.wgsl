@@ -19,7 +19,7 @@ fn order(a: u32, b: u32) {
 }
 //% endblock
 //% block work
-//% set T, step = wgsl(of, 1), workgroup[0]
+//% set T, step = wgsl(dtype, 1), workgroup[0]
   let mask = p.wide - 1u;
   for (var e = lid.x; e < {{ span }}u; e += {{ step }}u) {
     let row = (group * {{ span }}u + e) / p.wide;

@@ -40,7 +40,7 @@ BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")  # begins with what is sear
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 OPS_IN_HEAD = 10
 # what templates call the types that an option of their kernels names, and how many elements each has
-TYPES = ("T", "of", 1), ("V", "acc", 4)
+TYPES = ("T", "dtype", 1), ("V", "acc", 4)
 EDITED = "edited/"  # before the name of a template that is somebody's, where it is named as a file
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
@@ -266,7 +266,7 @@ def _rendered(shader: Shader, env: Environment) -> str:
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
     names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
     outs = [(n, SHORT[d].stored, SHORT[d].words[w]) for n, (d, w) in zip(names, shader.outs, strict=True)]
-    types = {name: wgsl(options[of], width) for name, of, width in TYPES if options.get(of) in SHORT}
+    types = {name: wgsl(options[key], width) for name, key, width in TYPES if options.get(key)}
     try:
         text = env.get_template(shader.template).render(
             {"ranged": "", "atomics": False} | types | options,

@@ -43,7 +43,7 @@ def scan_launches(
     outer, n, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
     state = {"dtype": dt.uint32, "width": 2} if op in ("max", "min") else {"dtype": dtype, "width": 1}
     traced = source if isinstance(source, int) else None
-    launch = {"traced": traced, "options": {"op": op, "of": dtype.short}}
+    launch = {"traced": traced, "options": {"op": op, "dtype": dtype.short}}
     reads = () if traced is not None else (source,)
     end = {"writes": writes, "elements": prod(shape), "dtype": dtype} if writes else {}
     if limits.software or inner > 1:

@@ -37,7 +37,7 @@ MOST = 32768  # elements of a workgroup's piece: its counts have 16 bits
 
 def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
-    options = {"of": x.dtype.short, "descending": descending}
+    options = {"dtype": x.dtype.short, "descending": descending}
     if limits.software and 0 < n <= FEWEST:
         return [_in_registers(rows, n, options)]
     most = SHORT if not limits.software else LITTLE // 4 if rows * n <= LITTLE else 0
@@ -185,7 +185,7 @@ def _back_launches(limits: Limits, x: Node, places: Node) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     sizes: dict[str, Any] = {"n": n, "size": rows * n}
     return [
-        Launch("sort/inverse_permute.wgsl", (1,), -(-rows * n // 64), sizes, {"of": x.dtype.short}, traced=0)
+        Launch("sort/inverse_permute.wgsl", (1,), -(-rows * n // 64), sizes, {"dtype": x.dtype.short}, traced=0)
     ]
 
 
@@ -198,7 +198,7 @@ def _back_reference(xp: Any, x: Any, places: Any) -> Any:
 def _search_launches(limits: Limits, table: Node, x: Node, right: bool) -> list[Launch]:
     n, m, size = table.shape[-1], x.shape[-1], prod(x.shape)
     sizes: dict[str, Any] = {"n": n, "m": max(m, 1), "size": size, "step": n if len(table.shape) > 1 else 0}
-    options = {"of": x.dtype.short, "right": right}
+    options = {"dtype": x.dtype.short, "right": right}
     return [Launch("sort/searchsorted.wgsl", (0,), -(-size // 64), sizes, options, traced=1)]
 
 
