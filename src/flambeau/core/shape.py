@@ -259,16 +259,6 @@ def collapse(shape: Shape, affines: list[Affine], groups: tuple[int, ...]) -> li
     return runs
 
 
-def collapse_dims(
-    shape: Shape, dims: Sequence[int], affines: list[Affine], groups: tuple[int, ...]
-) -> tuple[list[tuple[int, ...]], list[int]]:
-    """`collapse` for a selection of dims, which count as neighbours: the runs, and the size of each."""
-    moved = [Affine(tuple(a.strides[d] for d in dims), 0) for a in affines]
-    runs = collapse(tuple(shape[d] for d in dims), moved, tuple(groups[d] for d in dims))
-    named = [tuple(dims[i] for i in run) for run in runs]
-    return named, [run_size(shape, run) for run in named]
-
-
 def run_size(shape: Shape, run: tuple[int, ...]) -> int:
     return prod(shape[d] for d in run)
 

@@ -10,7 +10,6 @@ from .events import EpochEnded, EpochStarted, Event, Message, Progress, RunEnded
 
 WINDOW = 10.0  # seconds that speed and waits are taken from
 LOG = 200  # lines kept
-CAUSES = ("data", "host", "gpu", "read")
 
 
 class RunState:

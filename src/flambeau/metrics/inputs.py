@@ -6,10 +6,8 @@ from typing import Any, NoReturn
 from ..core.dtype import float32, int32
 from ..core.node import describe
 from ..functions import arange
-from ..nn.functional import softmax
 from ..tensor import Tensor
 
-TASKS = ("binary", "multiclass", "multilabel")
 AVERAGES = ("micro", "macro", "weighted", "none", None)
 
 
@@ -68,11 +66,6 @@ def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor], seen: Tensor
 
 def by_sigmoid(x: Tensor, seen: Tensor | None = None) -> Tensor:
     return probabilities(x, Tensor.sigmoid, seen)
-
-
-def by_softmax(x: Tensor) -> Tensor:
-    """Of classes in dim 1."""
-    return probabilities(x, lambda logits: softmax(logits, 1))
 
 
 def is_one(preds: Tensor, threshold: float, seen: Tensor | None = None) -> Tensor:

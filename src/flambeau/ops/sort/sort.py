@@ -184,9 +184,8 @@ def _argsort_reference(xp: Any, x: Any, descending: bool, bits: int) -> Any:
 def _back_launches(limits: Limits, x: Node, places: Node) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     sizes: dict[str, Any] = {"n": n, "size": rows * n}
-    return [
-        Launch("sort/inverse_permute.wgsl", (1,), -(-rows * n // 64), sizes, {"dtype": x.dtype.short}, traced=0)
-    ]
+    options, groups = {"dtype": x.dtype.short}, -(-rows * n // 64)
+    return [Launch("sort/inverse_permute.wgsl", (1,), groups, sizes, options, traced=0)]
 
 
 def _back_reference(xp: Any, x: Any, places: Any) -> Any:
