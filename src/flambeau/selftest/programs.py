@@ -218,7 +218,9 @@ def called(
     results: list[list[fb.Tensor]] = []
     for turn in range(turns):
         arguments = tensors(program, device, turn)
-        results.append(f(*(t for n, t in arguments.items() if n not in program.states)))
+        outputs = f(*(t for n, t in arguments.items() if n not in program.states))
+        # a view of a state shows the values of later calls: keep this call's nodes
+        results.append([fb.Tensor(t.node) for t in outputs])
     return results
 
 
