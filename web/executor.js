@@ -275,6 +275,13 @@ export class Executor {
     return out;
   }
 
+  /** A new buffer to read from. It is mapped once, which fills it: see write(). */
+  stage(size) {
+    const buffer = this.device.createBuffer({ size, usage: STAGING, mappedAtCreation: true });
+    buffer.unmap();
+    return buffer;
+  }
+
   copyOut(asked) {
     let total = 0;
     for (let i = 0; i < asked.length; i += 2) {
@@ -284,7 +291,7 @@ export class Executor {
     }
     const found = this.staging.findIndex((buffer) => buffer.size >= total);
     const size = Math.max(4096, 2 ** Math.ceil(Math.log2(total || 1)));
-    const buffer = found < 0 ? this.device.createBuffer({ size, usage: STAGING }) : this.staging.splice(found, 1)[0];
+    const buffer = found < 0 ? this.stage(size) : this.staging.splice(found, 1)[0];
     const encoder = this.device.createCommandEncoder();
     for (let i = 0, at = 0; i < asked.length; i += 2) {
       const bytes = (asked[i + 1] + 3) & ~3;
@@ -390,7 +397,7 @@ export class Executor {
    */
   submit(given, watch) {
     this.check();
-    this.fresh.clear();
+    this.fill(given);
     const words = this.own(given);
     this.later(() => this.run(words, watch));
   }
@@ -398,8 +405,21 @@ export class Executor {
   /** Run what prepare() was given: submit() of one REPLAY, without an array that crosses. */
   replay(prepared) {
     this.check();
-    this.fresh.clear();
-    this.later(() => this.run([REPLAY, prepared]));
+    const words = [REPLAY, prepared];
+    this.fill(words);
+    this.later(() => this.run(words));
+  }
+
+  /** Write all of a new buffer that commands first copy to in part, for the reason that write() names. */
+  fill(words) {
+    for (let i = 0; this.fresh.size && i < words.length; i += sizeOf(words, i))
+      if (words[i] === DISPATCH)
+        for (const handle of words.slice(i + BUFFERS, i + sizeOf(words, i))) this.fresh.delete(handle);
+      else if (words[i] === COPY) {
+        const to = words[i + TO], buffer = this.fresh.has(to) && this.buffers.get(to);
+        if (buffer && words[i + BYTES] < buffer.size) this.write(to, new Uint8Array(0));
+        this.fresh.delete(to);
+      } else if (words[i] === REPLAY) this.fill(this.prepared.get(words[i + NUMBER])?.words ?? []);
   }
 
   run(words, watch) {

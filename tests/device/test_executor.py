@@ -128,3 +128,47 @@ console.log(JSON.stringify(writes));
         [0, 4, 6, 7, 8, 9],
         [0, 4, 1, 2, 3, 4],
     ]
+
+
+def test_the_first_copy_to_a_new_buffer_is_of_all_of_it(tmp_path):
+    """As a write: zeros come first, unless the copy or a kernel before it writes the buffer."""
+    code = """
+const writes = [];
+executor.queue = {
+  submit: () => writes.push("submit"),
+  writeBuffer: (to, at, _, from, size) => writes.push([handles.get(to), at, size]),
+};
+const handles = new Map([...executor.buffers].map(([handle, buffer]) => [buffer, handle]));
+const pipeline = executor.pipeline("text", "good", 1), made = () => {
+  const handle = executor.alloc(256, STORAGE);
+  handles.set(executor.buffers.get(handle), handle);
+  return handle;
+};
+await settled();
+const [part, replayed, all, computed] = [1, 2, 3, 4].map(made);
+const kept = executor.prepare(words([COPY, a, replayed, 8]));
+const computes = dispatch(pipeline, params, 0, [1, 1, 1], [a, computed]);
+const copies = [COPY, a, part, 4, COPY, a, part, 8, COPY, a, all, 256];
+executor.submit(words(copies, computes, [COPY, a, computed, 4]));
+executor.replay(kept);
+executor.submit(words([COPY, a, part, 4, REPLAY, kept]));
+const last = made(), late = executor.prepare(words([COPY, a, last, 8]));
+executor.replay(late);
+executor.write(last, Uint8Array.of(1, 2, 3, 4));
+await settled();
+console.log(JSON.stringify([part, replayed, last, writes]));
+"""
+    part, replayed, last, writes = run(tmp_path, code)
+    first, late = [[part, 0, 256], "submit"], [[last, 0, 256], "submit", [last, 0, 4]]
+    assert writes == [*first, [replayed, 0, 256], "submit", "submit", *late]
+
+
+def test_a_buffer_to_read_from_is_mapped_before_its_first_copy(tmp_path):
+    code = """
+const made = [], create = device.createBuffer;
+device.createBuffer = (wanted) => (made.push(wanted.mappedAtCreation ?? false), create(wanted));
+await read(a);
+await read(b);
+console.log(JSON.stringify(made));
+"""
+    assert run(tmp_path, code) == [True]
