@@ -92,19 +92,19 @@ def test_states_that_change_places_in_a_recorded_step(gpu):
 
 
 def test_what_the_group_alone_reads_is_not_stored():
-    dear = (X * Y).exp()  # both read it, and it is dear
-    assert is_one_kernel(dear * 2 + X, dear * X, writes=2)
-    assert is_one_kernel(dear * 2 + X, dear * X, dear, writes=3)
-    group = kernels_of(dear * 2 + X, dear * X, dear.sum(0))[0]
+    expensive = (X * Y).exp()  # both read it, and it is expensive
+    assert is_one_kernel(expensive * 2 + X, expensive * X, writes=2)
+    assert is_one_kernel(expensive * 2 + X, expensive * X, expensive, writes=3)
+    group = kernels_of(expensive * 2 + X, expensive * X, expensive.sum(0))[0]
     assert group.kind == "map_multi" and group.writes == 3  # the sum reads it
-    group = kernels_of(dear * 2 + X, (dear * X).t().relu() @ X)[0]
+    group = kernels_of(expensive * 2 + X, (expensive * X).t().relu() @ X)[0]
     assert group.kind == "map_multi" and group.writes == 2
 
 
 def test_what_is_not_stored_is_where_the_group_is_kept_apart(force):
     force("maps=apart")
-    dear = (X * Y).exp()
-    assert kinds_of(dear * 2 + X, dear * X) == ["map"] * 3  # it, and each of its readers
+    expensive = (X * Y).exp()
+    assert kinds_of(expensive * 2 + X, expensive * X) == ["map"] * 3  # it, and each of its readers
 
 
 def test_a_gelus_gradient_stores_what_products_read(gpu):

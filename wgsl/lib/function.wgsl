@@ -7,7 +7,7 @@ struct {{ f.result }} {
   {{ result }}: {{ wgsl(dtype, f.width) }}, //% for result, dtype in f.results
 }
 //% endif
-fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}
+fn {{ name }}({% for v, d, w in f.arguments %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}
 {%- for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 {{ step[s.kind](s, f, wgsl) }} //% for s in f.steps
   return {{ f.result }}{% for result, dtype in f.results %}{{ "(" if loop.first }}{{ result }}{{ ")" if loop.last else ", " }}{% endfor %};

@@ -18,7 +18,7 @@
 
 //# a function's value at a place; at the row's first for none
 {% macro call(name, f, along, mark) -%}
-  {{ name }}({% for v, d, w in f.given %}{{ v }}{{ mark if v in f.each }}, {% endfor %}
+  {{ name }}({% for v, d, w in f.arguments %}{{ v }}{{ mark if v in f.each }}, {% endfor %}
   {%- for c in f.coords %}{{ "0u" if mark is none and c in along else c ~ mark if c in along else c }}, {% endfor %})
 {%- endmacro %}
 

@@ -1,4 +1,4 @@
-"""Buffer assignment: the values of a plan, by size and lifetime, become the buffers that they share."""
+"""Assigns buffers to the values of a plan, which share them by size and lifetime."""
 
 from bisect import bisect
 from typing import NamedTuple
@@ -28,18 +28,18 @@ def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) ->
     begins, ends, first = lifetimes(plan)
     sizes = dict(plan.stored)
     slots: list[int] = []
-    taken: list[list[tuple[int, int]]] = []  # of each slot: when it is in use, in order
+    busy: list[list[tuple[int, int]]] = []  # of each slot: when it is in use, in order
     of: dict[int, int] = {}
     for v in sorted((v for v in begins if v not in apart), key=lambda v: (-sizes[v], begins[v])):
         span = begins[v], ends[v]
-        fits = (i for i in reversed(range(len(slots))) if _is_free(taken[i], span))
-        at = next(fits, None)  # slots were made the largest first: the last that is free is the smallest
-        if at is None:
-            at = len(slots)
+        fits = (i for i in reversed(range(len(slots))) if _is_free(busy[i], span))
+        slot = next(fits, None)  # slots were made the largest first: the last that is free is the smallest
+        if slot is None:
+            slot = len(slots)
             slots.append(-(-max(sizes[v], 1) // align) * align)
-            taken.append([])
-        taken[at].insert(bisect(taken[at], span), span)
-        of[v] = at
+            busy.append([])
+        busy[slot].insert(bisect(busy[slot], span), span)
+        of[v] = slot
     for v, top in first.items():
         if top in of:
             of[v] = of[top]
@@ -47,8 +47,8 @@ def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) ->
 
 
 def lifetimes(plan: Plan) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-    """The kernels that a value is made by and last needed by, those written over it included; and for each
-    value that is written over another the first of them."""
+    """The first and last kernel that needs each buffer's value, or a value written over it; and for each
+    value written over another, the first value of that chain."""
     keep, end = set(plan.roots), len(plan.kernels)
     leaves = set(plan.leaves)
     begins: dict[int, int] = {}
@@ -66,14 +66,14 @@ def lifetimes(plan: Plan) -> tuple[dict[int, int], dict[int, int], dict[int, int
     return begins, ends, first
 
 
-def _is_free(taken: list[tuple[int, int]], span: tuple[int, int]) -> bool:
-    at = bisect(taken, span)
-    before, after = taken[max(at - 1, 0) : at], taken[at : at + 1]
+def _is_free(busy: list[tuple[int, int]], span: tuple[int, int]) -> bool:
+    at = bisect(busy, span)
+    before, after = busy[max(at - 1, 0) : at], busy[at : at + 1]
     return not (before and before[0][1] >= span[0]) and not (after and after[0][0] <= span[1])
 
 
 def peak(plan: Plan) -> int:
-    """The bytes that kernels' values take together when they are most: no assignment needs less."""
+    """The most bytes that live values take at any kernel: a lower bound for every assignment."""
     begins, ends, _ = lifetimes(plan)
     sizes = dict(plan.stored)
     change = [0] * (len(plan.kernels) + 2)

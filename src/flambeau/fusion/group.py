@@ -1,4 +1,4 @@
-"""What one kernel computes of several values, and what finding that decides about what is stored."""
+"""Describes groups of values that one kernel computes, and how a group changes what is stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SEARCHED_NODES = 48  # below a member, or made of it, that are looked at
 
 
 class Lowered(NamedTuple):
-    """The kernels of values, and those of the values that need none: each shares another's buffer."""
+    """The kernels of some values, and the values that need none because they share another's buffer."""
 
     kernels: list[Kernel]
     shared: dict[Node, int] = {}
@@ -21,11 +21,11 @@ class Lowered(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FusedGroup:
-    """Values that one kernel computes; what kind of kernel it is, a class says.
+    """Values that one kernel computes; subclasses build the kernel.
 
-    nodes: all that it computes, inputs first. outputs: those of them that it stores, and for_group: of these
-    what is stored for its sake alone. private: what is not stored, since it alone reads it. serial: of the
-    first of its nodes.
+    nodes: all that it computes, inputs first. outputs: the nodes that it stores. for_group: the outputs that
+    only this grouping stores. private: nodes that are no longer stored, since only the group reads them.
+    serial: that of its first node.
     """
 
     nodes: tuple[Node, ...]
@@ -36,7 +36,7 @@ class FusedGroup:
 
     @property
     def size(self) -> int:
-        """How many elements are read once that several kernels would read anew."""
+        """How many elements the group reads once and separate kernels would read several times."""
         return 0
 
     def build(self, plan: PlanContext) -> Lowered | None:
@@ -54,10 +54,10 @@ class FusedGroup:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a group changes about what is stored, and the group, where it is worth a kernel.
+    """How a group changes what is stored, and the group, if it is worth a kernel.
 
-    cut: epilogues of which the group computes the beginning: that, from the head on. store: what others had
-    better read. private: what is not stored any more, since the group alone reads it.
+    cut: epilogues of which the group computes only these first nodes, the head included. store: values that
+    readers outside should load, not compute. private: values that only the group reads, no longer stored.
     """
 
     cut: Sequence[list[Node]] = ()

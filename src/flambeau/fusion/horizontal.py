@@ -1,4 +1,5 @@
-"""Small kernels that nobody waits for into one: an optimiser's updates, a range of the workgroups each."""
+"""Merges small maps that no kernel waits for, such as an optimiser's updates: each gets a range of
+workgroups."""
 
 from itertools import permutations
 from math import prod
@@ -13,16 +14,17 @@ WAITING_BYTES, WAITING_SHARE = 1 << 24, 16  # of temporaries that wait for a bun
 BUNDLE_KERNELS, BUNDLE_WORDS = 16, 240  # kernels of a bundle; words of Params
 
 
-def gathered(
+def order_by_bundle(
     kernels: tuple[Kernel, ...],
     sizes: dict[int, int],
-    there: set[int],
+    kept: set[int],
     dying: frozenset[int],
     limits: Limits,
 ) -> list[list[Kernel]]:
-    """The kernels in order, by bundles: those whose results no kernel reads wait for the last of theirs.
+    """The kernels in order, by bundles. A kernel whose results no kernel reads moves to the last of its
+    bundle.
 
-    there: values that need no room while others wait; dying: those of them that may be written over.
+    kept: values that stay in memory anyway; dying: those of them that may be written over.
     """
     read = {v for k in kernels for v in k.inputs}
     room = min(WAITING_BYTES, sum(sizes.values()) // WAITING_SHARE)
@@ -32,7 +34,7 @@ def gathered(
         if not _is_small(k, sizes) or any(v in read for v in k.outputs):
             continue
         members = [kernels[j] for j in (*last, i)]
-        waiting = sum(sizes.get(v, 0) for v in {v for m in members for v in m.inputs} - there)
+        waiting = sum(sizes.get(v, 0) for v in {v for m in members for v in m.inputs} - kept)
         if not last or waiting > room or not _fits(members, dying, limits):
             last = []
         last.append(i)
@@ -52,8 +54,8 @@ def _is_small(k: Kernel, sizes: dict[int, int]) -> bool:
 
 
 def _fits(members: list[Kernel], dying: frozenset[int], limits: Limits) -> bool:
-    """Whether one kernel can bind, and be told, what these are; results are written over what dies where
-    that goes."""
+    """Whether the buffers and Params of these fit one kernel, if results are written over dying values where
+    possible."""
     inputs = {v for k in members for v in k.inputs}
     over = sum(min(len(set(k.inputs) & dying), len(k.outputs)) for k in members)
     bound = len(inputs) + sum(len(k.outputs) for k in members) - over
@@ -62,20 +64,20 @@ def _fits(members: list[Kernel], dying: frozenset[int], limits: Limits) -> bool:
     return len(members) <= BUNDLE_KERNELS and words <= BUNDLE_WORDS and bound <= limits.bundle_buffers
 
 
-def bundled(members: list[Kernel], limits: Limits) -> list[Kernel]:
-    """One kernel that does the work of several; several where that binds too much, or where one writes over
-    what another reads."""
+def merge_maps(members: list[Kernel], limits: Limits) -> list[Kernel]:
+    """Merge maps into one kernel; into several if one would bind too many buffers, or if a map writes over a
+    value that another reads."""
     runs: list[list[Kernel]] = []
     for k in members:
         longer = [*runs[-1], k] if runs else []
-        if not longer or not _are_independent(longer) or _bound(longer) > limits.bundle_buffers:
+        if not longer or not _are_independent(longer) or _count_bindings(longer) > limits.bundle_buffers:
             runs.append([k])
         else:
             runs[-1] = longer
     return [bundle_kernel(run) if len(run) > 1 else run[0] for run in runs]
 
 
-def _bound(members: list[Kernel]) -> int:
+def _count_bindings(members: list[Kernel]) -> int:
     """How many buffers they bind."""
     inputs = {b for k in members for b in zip(k.inputs, k.shader.bindings, strict=True)}
     return len(inputs) + sum(len(k.outputs) for k in members) + any(k.shader.checks for k in members)

@@ -1,4 +1,4 @@
-"""Kernels into such that write over what they read last."""
+"""Changes kernels to write their results over inputs that no later kernel reads."""
 
 from collections import Counter
 from dataclasses import replace
@@ -22,8 +22,9 @@ def in_place(
         for v in k.outputs if k.shader.kind in MAPS else ():
             if writers[v] > 1:
                 continue
-            made_of = sorted(_made_of(k, v), key=lambda x: x in writers)  # states before what kernels made
-            dies = (x for x in made_of if x in free and last[x] == i and sizes[x] == sizes[v])
+            # States before results of kernels.
+            sources = sorted(_sources_of(k, v), key=lambda x: x in writers)
+            dies = (x for x in sources if x in free and last[x] == i and sizes[x] == sizes[v])
             x = next((x for x in dies if _is_beside(k, x, v)), None)
             if x is not None:
                 k, over[v] = without_input(k, x, out_name(k.outputs.index(v))), x
@@ -31,9 +32,9 @@ def in_place(
     return tuple(changed)
 
 
-def _made_of(k: Kernel, v: int) -> list[int]:
-    """The inputs that an output is made of, in the order of its expression; not those that it gets through
-    other outputs: a state's new value belongs where its old one is."""
+def _sources_of(k: Kernel, v: int) -> list[int]:
+    """The inputs of an output's expression, in its order, without those that it reads only through other
+    outputs: an optimiser state's new value belongs where its old one is."""
     f = k.shader.functions[0][1]
     results = [name for name, _ in f.results] or [f.result]
     result = results[k.outputs.index(v)]
@@ -50,7 +51,7 @@ def _made_of(k: Kernel, v: int) -> list[int]:
 
 
 def _is_beside(k: Kernel, x: int, v: int) -> bool:
-    """Whether every thread reads of x just the elements that it writes of v, in the same form."""
+    """Whether every thread reads exactly those elements of x that it writes of v, in the same form."""
     if k.inputs.count(x) > 1:
         return False
     if len(k.shader.functions) > 1 and len(k.outputs) > 1:

@@ -1,4 +1,5 @@
-"""The graph into the values that are stored: what is asked for, heads with their epilogues, what is dear."""
+"""Decides which values of a graph are stored: roots, heads with their epilogues, and expensive shared
+values."""
 
 from collections.abc import Iterable
 from math import prod
@@ -11,7 +12,8 @@ from .group import Decision
 HEADS = ("reduce", "fold", "contract", "opaque", "output", "pair")  # the ops that are kernels of their own
 OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
-DEAR = 9.0  # more than is cheap, of reads and of cost: what a gather reads, what lies too deep to be priced
+# Above both CHEAP bounds: the price of a gather's reads, and of an expression too deep to be priced.
+EXPENSIVE = 9.0
 
 
 class Epilogues:
@@ -26,7 +28,7 @@ class Epilogues:
         return self.nodes[head][-1]
 
     def set(self, nodes: list[Node]) -> None:
-        """Have an epilogue be these nodes, from the head on."""
+        """Replace the epilogue of nodes[0], the head, by these nodes."""
         head = nodes[0]
         if head in self.nodes:
             self.head_of.pop(self.tail(head), None)
@@ -38,7 +40,7 @@ class Epilogues:
 
 
 class Materialization:
-    """Which values of a graph are stored, and why; who wants another one stored or left out says so here.
+    """Which values of a graph are stored, and why. Passes that store or drop another value record it here.
 
     users: who reads a node, and rank: a number larger than that of each input; both by a node's id.
     alias: the node that computes a node's value (see kernels/lower.alias).
@@ -71,13 +73,13 @@ class Materialization:
         self.why.setdefault(node, why)
 
     def require(self, node: Node, why: str) -> None:
-        """Have a value stored whatever is decided later."""
+        """Store a value, whatever is decided later."""
         node = self.alias[node]
         self.required.add(node)
         self.store(node, why)
 
     def apply(self, decision: Decision) -> None:
-        """Do what a group decided; what is required stays stored."""
+        """Carry out a group's decision; required values stay stored."""
         for nodes in decision.cut:
             old = self.epilogues.tail(nodes[0])
             if old not in self.required:
@@ -124,11 +126,11 @@ class Materialization:
         for n in self.order:
             is_elementwise = n.buffer is None and n.op.kind == "elementwise"
             if is_elementwise and self._is_shared(n) and not self.is_cheap(n):
-                self.store(n, "several read it, and it is dear")
+                self.store(n, "several read it, and it is expensive")
 
     def _store_operands(self, n: Node) -> None:
-        """Contractions read buffers: what they are given is stored, whoever else reads it. Only a short
-        expression of buffers alone may be computed by one on a GPU, which decides that itself."""
+        """Store the operands of a contraction, which reads buffers. On a GPU its builder may compute a short
+        expression of buffers itself, so that one is left to it."""
         for i in n.inputs:
             while i.buffer is None and (
                 i.op.kind == "composite" or (i.op.kind == "movement" and i not in self.stored)
@@ -177,14 +179,14 @@ class Materialization:
         self._end_epilogue(nodes, why)
 
     def _is_update(self, nodes: list[Node]) -> bool:
-        """Whether an epilogue ends with a parameter's new value: of a map of its own that is written over the
-        old one."""
+        """Whether an epilogue ends with a parameter's new value, which a separate map can write over the old
+        one."""
         if not self.dying or nodes[-1] not in self.required:
             return False
         return any(x in self.dying and x.shape == n.shape for n in nodes for x in n.inputs)
 
     def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
-        """The node that goes on from a value inside its head's kernel, or none and why."""
+        """The next node of an epilogue; None and the reason where the epilogue ends."""
         if at in self.stored:
             return None, self.why[at]
         users = self.consumers(at)
@@ -205,8 +207,8 @@ class Materialization:
     # --- who computes what ---
 
     def _find_sole_consumers(self) -> None:
-        """Find for each elementwise value the one that all its readers are a part of, element by element: the
-        kernel of that computes it once, however many they are."""
+        """Record for each elementwise value the stored value whose kernel holds all its readers, element by
+        element. That kernel computes it once, whatever the number of readers."""
         # From the last node to the first: a node's readers are known when it is reached.
         for n in reversed(self.order):
             if n.buffer is None and n.op.kind == "elementwise":
@@ -215,7 +217,7 @@ class Materialization:
                 self._computed_in[n] = ends.pop() if is_one else n
 
     def _end_of(self, user: Node, n: Node) -> Node:
-        """What a reader of a value is a part of."""
+        """The value whose kernel a reader is computed in."""
         if user.op.kind != "elementwise" or user.shape != n.shape:
             return user
         head = self.epilogues.head_around.get(user)
@@ -227,8 +229,8 @@ class Materialization:
         return several and not self.were_apart(node)
 
     def were_apart(self, node: Node) -> bool:
-        """Whether a value stands for several that had one reader each: that each reader computes it is no
-        dearer than it was."""
+        """Whether a value merged several equal ones of one reader each: if each reader computes it, the work
+        is the same as before the merge."""
         times = self.times.get(node, 1)
         return times > 1 and sum(self.times.get(u, 1) for u in self.consumers(node)) <= times
 
@@ -240,8 +242,8 @@ class Materialization:
         return reads <= CHEAP_READS and cost <= CHEAP_COST
 
     def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
-        """Buffers read (small ones count by their share) and work done to compute `node` again; more than is
-        cheap where that is found on the way."""
+        """Buffers read (small ones count by their share) and work done to compute `node` again. The search
+        stops as soon as either is above what is cheap."""
         node = self.alias[node]
         is_stored = node in self.stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:
@@ -250,8 +252,8 @@ class Materialization:
         if node.op.kind == "source":
             return 0.0, node.op.cost
         if depth > CHEAP_COST:  # of nodes that cost something each
-            return DEAR, DEAR
-        reads = DEAR if node.op.kind == "gather" else 0.0  # it reads where it likes
+            return EXPENSIVE, EXPENSIVE
+        reads = EXPENSIVE if node.op.kind == "gather" else 0.0  # it reads where it likes
         cost = node.op.cost if node.op.kind == "elementwise" else 0.0
         for i in node.inputs:
             if reads > CHEAP_READS or cost > CHEAP_COST:
@@ -264,8 +266,8 @@ class Materialization:
 def are_made_apart(
     values: Materialization, nodes: Iterable[Node], members: set[Node], first: int, most: int
 ) -> bool:
-    """Whether none of some nodes is made of members of a group, the first of which has this rank; False where
-    telling that takes looking at more than so many nodes."""
+    """Whether no node depends on a member of a group. first: the rank of the first member. False if the
+    search would visit more than `most` nodes."""
 
     def may_be_made_of(inputs: Iterable[Node]) -> list[Node]:
         return [i for i in inputs if i.buffer is None and values.rank[id(i)] >= first]

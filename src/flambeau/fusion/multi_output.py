@@ -1,4 +1,4 @@
-"""Stored elementwise values that are made of the same buffers into groups, each of which is one kernel."""
+"""Groups stored elementwise values that read the same buffers, so that one kernel computes them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,34 +17,34 @@ OPEN_GROUPS = 4  # of one shape that a value may join
 MOST_MEMBERS = 16  # of a group
 
 
-def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
+def find(values: Materialization, grouped: set[Node]) -> Iterator[Decision]:
     """Groups of stored elementwise nodes of one shape that share what they read, or read each other: new
     state and parameter of an optimiser, gradients of the inputs of a product.
 
-    taken: nodes of other groups.
+    grouped: nodes of other groups.
     """
     finder = _SiblingFinder(values)
     for n in values.order:
-        is_candidate = n.buffer is None and n in values.stored and n.segment is None and n not in taken
+        is_candidate = n.buffer is None and n in values.stored and n.segment is None and n not in grouped
         if is_candidate and n not in values.epilogues.head_of and finder.is_computed(n):
             finder.visit(n)
     for siblings in finder.all:
-        yield finder.settled(siblings)
+        yield finder.decide(siblings)
 
 
 def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel], list[int]]:
-    """What is read: the kernels of siblings without values that siblings alone read (they have them in
-    registers), and no kernel of whose values none is read; and the places of those that are left.
+    """Drop outputs that only siblings read (they have them in registers), and kernels none of whose outputs
+    is read. Returns the kernels that remain, and their places in the list.
 
     keep: values that are asked for.
     """
-    read, left = set(keep), list[tuple[Kernel, int]]()
+    read, kept = set(keep), list[tuple[Kernel, int]]()
     for i in reversed(range(len(kernels))):
         k = kernels[i]
         if not read.isdisjoint(k.outputs):
-            left.append((with_results(k, read) if k.shader.kind == "map_multi" else k, i))
+            kept.append((with_results(k, read) if k.shader.kind == "map_multi" else k, i))
             read.update(k.inputs)
-    return [k for k, _ in reversed(left)], [i for _, i in reversed(left)]
+    return [k for k, _ in reversed(kept)], [i for _, i in reversed(kept)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,8 @@ class MapGroup(FusedGroup):
 
 @dataclass
 class _OpenMaps:
-    """A group that grows: its nodes, the buffers that their kernel reads, and what each node is made of."""
+    """A group that grows: its nodes, the buffers that their kernel reads, and the buffers that each node
+    reads."""
 
     nodes: list[Node]
     reads: set[Node]
@@ -81,7 +82,8 @@ class _SiblingFinder:
         self.all: list[_OpenMaps] = []
         self.open: dict[tuple[Any, ...], list[_OpenMaps]] = {}  # by shape and device
         by_age = sorted(values.order, key=lambda n: n.serial)
-        self.rank = {n: i for i, n in enumerate(by_age)}  # when a node was made, and so will be computed
+        # The order of creation, which is that of computation.
+        self.rank = {n: i for i, n in enumerate(by_age)}
 
     def is_computed(self, n: Node) -> bool:
         """Whether a node is elementwise, perhaps behind views that leave its elements in order."""
@@ -124,7 +126,7 @@ class _SiblingFinder:
         return reads
 
     def _joins(self, n: Node, reads: set[Node], siblings: _OpenMaps) -> bool:
-        """Add a value to a group, where that is as good for both and none would wait for itself."""
+        """Add a value to a group if they share a buffer, fit one kernel and neither waits for the other."""
         values, nodes = self.values, siblings.nodes
         others = reads.difference(nodes)
         shares = len(others) < len(reads) or any(x in siblings.reads and prod(x.shape) > 1 for x in others)
@@ -144,7 +146,7 @@ class _SiblingFinder:
         return True
 
     def _written_over(self, siblings: _OpenMaps, outputs: list[Node]) -> int:
-        """How many of a group's outputs can be written over a leaf that they are made of."""
+        """How many of a group's outputs can be written over a leaf that they read."""
         dying, rank = self.values.dying, self.values.rank
         over: set[Node] = set()
         for n in outputs if dying else ():
@@ -156,8 +158,8 @@ class _SiblingFinder:
             over.update(sorted(fits, key=lambda x: rank[id(x)])[:1])
         return len(over)
 
-    def settled(self, siblings: _OpenMaps) -> Decision:
-        """Leave out of what is stored what the group alone reads; of one output it is no group."""
+    def decide(self, siblings: _OpenMaps) -> Decision:
+        """Stop storing values that only the group reads. With a single output left there is no group."""
         nodes, outputs = siblings.nodes, self._outputs_of(siblings.nodes)
         private = tuple(n for n in nodes if n not in outputs)
         if len(outputs) < 2:
@@ -172,7 +174,7 @@ class _SiblingFinder:
         return [n for n in nodes if n in self.values.required or not self._is_private(n, inside)]
 
     def _is_private(self, node: Node, inside: set[Node]) -> bool:
-        """Whether all that is made of a value is made in a group, or for its members alone."""
+        """Whether a value is read only inside a group, directly or through unstored nodes."""
         users = self.values.users
         for i, n in enumerate(reached([node], lambda n: (u for u in users[id(n)] if u not in inside))):
             if not users[id(n)]:
@@ -184,7 +186,7 @@ class _SiblingFinder:
 
 
 def made_in_order_of(n: Node) -> tuple[Node, ...]:
-    """What an unstored value is computed of, each element of the one at its place; none where it is not."""
+    """The inputs of which an unstored value reads element i for its element i; empty if it reads others."""
     # Any other movement would have a thread read elements that its neighbour writes: then siblings could not
     # be written over what they read.
     if n.op.kind == "elementwise" or n.op.order in ("same", "repeated"):

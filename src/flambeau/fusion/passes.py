@@ -1,4 +1,4 @@
-"""Kernels that compute a graph become those that run: what each pass makes of them, in order.
+"""Turns the kernels that compute a graph into those that run, by passes in a fixed order.
 
 A pass takes a Draft and changes its kernels; a new one is a function here and a place in PASSES.
 """
@@ -10,12 +10,12 @@ from ..core.limits import Limits
 from ..core.node import Node
 from ..kernels.ir import Kernel
 from ..kernels.map import in_parts
-from .horizontal import bundled, gathered
+from .horizontal import merge_maps, order_by_bundle
 from .inplace import in_place
 from .multi_output import without_unread
 from .plan import last_of
 from .schedule import in_memory_order, in_program_order
-from .split_k import absorbed
+from .split_k import add_in_readers
 
 
 @dataclass
@@ -58,59 +58,60 @@ class Draft:
 
     @property
     def free(self) -> set[int]:
-        """The values that nobody asks for when the plan has run."""
+        """The values that are not needed after the plan has run."""
         return self.written - self.roots | (self.dying or frozenset())
 
 
 def drop_unread(draft: Draft) -> None:
-    """Leave out results that only their own kernel reads, and kernels of which nothing is read."""
+    """Drop results that only their own kernel reads, and kernels none of whose results is read."""
     kernels, left = without_unread(list(draft.kernels), draft.roots)
     draft.kernels, draft.serials = tuple(kernels), [draft.serials[i] for i in left]
 
 
 def schedule(draft: Draft) -> None:
-    """Run kernels in the order in which the program asked for their results."""
+    """Order kernels as the program called the ops that they begin with."""
     draft.kernels = in_program_order(draft.kernels, draft.serials)
 
 
 def add_up_in_readers(draft: Draft) -> None:
-    """Have the one map that reads a split sum add up its parts."""
-    draft.kernels = absorbed(draft.kernels, draft.roots)
+    """Let a map that is the only reader of a split sum add up its parts."""
+    draft.kernels = add_in_readers(draft.kernels, draft.roots)
 
 
 def schedule_for_memory(draft: Draft) -> None:
-    """In a recorded plan, run what frees memory as soon as it can be run."""
-    if draft.dying:  # no parameter is updated without
+    """In a recorded plan, run kernels that free memory as early as they can run."""
+    if draft.dying:  # without dying leaves no parameter is updated
         draft.kernels = in_memory_order(draft.kernels, draft.sizes, draft.free)
 
 
 def gather_bundles(draft: Draft) -> None:
-    """In a recorded plan on a GPU, put small maps that nobody waits for one behind the other."""
+    """In a recorded plan on a GPU, place small maps that no kernel waits for next to each other."""
     bundles = [[k] for k in draft.kernels]
     if draft.is_recorded and not draft.limits.software:
-        there = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
+        kept = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
         dying = draft.dying or frozenset()
-        bundles = gathered(draft.kernels, draft.sizes, there, dying, draft.limits)
+        bundles = order_by_bundle(draft.kernels, draft.sizes, kept, dying, draft.limits)
     draft.kernels = tuple(k for bundle in bundles for k in bundle)
     draft.bundles = [len(bundle) for bundle in bundles]
 
 
 def write_in_place(draft: Draft) -> None:
-    """In a recorded plan, have maps write over what they read last."""
+    """In a recorded plan, let maps write over inputs that no later kernel reads."""
     free = draft.free
     if not draft.is_recorded or not free:
         return
-    changed = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, free)
+    kernels = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, free)
     most = draft.limits.storage_buffers
-    full = {i for i, k in enumerate(changed) if k.shader.kind == "map_multi" and k.binds > most}
+    full = {i for i, k in enumerate(kernels) if k.shader.kind == "map_multi" and k.binds > most}
     if full:
         _take_apart(draft, full)
-        changed = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
-    draft.kernels = changed
+        kernels = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
+    draft.kernels = kernels
 
 
 def _take_apart(draft: Draft, places: set[int]) -> None:
-    """Make several of each of these kernels: what they were to write over is read later, or not in order."""
+    """Split each of these kernels into several: they bind too many buffers, since an input that they were to
+    write over is read later, or not in order."""
     most = draft.limits.storage_buffers
     parts = [in_parts(k, most) if i in places else [k] for i, k in enumerate(draft.kernels)]
     rest = iter(parts)
@@ -122,7 +123,7 @@ def merge_bundles(draft: Draft) -> None:
     """Make one kernel of each bundle."""
     rest = iter(draft.kernels)
     bundles = [[next(rest) for _ in range(n)] for n in draft.bundles]
-    draft.kernels = tuple(k for bundle in bundles for k in bundled(bundle, draft.limits))
+    draft.kernels = tuple(k for bundle in bundles for k in merge_maps(bundle, draft.limits))
 
 
 # The order matters: scheduling for memory must see split sums joined with their readers, writing in place the

@@ -1,4 +1,4 @@
-"""The plan of a graph: its kernels in order, what they read, what is stored, and what each costs."""
+"""The plan of a graph: its kernels in order, the values that they read and store, and the cost of each."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -88,8 +88,8 @@ def costs_of(
 
 
 def _worked_for(plan: Plan, count: int) -> tuple[list[int], list[tuple[int, ...]]]:
-    """For each kernel the node's value that it works for, its own or that of who reads its temporary, and the
-    values that it reads."""
+    """For each kernel a value that is a node's: its own output, or that of the kernel that reads its
+    temporary; and the values that it reads."""
     values: list[int] = []
     reads = [k.reads for k in plan.kernels]
     of_reader: dict[int, int] = {}  # temporary -> what its reader works for
@@ -104,9 +104,9 @@ def _worked_for(plan: Plan, count: int) -> tuple[list[int], list[tuple[int, ...]
 
 
 def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
-    """The nodes that each kernel of a plan is for, inputs first: those between what it stores, or the one
-    that reads its temporary does, and what is stored. Kernels that make one value between them have the
-    same."""
+    """The nodes that each kernel of a plan computes, inputs first: those between the stored values that it
+    reads and its output (or that of the kernel that reads its temporary). Kernels that compute one value
+    together have the same nodes."""
     stored = {id(order[v]) for v, _ in plan.stored if v < len(order)}
     nodes: list[list[Node]] = []
     for k, value in zip(plan.kernels, _worked_for(plan, len(order))[0], strict=True):
@@ -150,18 +150,18 @@ class _Walk:
     def _walk(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
         flops, label = 0, ""
         touched: dict[int, int] = {}
-        seen: set[tuple[int, int]] = set()
+        visited: set[tuple[int, int]] = set()
         todo = [(self.order[v], prod(self.order[v].shape)) for v in values]
         while todo:
             n, elements = todo.pop()
             at = self.index.get(id(n), -1)
             if n.buffer is not None or (at in self.stored and at not in values):
                 touched[at] = touched.get(at, 0) + elements * n.dtype.itemsize
-            elif (id(n), elements) not in seen:
-                seen.add((id(n), elements))
+            elif (id(n), elements) not in visited:
+                visited.add((id(n), elements))
                 flops += _operations(n)
                 label = n.attrs["label"] if n.op.kind == "contract" else label
-                todo += [(i, _read(n, i, elements)) for i in n.inputs]
+                todo += [(i, _elements_read(n, i, elements)) for i in n.inputs]
         return flops, touched, label
 
 
@@ -175,9 +175,9 @@ def _operations(n: Node) -> int:
     return sum(prod(i.shape) for i in n.inputs) if n.op.kind in COUNTED else 0
 
 
-def _read(n: Node, i: Node, elements: int) -> int:
-    """How many elements of an input are read: of a slice those that it keeps, of a table those picked."""
-    there, result = prod(i.shape), prod(n.shape)
+def _elements_read(n: Node, i: Node, elements: int) -> int:
+    """How many elements of an input are read: of a slice those that it keeps, of a table those gathered."""
+    available, result = prod(i.shape), prod(n.shape)
     if n.op.kind == "movement":
-        return min(there, elements) if result <= there else there
-    return min(there, result) if n.op.kind == "gather" else there
+        return min(available, elements) if result <= available else available
+    return min(available, result) if n.op.kind == "gather" else available

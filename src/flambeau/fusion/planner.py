@@ -1,5 +1,4 @@
-"""The planner: a graph of nodes becomes a plan, the list of kernels that compute its roots. Pure: no GPU, no
-I/O."""
+"""Plans a graph of nodes: builds the kernels that compute its roots. Pure: no GPU, no I/O."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ BUILD = {  # the ops that are kernels of their own
 
 
 class Planner:
-    """Builds a kernel for each stored value, and stores more where one does not fit."""
+    """Builds a kernel for each stored value, and stores further values if one does not fit."""
 
     def __init__(
         self, roots: list[Node], order: list[Node], limits: Limits, dying: frozenset[int] | None = None
@@ -51,7 +50,8 @@ class Planner:
         self.group_of = self._find_groups()  # node -> the group whose kernel stores it
 
     def _find_groups(self) -> dict[Node, FusedGroup]:
-        """Find what is computed together; each finder sees what the groups before changed."""
+        """Find values that one kernel computes together. Each finder sees the changes of the groups
+        before."""
         values = self.values
         groups: list[FusedGroup | None] = []
         if len(values.stored) == 1:
@@ -59,9 +59,9 @@ class Planner:
         for decision in row_groups.find(values):
             values.apply(decision)
             groups.append(decision.group)
-        taken = {n for g in groups if g is not None for n in g.nodes}
+        grouped = {n for g in groups if g is not None for n in g.nodes}
         for finder in (sibling_reductions, multi_output):
-            for decision in finder.find(values, taken):
+            for decision in finder.find(values, grouped):
                 values.apply(decision)
                 groups.append(decision.group)
         return {n: g for g in groups if g is not None for n in g.outputs}
@@ -69,7 +69,7 @@ class Planner:
     # --- building ---
 
     def emit(self, node: Node) -> None:
-        """Add the kernels that compute `node`, after those that it turns out to need."""
+        """Add the kernels that compute `node`, after the kernels of all stored values that they read."""
         # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at what
         # can't be a part of it. That node is then stored first (it goes on the stack), and the kernel built
         # once more. Each round stores one node more or takes one group apart, so it ends.
@@ -79,27 +79,27 @@ class Planner:
             if top.buffer is not None or top in context.emitted:
                 stack.pop()
                 continue
-            group, mark = self.group_of.get(top), len(context.temporaries)
+            group, temporaries_before = self.group_of.get(top), len(context.temporaries)
             context.current.clear()
             context.current.update(group.outputs if group else (top,))
             try:
-                built = group.build(context) if group else self._build(top)
-                self._check_params(top, group, built)
+                lowered = group.build(context) if group else self._build(top)
+                self._check_params(top, group, lowered)
             except NeedStore as need:
-                for value in list(context.temporaries)[mark:]:
+                for value in list(context.temporaries)[temporaries_before:]:
                     del context.temporaries[value]
                 first = self._store_first(top, group, need)
                 if first is not None:
                     stack.append(first)
                     self._break_cycle(stack)
                 continue
-            if built is not None:
-                self._commit(top, group, built)
+            if lowered is not None:
+                self._commit(top, group, lowered)
             elif group is not None:
                 self._ungroup(group)
 
     def _build(self, node: Node) -> Lowered:
-        """The kernels of a value that is no group's."""
+        """The kernels of a value that is in no group."""
         if node.op.kind == "output":
             if node.inputs[0].buffer is None:
                 raise NeedStore(node.inputs[0], "its kernel makes a further result too")
@@ -123,7 +123,7 @@ class Planner:
             raise NeedStore(top, "the kernel asks for as many Params as there are")
 
     def _commit(self, node: Node, group: FusedGroup | None, built: Lowered) -> None:
-        """Take what was built into the plan."""
+        """Add built kernels to the plan."""
         outputs = group.outputs if group else (node, *self._parts(node))
         self.context.emitted.update(outputs)
         self.context.shared.update(built.shared)
@@ -144,43 +144,43 @@ class Planner:
 
     def _parts(self, node: Node) -> list[Node]:
         """The further results that the kernels of a node make too."""
-        whole = node.inputs[0] if node.op.kind == "output" else node
+        node_of_results = node.inputs[0] if node.op.kind == "output" else node
         return (
-            [u for u in self.values.users[id(whole)] if u.op.kind == "output"]
-            if whole.op.kind == "opaque"
+            [u for u in self.values.users[id(node_of_results)] if u.op.kind == "output"]
+            if node_of_results.op.kind == "opaque"
             else []
         )
 
     # --- what does not fit ---
 
     def _store_first(self, top: Node, group: FusedGroup | None, need: NeedStore) -> Node | None:
-        """Have a value stored before a kernel that does not fit; none where the kernel is a group's, which is
-        then made smaller."""
-        below = alias(need.node)
+        """Store a value that a kernel can't compute, and return it. None if the kernel is a group's, which is
+        then made smaller instead."""
+        blocked = alias(need.node)
         if group is None:
-            below = self._before_end(top) if below is top else below
-            assert below is not top and not self.context.is_there(below), (
+            blocked = self._before_end(top) if blocked is top else blocked
+            assert blocked is not top and not self.context.is_there(blocked), (
                 f"{top} can't be lowered: {need.why}"
             )
-        elif self.context.is_there(below) or below in group.nodes:
+        elif self.context.is_there(blocked) or blocked in group.nodes:
             # A node of the group itself, or one that is stored already, can't be helped by storing it: the
             # kernel binds too much.
             self._shrink(group)
             return None
-        self.values.cut_epilogue(below, need.why)
-        self.values.store(below, need.why)
-        return below
+        self.values.cut_epilogue(blocked, need.why)
+        self.values.store(blocked, need.why)
+        return blocked
 
     def _before_end(self, tail: Node) -> Node:
-        """Where to end an epilogue that does not fit: before its last computed node (the head's own inputs
-        do fit)."""
+        """The node at which an epilogue that does not fit is cut: the one before its last computed node (the
+        head's own inputs always fit)."""
         head = self.values.epilogues.head_of.get(tail)
         nodes = self.values.epilogues.nodes[head][:-1] if head is not None else []
         return next((n for n in reversed(nodes) if n.op.kind != "movement"), tail)
 
     def _shrink(self, group: FusedGroup) -> None:
-        """Leave an output that is made of the others out of a group; else have two groups compute its values,
-        or each of them be by itself where these are no groups."""
+        """Remove the last output of a group if it can be computed from the others; otherwise split the group
+        in two, or into single values if the halves are not worth a kernel."""
         smaller = group.without_last()
         if smaller is not None:
             del self.group_of[group.outputs[-1]]
@@ -191,10 +191,9 @@ class Planner:
         self.group_of |= of_halves
 
     def _break_cycle(self, stack: list[Node]) -> None:
-        """Where groups need values of each other, the least of them becomes several kernels."""
+        """If groups wait for each other, take the smallest of them apart."""
         # A group that is on the stack twice waits for itself: one of its values needs a node that needs
-        # another of its values. All groups between wait with it; the smallest loses least by being several
-        # kernels.
+        # another of its values. All groups between them wait too; splitting the smallest costs the least.
         groups = [self.group_of.get(n) for n in stack]
         first = next((i for i, g in enumerate(groups[:-1]) if g is not None and g is groups[-1]), None)
         if first is None:
@@ -206,15 +205,15 @@ class Planner:
             stack.pop()
 
     def _ungroup(self, group: FusedGroup) -> None:
-        """Have a group's values computed by themselves, or where they are read if that was stored for its
-        sake alone."""
+        """Compute a group's values by separate kernels; values that only the group stored are computed where
+        they are read."""
         for n in group.outputs:
             self.group_of.pop(n, None)
         unstored = [n for n in group.for_group if n not in self.context.emitted]
         self.values.apply(Decision(store=group.private, private=unstored))
 
     def plan(self) -> Plan:
-        """The kernels of all that is stored, and what passes make of them."""
+        """Build the kernels of all stored values and run the passes over them."""
         for n in self.values.order:
             if n.buffer is None and n in self.values.stored:
                 self.emit(n)

@@ -1,4 +1,5 @@
-"""A graph into one whose contractions read what casts widen, and write in the order that is asked for."""
+"""Rewrites a graph so that contractions read narrow operands directly and write in the order that readers
+need."""
 
 from math import prod
 from typing import Any, NamedTuple
@@ -10,15 +11,16 @@ from ..core.shape import Shape, View
 from ..legalize.cse import Merged, merged, places_of
 from ..legalize.rewrite import legalized
 
-SEARCHED_READERS = 16  # nodes behind a permute that are looked at, to tell who reads it
+SEARCHED_READERS = 16  # nodes behind a permute that a search for its readers visits at most
 
 
 def graph_of(roots: list[Node], order: list[Node]) -> Merged:
-    """What is planned for a graph: without repeats, casts and permutes around contractions inside of them."""
+    """The graph that is planned: equal values merged, casts and permutes around contractions moved into
+    them."""
     graph = legalized(roots, order) if any([n.dtype.is_pair for n in order]) else merged(roots, order)
     if not any(n.op.kind == "contract" and n.buffer is None for n in graph.walk):
         return graph
-    return _Rewriting(graph).rewritten()
+    return _Rewriting(graph).rewrite()
 
 
 class _Rewriting:
@@ -35,10 +37,10 @@ class _Rewriting:
         self.new_nodes: list[Node] = []
         self.narrow: dict[Node, Node] = {}
 
-    def rewritten(self) -> Merged:
+    def rewrite(self) -> Merged:
         graph, now = self.graph, self.now
         for n in graph.walk:
-            now[n] = self._rewritten(n)
+            now[n] = self._rewrite(n)
             if not self.walk or self.walk[-1] is not now[n]:  # it is, where it is a new node
                 self.walk.append(now[n])
         if all(now[n] is n for n in graph.walk):
@@ -53,23 +55,23 @@ class _Rewriting:
         return Merged(roots, order, places_of(order), self.walk, classes, times, graph.in_order)
 
     def _drop_unread(self) -> None:
-        """Leave out what nobody reads any more."""
+        """Remove nodes that the rewriting left without a reader."""
         read = {self.now[r] for r in self.graph.roots}
-        left: list[Node] = []
+        kept: list[Node] = []
         for n in reversed(self.walk):
             if n in read:
-                left.append(n)
+                kept.append(n)
                 read.update(n.inputs if n.buffer is None else (), n.after)
-        self.walk = left[::-1]
+        self.walk = kept[::-1]
 
-    def _rewritten(self, n: Node) -> Node:
+    def _rewrite(self, n: Node) -> Node:
         if n.buffer is not None:
             return n
         inputs = tuple([self.now[x] for x in n.inputs])
         if n.op.kind == "contract":
-            inputs = self._narrowed(inputs)
+            inputs = self._narrow_operands(inputs)
         elif n.op.name == "permute" and not n.again:
-            contraction = self._ordered(n)
+            contraction = self._contract_in_order(n)
             if contraction is not None:
                 return contraction
         after = tuple([self.now[x] for x in n.after])
@@ -80,7 +82,7 @@ class _Rewriting:
     def _new(
         self, like: Node, op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], shape: Shape, dtype: DType
     ) -> Node:
-        """A node at no place of the graph that was given, to be computed when another was."""
+        """A node that the given graph does not have; it takes the serial of the node that it replaces."""
         node = Node(op, inputs, attrs, shape, dtype, like.device)
         node.serial, node.segment, node.origin = like.serial, like.segment, like.origin
         self.new_nodes.append(node)
@@ -89,17 +91,17 @@ class _Rewriting:
 
     # --- casts ---
 
-    def _narrowed(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The operands of a contraction, one as it is before it was widened to float32 where the other is
-        float32 or narrow too: products are made in float32 in any case. Two that were widened were meant to
-        be."""
-        below = [_widened(x) for x in inputs]
+    def _narrow_operands(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The operands of a contraction, where exactly one of them is cast to float32: without that cast,
+        since products are added up in float32 in any case. Two casts are kept, since the user asked for
+        float32."""
+        below = [_widening_cast(x) for x in inputs]
         if sum(b is not None for b in below) != 1:
             return inputs
         return tuple([x if b is None else self._behind(x, b) for x, b in zip(inputs, below, strict=True)])
 
     def _behind(self, x: Node, cast: Node) -> Node:
-        """The views between a cast and a contraction, of what is cast."""
+        """The views between a cast and a contraction, applied to the input of the cast."""
         chain: list[Node] = []
         while x is not cast:
             if x.op.kind == "movement":
@@ -114,9 +116,9 @@ class _Rewriting:
 
     # --- orders of dims ---
 
-    def _ordered(self, n: Node) -> Node | None:
-        """The contraction behind a permute that makes its result in that order; None where it is read by
-        others, or who reads the permute does as well by strides."""
+    def _contract_in_order(self, n: Node) -> Node | None:
+        """A contraction that writes its result in the order of a permute; None if other nodes read the
+        contraction, or if the readers of the permute can use strides as well."""
         chain, at = [n], n.inputs[0]
         while at.op.kind != "contract":
             passes = _moves_or_casts(at) or at.op.kind == "composite"
@@ -130,7 +132,7 @@ class _Rewriting:
         if not self._is_read_in_order(n):
             return None
         node = self.now[at]
-        inputs = tuple([self._turned(x, at.shape, axes) for x in node.inputs])
+        inputs = tuple([self._permute_operand(x, at.shape, axes) for x in node.inputs])
         node = self._new(node, node.op, inputs, node.attrs, tuple([a.size for a in axes]), node.dtype)
         for like in reversed(chain):
             if like.op.name == "cast":
@@ -144,7 +146,8 @@ class _Rewriting:
         return plain and len(self.users[n]) == 1
 
     def _goes_on(self, n: Node) -> bool:
-        """Whether all that is made of a permute is another, which is looked at with what is behind it."""
+        """Whether the only reader of a permute leads to another permute, which is then rewritten with this
+        one."""
         while n.param is None and len(self.users[n]) == 1:
             (user,) = self.users[n]
             if user is n or not _moves_or_casts(user):
@@ -154,7 +157,7 @@ class _Rewriting:
             n = user
         return False
 
-    def _turned(self, x: Node, shape: Shape, axes: list["Axis"]) -> Node:
+    def _permute_operand(self, x: Node, shape: Shape, axes: list["Axis"]) -> Node:
         """An operand over a result that has other axes."""
         cut, rest = sorted(axes), x.shape[len(shape) :]
         finer_shape = tuple([a.size if x.shape[a.place[0]] > 1 else 1 for a in cut])
@@ -167,10 +170,10 @@ class _Rewriting:
         return self._new(x, OPS[name], (x,), {attr: value}, shape, x.dtype)
 
     def _is_read_in_order(self, n: Node) -> bool:
-        """Whether all who read a permute ask for its elements in order: they write or copy them."""
-        todo, seen = [(n, u) for u in self.users.get(n, ())], 0
-        while todo and seen < SEARCHED_READERS:
-            (x, u), seen = todo.pop(), seen + 1
+        """Whether all readers of a permute need its elements in memory order, to write or copy them."""
+        todo, count = [(n, u) for u in self.users.get(n, ())], 0
+        while todo and count < SEARCHED_READERS:
+            (x, u), count = todo.pop(), count + 1
             if u is x or u.op.kind in ("elementwise", "opaque"):
                 continue
             if u.op.name == "reshape" and x is n and _is_copied(n, u.shape):
@@ -181,7 +184,7 @@ class _Rewriting:
         return not todo
 
 
-def _widened(x: Node) -> Node | None:
+def _widening_cast(x: Node) -> Node | None:
     """The cast to float32 of a narrower float that a value is, perhaps behind views."""
     while x.buffer is None and x.op.kind in ("movement", "composite"):
         x = x.inputs[0]
@@ -196,7 +199,7 @@ def _moves_or_casts(n: Node) -> bool:
 
 
 def _is_copied(n: Node, shape: Shape) -> bool:
-    """Whether no strides can say a reshape of a permute."""
+    """Whether a reshape of a permute can't be expressed by strides, so that it copies."""
     return View.of(n.inputs[0].shape).permute(n.attrs["dims"]).reshape(shape) is None
 
 

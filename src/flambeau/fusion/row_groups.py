@@ -1,4 +1,4 @@
-"""Reductions over the same rows, and what is around them, into groups that one kernel computes each."""
+"""Groups reductions over the same rows and the elementwise nodes around them: softmax, norms."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -11,21 +11,22 @@ from ..kernels.rows import row_kernel
 from .group import Decision, FusedGroup, Lowered
 from .materialize import HEADS, Materialization
 
-SEARCHED_INPUTS = 64  # nodes below an input that are looked at: is it made of a group's values?
+SEARCHED_INPUTS = 64  # nodes below an input that the search for a dependence on a group visits at most
 SEARCHED_ANCHORS = 6  # nodes below a reduction that are searched for what it reads
 MOST_READERS = 6  # of a value that is looked through to see who reads it
 MOST_VIEWS = 8  # behind each other that are looked through for that
 
 
 def find(values: Materialization) -> Iterator[Decision]:
-    """The groups of a graph whose stored values are decided on: for each first where epilogues end, then what
-    it stores, each in the light of the decisions before it."""
+    """Find the row groups of a graph whose stored values are decided on. Two decisions for each: where
+    epilogues end, then what it stores. Each depends on the decisions before it, which the caller has
+    applied."""
     finder = _RowFinder(values)
     for n in values.order:
         finder.visit(n)
     for candidate in finder.candidates():
         yield finder.cuts(candidate)
-        yield finder.settled(candidate)
+        yield finder.decide(candidate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class RowGroup(FusedGroup):
         return [half for half in halves if half.is_worth_a_kernel]
 
     def _part(self, outputs: tuple[Node, ...], there: tuple[Node, ...]) -> "RowGroup":
-        """What of the group computes some of its outputs, where others are there."""
+        """The part of the group that computes some of its outputs, when `there` are stored before."""
         needed = set(reached(outputs, inputs_among(set(self.nodes).difference(there))))
         nodes = tuple(n for n in self.nodes if n in needed)
         for_group = tuple(n for n in self.for_group if n in outputs)
@@ -90,7 +91,7 @@ class RowGroup(FusedGroup):
 class _OpenRows:
     """A group that grows: how many rows of which length, its nodes, and what it reads from outside.
 
-    min_depth: the least depth of what a reduction of it reads.
+    min_depth: the least depth of the values that its reductions read.
     """
 
     key: tuple[int, int]
@@ -166,7 +167,7 @@ class _RowFinder:
             self.all.append(group)
         for anchor in self._anchors(x, group.size):
             other = self.by_anchor.get((key, anchor))
-            self.by_anchor[key, anchor] = group = self._merged(group, other and other.root) or group
+            self.by_anchor[key, anchor] = group = self._merge(group, other and other.root) or group
         self._add(n, group)
 
     def _anchors(self, x: Node, size: int) -> list[Node]:
@@ -188,7 +189,7 @@ class _RowFinder:
         for first in sorted(near, key=lambda g: (-g.size, -g.min_depth)):  # what has most to read
             group = first.root  # an earlier turn may have merged it
             for other in near:
-                group = self._merged(group, other.root) or group
+                group = self._merge(group, other.root) or group
             others = [i for i in n.inputs if self.of(i) is not group]
             if self._fits(n, group, others):
                 group.inputs += others
@@ -209,18 +210,18 @@ class _RowFinder:
         group.nodes.append(n)
 
     def _is_made_apart(self, node: Node, group: _OpenRows) -> bool:
-        """Whether a node is made without the group; False where that is hard to tell."""
+        """Whether a node does not depend on the group; False if the search gives up."""
 
         # A node that is made of the group can't be read by the group: its kernel would wait for itself.
-        # What lies no higher than the group's lowest input can't be made of it, so the search stops there. A
-        # value that is there may have inputs, kept for a gradient: they are no part of this graph.
+        # A node no higher than the group's lowest input can't depend on it, so the search stops there. A
+        # stored value may have inputs, kept for a gradient: they are no part of this graph.
         def may_be_made_of_it(n: Node) -> bool:
             return n.buffer is None and self.depth[n] > group.min_depth
 
         below = reached(filter(may_be_made_of_it, (node,)), lambda n: filter(may_be_made_of_it, n.inputs))
         return not any(self.of(n) is group or i > SEARCHED_INPUTS for i, n in enumerate(below, 1))
 
-    def _merged(self, a: _OpenRows, b: _OpenRows | None) -> _OpenRows | None:
+    def _merge(self, a: _OpenRows, b: _OpenRows | None) -> _OpenRows | None:
         """Both as one; None where one would have to wait for the other."""
         if b is None or a is b or a.key != b.key:
             return None
@@ -251,19 +252,19 @@ class _RowFinder:
                 cut.append(inside)
         return Decision(cut=cut)
 
-    def settled(self, group: _OpenRows) -> Decision:
+    def decide(self, group: _OpenRows) -> Decision:
         """What the group stores: what others read, as the planner would have stored it."""
         # The planner has decided by now what is stored (materialize). The group's kernel has all its values
-        # at hand, so what it alone reads is stored no more, and what others read of it is, where computing it
-        # again in each of them is dear. From the last node to the first: whether others read a node depends
-        # on its readers.
+        # at hand: values that it alone reads are no longer stored, and values that others read are, if
+        # computing them in each reader is expensive. From the last node to the first: whether others read a
+        # node depends on its readers.
         values, rank = self.values, self.values.rank
         nodes = sorted(group.nodes, key=lambda n: rank[id(n)])
         is_read: dict[Node, bool] = {}  # by others
         for_group: dict[Node, None] = {}
         for n in reversed(nodes):
             is_read[n] = self._is_read_by_others(n, group, is_read, for_group)
-            if is_read[n] and n.op.kind == "elementwise" and self._is_dear(n, group):
+            if is_read[n] and n.op.kind == "elementwise" and self._is_expensive(n, group):
                 for_group[n] = None
         stored = [n for n in nodes if n in values.stored or n in for_group]
         outputs = tuple(n for n in stored if n in values.required or is_read[n])
@@ -278,7 +279,7 @@ class _RowFinder:
     def _is_read_by_others(
         self, n: Node, group: _OpenRows, is_read: dict[Node, bool], for_group: dict[Node, None]
     ) -> bool:
-        """Whether somebody outside reads a node, or what is made of it without being stored."""
+        """Whether a node outside reads this one, directly or through an unstored member of the group."""
         for u in self.values.users[id(n)]:
             if self.of(u) is not group:
                 return True
@@ -287,13 +288,13 @@ class _RowFinder:
         return False
 
     def _computed_for(self, group: _OpenRows) -> list[Node]:
-        """What was to be stored for the group alone: its kernel computes that."""
-        todo, seen, private = list(group.inputs), set[Node](), list[Node]()
-        while todo and len(seen) < SEARCHED_INPUTS:
+        """Values that would be stored only for the group to read: its kernel computes them."""
+        todo, visited, private = list(group.inputs), set[Node](), list[Node]()
+        while todo and len(visited) < SEARCHED_INPUTS:
             n = self.values.alias[todo.pop()]
-            if n in seen:
+            if n in visited:
                 continue
-            seen.add(n)
+            visited.add(n)
             passes = n.buffer is None and self.of(n) is None and n.op.kind in ("elementwise", "movement")
             if not passes or (n in self.values.stored and not self._is_for(n, group, private)):
                 continue
@@ -322,9 +323,9 @@ class _RowFinder:
             return False
         return all(self._is_inside(u, group, private, depth + 1) for u in users)
 
-    def _is_dear(self, n: Node, group: _OpenRows) -> bool:
-        """Whether others had better read a node than compute it again: all that contractions read, and what
-        is made of several full buffers."""
+    def _is_expensive(self, n: Node, group: _OpenRows) -> bool:
+        """Whether readers outside should load a node, not compute it: operands of contractions, and values
+        that take several full buffers to compute."""
         if prod(n.shape) < group.size or n in self.values.stored:
             return False
         readers = self._readers(n, group)
@@ -348,7 +349,7 @@ class _RowFinder:
 
 
 def inputs_among(nodes: Iterable[Node]) -> Callable[[Node], list[Node]]:
-    """A node into those of its inputs that are among some nodes."""
+    """A function that gives the inputs of a node that are among some nodes."""
     inside = frozenset(nodes)
     return lambda n: [i for i in n.inputs if i in inside]
 
@@ -365,7 +366,7 @@ def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
 
 
 def keeps_rows(source: Shape, result: Shape, key: tuple[int, int]) -> bool:
-    """Whether elements of a row stay in that row where a value of the group is given to an op (or view)."""
+    """Whether an op (or view) of a value of the group keeps each element in its row."""
     rows, length = key
     if prod(source) == prod(result):
         return prod(result) in (rows, rows * length)

@@ -1,4 +1,4 @@
-"""Kernels into the order in which they run."""
+"""Orders kernels: as the program called their ops, or by the memory that they free."""
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
@@ -7,11 +7,12 @@ from ..kernels.ir import Kernel
 
 
 def in_program_order(kernels: Sequence[Kernel], serials: list[int]) -> tuple[Kernel, ...]:
-    """The kernels in the order in which the program asked for what they begin with, as far as inputs allow.
+    """The kernels in the order in which the program called the ops that they begin with, as far as inputs
+    allow.
 
-    It is the order in which nothing lives longer than where operations run at once: a gradient by a weight
-    is computed beside the one by its layer's input, whatever is done with it later. serials: of each kernel,
-    that of the node that it begins with.
+    In this order no value lives longer than if each op ran when it is called: the gradient of a weight is
+    computed next to that of its layer's input, wherever it is read. serials: of each kernel, that of the node
+    that it begins with.
     """
     writers: dict[int, list[int]] = {}  # several where each writes a part
     for i, k in enumerate(kernels):
@@ -38,7 +39,8 @@ def in_program_order(kernels: Sequence[Kernel], serials: list[int]) -> tuple[Ker
 
 
 def in_memory_order(kernels: tuple[Kernel, ...], sizes: dict[int, int], free: set[int]) -> tuple[Kernel, ...]:
-    """The kernels in order, but each that needs no more memory than it frees as soon as it can run.
+    """The kernels in order, except that each kernel that allocates no more than it frees runs as early as it
+    can.
 
     So a parameter is updated when its gradient is there, and no two gradients live at once.
     """
@@ -46,7 +48,7 @@ def in_memory_order(kernels: tuple[Kernel, ...], sizes: dict[int, int], free: se
 
 
 class _MemoryOrder:
-    """Kernels that wait, and of each value who will still read it."""
+    """Kernels that wait for inputs, and the remaining readers of each value."""
 
     def __init__(self, kernels: tuple[Kernel, ...], sizes: dict[int, int], free: set[int]):
         self.kernels, self.sizes, self.free = kernels, sizes, free

@@ -1,4 +1,4 @@
-"""Reductions over the same dims that read the same buffers into groups, each of which is one kernel."""
+"""Groups reductions over the same dims that read the same buffers, so that one kernel computes them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ OPEN_GROUPS = 4  # of one shape that a reduction may join
 MOST_REDUCTIONS = 4  # of a group
 
 
-def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
+def find(values: Materialization, grouped: set[Node]) -> Iterator[Decision]:
     """Groups of reductions that are no rows': by columns or channels, such as a norm's gradients by its
-    weight and bias. taken: nodes of other groups. CPU adapters reduce each by itself."""
+    weight and bias. grouped: nodes of other groups. CPU adapters reduce each by itself."""
     finder = _ReductionFinder(values)
     for n in () if values.limits.software else values.order:
         is_head = n.buffer is None and n.op.kind == "reduce"
-        if is_head and n not in taken and n.segment is None and not n.after:
+        if is_head and n not in grouped and n.segment is None and not n.after:
             finder.visit(n)
     for siblings in finder.all:
         if len(siblings.heads) > 1:
@@ -94,7 +94,7 @@ class _ReductionFinder:
         return {x for x in islice(below, SEARCHED_NODES) if is_there(x)}
 
     def _joins(self, n: Node, reads: set[Node], siblings: _OpenReductions) -> bool:
-        """Add a reduction to a group, where that reads a buffer once less and neither waits for the other."""
+        """Add a reduction to a group if both read the same full buffer and neither waits for the other."""
         values, size = self.values, prod(n.inputs[0].shape)
         shares = any(x in siblings.reads and prod(x.shape) == size for x in reads)
         place, first = values.rank[id(n)], values.rank[id(siblings.heads[0])]
@@ -112,6 +112,6 @@ class _ReductionFinder:
 
 
 def inputs_of(nodes: Iterable[Node]) -> list[Node]:
-    """What nodes are given from outside them."""
+    """The inputs of some nodes that are not among them."""
     inside = dict.fromkeys(nodes)
     return [i for n in inside for i in n.inputs if i not in inside]

@@ -1,4 +1,4 @@
-"""Kernels that add up pieces, and those that read their sums element by element, into one each."""
+"""Merges a kernel that adds up the pieces of a split sum into the map that reads the sum."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,39 +17,39 @@ class Pieces(NamedTuple):
     width: int
 
 
-def absorbed(kernels: tuple[Kernel, ...], keep: set[int]) -> tuple[Kernel, ...]:
-    """The kernels without those that add up pieces for one map, which does that itself.
+def add_in_readers(kernels: tuple[Kernel, ...], keep: set[int]) -> tuple[Kernel, ...]:
+    """Let a map that is the only reader of a split sum add up the pieces; drop the kernel that did.
 
-    keep: values that are asked for.
+    keep: values that are roots.
     """
     readers: dict[int, list[int]] = {}
     for j, k in enumerate(kernels):
         for v in k.inputs:
             readers.setdefault(v, []).append(j)
-    left: list[Kernel | None] = list(kernels)
+    remaining: list[Kernel | None] = list(kernels)
     for i, k in enumerate(kernels):
         pieces = _pieces_of(k)
         if pieces is None or k.outputs[0] in keep:
             continue
         of_sum = readers.get(k.outputs[0], [])
-        reader = left[of_sum[0]] if len(of_sum) == 1 else None
-        joined = _adding(reader, k.outputs[0], pieces) if reader is not None else None
-        if joined is not None:
-            left[of_sum[0]], left[i] = joined, None
-    return tuple(k for k in left if k is not None)
+        reader = remaining[of_sum[0]] if len(of_sum) == 1 else None
+        adder = _add_pieces(reader, k.outputs[0], pieces) if reader is not None else None
+        if adder is not None:
+            remaining[of_sum[0]], remaining[i] = adder, None
+    return tuple(k for k in remaining if k is not None)
 
 
 def _pieces_of(k: Kernel) -> Pieces | None:
-    """What a kernel adds up, if that is pieces and all that it does."""
+    """The pieces that a kernel adds up; None if it does anything else."""
     options, numbers = dict(k.shader.options), numbers_of(k)
     if k.shader.kind != "split_sum" or k.shader.functions:
         return None
     return Pieces(k.inputs[0], numbers[options["size"]], numbers[options["all"]], k.shader.outs[0][1])
 
 
-def _adding(k: Kernel, total: int, pieces: Pieces) -> Kernel | None:
-    """The kernel with pieces in place of the value that is their sum; None where it does not read that in
-    order, each sum in the thread that has its place, as many at once as are added."""
+def _add_pieces(k: Kernel, total: int, pieces: Pieces) -> Kernel | None:
+    """The kernel with the pieces as inputs in place of their sum. None if a thread reads the sum at another
+    place than its own, or in another width than the pieces are added in."""
     if k.shader.kind not in MAPS:
         return None
     reads = MapReads(k)

@@ -6,7 +6,7 @@ from typing import Any
 
 from .emit import Quantities
 from .ir import Kernel, Shader, WgslFunction, out_name
-from .substitute import input_name, renamed
+from .substitute import input_name, rename
 
 
 def bundle_kernel(members: list[Kernel]) -> Kernel:
@@ -63,7 +63,7 @@ class _Names:
         outs = [out_name(len(self.outs) + i) for i in range(len(k.outputs))]
         buffers |= {out_name(i): name for i, name in enumerate(outs)}
         self.outs += k.shader.outs
-        f = renamed(f, buffers, words)
+        f = rename(f, buffers, words)
         f = f._replace(result=f"Results{at}") if f.results else f
         self.functions.append((f"value{at}", f))
         dims = tuple(words.get(name, "") for name in options["dims"])

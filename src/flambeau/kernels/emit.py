@@ -192,14 +192,15 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
     steps = range(len(raws)) if some is None else some
     acc = tuple([i for i in steps if raws[i].kind == "acc"])
     steps = [i for i in steps if i not in acc]
-    lines = tuple([_named(raws, i, naming) for i in steps])
+    lines = tuple([_name_step(raws, i, naming) for i in steps])
     if any([s.name in EXACT for s in lines]):
         lines = exact(lines)
     if has_listener("emitted"):
         emit_event("emitted", lines, [raws[i].node for i in steps])
     width = 1 if naming.inner is None else 4
-    given = tuple([("acc", raws[i].dtype.short, width) for i in acc])
-    return WgslFunction(naming.coords, lines, variable(raws, result), raws[result].dtype.short, width, given)
+    arguments = tuple([("acc", raws[i].dtype.short, width) for i in acc])
+    dtype = raws[result].dtype.short
+    return WgslFunction(naming.coords, lines, variable(raws, result), dtype, width, arguments)
 
 
 def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[int]) -> WgslFunction:
@@ -210,8 +211,8 @@ def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[in
     holds = [(f"t{s}", raws[s].dtype.short, width) for s in steps if s in held]
     stats = {naming.stats[id(raws[s].node)]: raws[s].dtype.short for s in steps if raws[s].kind == "stat"}
     body = emit(raws, naming, root, [s for s in steps if s not in held])
-    given = (*holds, *[(name, dtype, 1) for name, dtype in stats.items()])
-    return body._replace(given=given, each=tuple([name for name, *_ in holds]))
+    arguments = (*holds, *[(name, dtype, 1) for name, dtype in stats.items()])
+    return body._replace(arguments=arguments, each=tuple([name for name, *_ in holds]))
 
 
 def variable(raws: Sequence[Raw], step: int) -> str:
@@ -219,7 +220,7 @@ def variable(raws: Sequence[Raw], step: int) -> str:
     return "acc" if raws[step].kind == "acc" else f"t{step}"
 
 
-def _named(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:
+def _name_step(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:
     if (step := naming.named.get((i, naming.inner))) is not None:
         return step
     s, q = raws[i], naming.quantities

@@ -38,8 +38,8 @@ class WgslStep(NamedTuple):
 class WgslFunction(NamedTuple):
     """A WGSL function over coordinates that gives one value (of `width` neighbours).
 
-    given: values that it does not compute, as (name, dtype, width); they come before the coordinates.
-    each: those of them that every read of a lane has of its own, as rows are read.
+    arguments: values that its caller computes, as (name, dtype, width); they come before the coordinates.
+    each: those arguments that differ between the reads of a lane, as in a kernel over rows.
     results: several values in place of one, as (name, dtype).
     """
 
@@ -48,7 +48,7 @@ class WgslFunction(NamedTuple):
     result: str
     dtype: str
     width: int
-    given: tuple[tuple[str, str, int], ...] = ()
+    arguments: tuple[tuple[str, str, int], ...] = ()
     results: tuple[tuple[str, str], ...] = ()
     each: tuple[str, ...] = ()
 

@@ -35,7 +35,7 @@ def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node
     copies: list[Kernel] = []
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
         node = inputs[at]
-        builder.given[at] = _Given(_stored(plan, node, copies), node.dtype, 1)
+        builder.sources[at] = _LaunchInput(_store_in_order(plan, node, copies), node.dtype, 1)
     return [*copies, *map(builder.kernel, launches)]
 
 
@@ -44,8 +44,8 @@ def part_kernels(plan: PlanContext, node: Node) -> list[Kernel]:
     return opaque_kernels(plan, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 
-def _stored(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int:
-    """The value that holds an input in row-major order, copied there if it must be."""
+def _store_in_order(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int:
+    """The value that holds an input in row-major order, copy there if it must be."""
     base, moves = plan.base_of(node)
     if not plan.is_there(base):
         raise NeedStore(base, "an opaque kernel reads it from a buffer")
@@ -53,12 +53,12 @@ def _stored(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int:
     if not moves or is_whole(base.shape, moves):
         return value
     view = view_through(base.shape, moves)
-    copied = plan.temporary(prod(node.shape), node.dtype.itemsize)
-    kernels.append(copy_kernel(plan, node, value, view, copied))
-    return copied
+    copy = plan.temporary(prod(node.shape), node.dtype.itemsize)
+    kernels.append(copy_kernel(plan, node, value, view, copy))
+    return copy
 
 
-class _Given(NamedTuple):
+class _LaunchInput(NamedTuple):
     """What launches read: its value, its dtype, and how many elements a cell of its array has."""
 
     value: int
@@ -68,15 +68,15 @@ class _Given(NamedTuple):
 
 @dataclass
 class _LaunchBuilder:
-    """The launches of one op into kernels. parts: the nodes of its further results, by name; given: what
-    there is to read by now, an input by its place, a launch's result by its name."""
+    """The launches of one op into kernels. parts: the nodes of its further results, by name; sources:
+    what launches can read so far, an input by its place, a launch's result by its name."""
 
     plan: PlanContext
     head: Node
     tail: Node
     inputs: tuple[Node, ...]
     parts: dict[str, Node]
-    given: dict[int | str, _Given] = field(default_factory=dict[int | str, _Given])
+    sources: dict[int | str, _LaunchInput] = field(default_factory=dict[int | str, _LaunchInput])
 
     def kernel(self, launch: Launch) -> Kernel:
         """A launch's kernel; what it writes is given to those after it."""
@@ -85,28 +85,28 @@ class _LaunchBuilder:
         names += [(w.name, w.dtype, w.width) for w in launch.also]
         for value, (name, dtype, width) in zip(kernel.outputs, names, strict=True):
             if name:
-                self.given[name] = _Given(value, dtype, width)
+                self.sources[name] = _LaunchInput(value, dtype, width)
         return kernel
 
     def _kernel(self, launch: Launch) -> Kernel:
-        plan, given = self.plan, self.given
+        plan, sources = self.plan, self.sources
         label = self.head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
         check_turns(plan.limits, label, launch.turns)
         q, b = Quantities(used=dict.fromkeys(launch.sizes, 1)), Bindings()
         options = dict(launch.options)
-        for place, what in enumerate(launch.reads):
-            value, dtype, width = given[what]
+        for place, source in enumerate(launch.reads):
+            value, dtype, width = sources[source]
             b.values.append(value)
             b.kinds.append((dtype.stored, dtype.words[4 if place in launch.wide else width]))
         functions = ()
         if launch.traced is not None:
-            functions, options["dims"] = _traced(plan, self.inputs[launch.traced], b, q, launch)
+            functions, options["dims"] = _trace_input(plan, self.inputs[launch.traced], b, q, launch)
             options["fours"] = launch.fours
         line = launch.groups if isinstance(launch.groups, int) else 0
         grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, plan.limits.groups)
         options["across"] = q.add("across", grid[0])
         options["folded"] = q.add("folded", line) if line > grid[0] else ""
-        options["dtypes"] = tuple(given[what].dtype.short for what in launch.reads)
+        options["dtypes"] = tuple(sources[source].dtype.short for source in launch.reads)
         for name, value in launch.sizes.items():
             q.names.append((name, "f32" if isinstance(value, float) else "u32"))
             q.values.append(value)
@@ -118,7 +118,7 @@ class _LaunchBuilder:
         instead = None
         if launch.instead is not None:
             over, other = launch.instead
-            instead = given[over].value, self._kernel(other)
+            instead = sources[over].value, self._kernel(other)
         values, numbers = tuple(b.values), tuple(q.values)
         return Kernel(label, shader, values, outs, numbers, grid, launch.flops, instead=instead)
 
@@ -137,7 +137,7 @@ class _LaunchBuilder:
         return self.plan.temporary(elements, dtype.itemsize)
 
 
-def _traced(plan: PlanContext, node: Node, b: Bindings, q: Quantities, launch: Launch):
+def _trace_input(plan: PlanContext, node: Node, b: Bindings, q: Quantities, launch: Launch):
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
     trace = Trace(plan, node.shape, outputs=1 + len(launch.also), longest=LONGEST_TRACED)

@@ -345,7 +345,7 @@ class Trace:
             below |= self.uses[args[-1]]
             self._check_words()
         if node.op.name == "cast" or not node.dtype.is_float:
-            args = [self._settled(a) for a in args]
+            args = [self._settle(a) for a in args]
         extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
         names = (node.op.name,)
         if len(args) == 2 and args[0] == args[1] and node.inputs[0].dtype.is_float and names[0] in OF_ITSELF:
@@ -377,7 +377,7 @@ class Trace:
         if len(self.reads) > self.most:
             raise NeedStore(node, "the kernel reads as many buffers as the device allows")
 
-    def _settled(self, step: int) -> int:
+    def _settle(self, step: int) -> int:
         """A computed 16-bit float is more precise than its dtype until it is stored; whoever casts it or
         compares it sees it rounded, so that equal values stay equal whether they were stored or not."""
         raw = self.steps[step]
@@ -401,8 +401,8 @@ class Trace:
         base, moves = self.plan.base_of(x)
         if not self.plan.is_there(base):
             raise NeedStore(base, "gather reads it by index")
-        whole = view_through(base.shape, moves)
-        if any(b.position.strides[dim] for b in whole.bounds):
+        table = view_through(base.shape, moves)
+        if any(b.position.strides[dim] for b in table.bounds):
             raise NeedStore(x, "gather reads it by index")
         self.top = node
         at = self.value(index, chain, depth + 1)
@@ -414,7 +414,7 @@ class Trace:
         view = view_through(base.shape, (*moves, *cut, *chain))
         value = self.plan.value_of(base)
         self._bind(value, node)
-        extra = (x.shape[dim], whole.index.strides[dim])
+        extra = (x.shape[dim], table.index.strides[dim])
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
         return self._add(raw, self.uses[at] | {value})
 

@@ -113,19 +113,19 @@ def maps_kernel(plan: PlanContext, nodes: list[Node], over: int) -> tuple[Kernel
     for n in nodes:
         steps.setdefault(trace.value(n), []).append(n)
     try:
-        made = _map(plan, trace, {plan.index[id(same[0])]: step for step, same in steps.items()})
+        kernel = _map(plan, trace, {plan.index[id(same[0])]: step for step, same in steps.items()})
     except BoundTwice:
         return None
-    if over and made.binds - len(nodes) >= plan.limits.storage_buffers:
+    if over and kernel.binds - len(nodes) >= plan.limits.storage_buffers:
         return None  # where one is not written over after all, each has to fit by itself
-    return made, {n: plan.index[id(same[0])] for same in steps.values() for n in same[1:]}
+    return kernel, {n: plan.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
 
 def with_results(k: Kernel, values: set[int]) -> Kernel:
     """A map of several values, of which it makes only these."""
     ((_, f),) = k.shader.functions
-    made = zip(k.outputs, k.shader.outs, f.results, strict=True)
-    left = [(v, out, result) for v, out, result in made if v in values]
+    written = zip(k.outputs, k.shader.outs, f.results, strict=True)
+    left = [(v, out, result) for v, out, result in written if v in values]
     if len(left) == len(k.outputs):
         return k
     outputs, outs, results = zip(*left, strict=True)
@@ -141,13 +141,13 @@ def with_results(k: Kernel, values: set[int]) -> Kernel:
 def in_parts(k: Kernel, most: int) -> list[Kernel]:
     """A map of several values as maps of fewer, each of which binds at most so many buffers, where one that
     makes one value does."""
-    parts, taken = list[Kernel](), set[int]()
+    parts, part = list[Kernel](), set[int]()
     for v in k.outputs:
-        if taken and without_unused(with_results(k, taken | {v})).binds > most:
-            parts.append(without_unused(with_results(k, taken)))
-            taken = set[int]()
-        taken = taken | {v}
-    return [*parts, without_unused(with_results(k, taken))]
+        if part and without_unused(with_results(k, part | {v})).binds > most:
+            parts.append(without_unused(with_results(k, part)))
+            part = set[int]()
+        part = part | {v}
+    return [*parts, without_unused(with_results(k, part))]
 
 
 def copy_kernel(plan: PlanContext, node: Node, value: int, view: View, out: int) -> Kernel:

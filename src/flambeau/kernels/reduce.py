@@ -119,8 +119,8 @@ def several_kernels(plan: PlanContext, pairs: list[tuple[Node, Node]]) -> list[K
     full = {tuple(v[d] for d in real) for v in views if all(v[d] for d in real)}
     if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
         return None
-    made = [Reduction(head, tail) for head, tail in pairs]
-    return _staged(plan, made, ReductionDomain(trace, roots, shape, len(outer)))
+    reductions = [Reduction(head, tail) for head, tail in pairs]
+    return _stages(plan, reductions, ReductionDomain(trace, roots, shape, len(outer)))
 
 
 def reduce_parts(plan: PlanContext, head: Node, tail: Node, part: int, parts: int) -> Kernel:
@@ -185,26 +185,26 @@ def _pieces_kernel(
     return Kernel(name, shader, tuple(b.values), (plan.index[id(tail)],), tuple(q.values), grid)
 
 
-def _staged(plan: PlanContext, made: list[Reduction], domain: ReductionDomain) -> list[Kernel] | None:
-    build = ReduceBuilder(plan, made, domain, 1)
-    if len(made) == 1 and (kernel := window_kernel(plan, *made[0][:2], domain)):
+def _stages(plan: PlanContext, reductions: list[Reduction], domain: ReductionDomain) -> list[Kernel] | None:
+    build = ReduceBuilder(plan, reductions, domain, 1)
+    if len(reductions) == 1 and (kernel := window_kernel(plan, *reductions[0][:2], domain)):
         return [kernel]
     parts = build.parts_wanted()
     if parts > 1:
-        made = [m._replace(part=plan.temporary(domain.rows * parts)) for m in made]
+        reductions = [m._replace(part=plan.temporary(domain.rows * parts)) for m in reductions]
     try:
-        first = ReduceBuilder(plan, made, domain, parts).kernel()
+        first = ReduceBuilder(plan, reductions, domain, parts).kernel()
     except BoundTwice:
         return None
-    joined = (reduce_parts(plan, m.head, m.tail, m.part, parts) for m in made if m.part is not None)
+    joined = (reduce_parts(plan, m.head, m.tail, m.part, parts) for m in reductions if m.part is not None)
     return [first, *joined]
 
 
 class ReduceBuilder:
     """One reduction kernel in the making."""
 
-    def __init__(self, plan: PlanContext, made: list[Reduction], domain: ReductionDomain, parts: int):
-        self.plan, self.made, self.domain, self.parts = plan, made, domain, parts
+    def __init__(self, plan: PlanContext, reductions: list[Reduction], domain: ReductionDomain, parts: int):
+        self.plan, self.reductions, self.domain, self.parts = plan, reductions, domain, parts
         self.runs, self.sizes = domain.collapsed
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= domain.kept]
@@ -226,7 +226,7 @@ class ReduceBuilder:
         longest = max((self.sizes[i] for i in self.inner), default=1)
         while self.turns(parts) > self.plan.limits.turns and parts < longest:
             parts *= 2
-        check_turns(self.plan.limits, self.made[0].op, self.turns(parts))
+        check_turns(self.plan.limits, self.reductions[0].op, self.turns(parts))
         return parts
 
     def turns(self, parts: int) -> int:
@@ -247,7 +247,7 @@ class ReduceBuilder:
         return fitting(self._kernel)
 
     def _kernel(self, narrow: bool) -> Kernel:
-        plan, trace, made = self.plan, self.domain.trace, self.made
+        plan, trace, reductions = self.plan, self.domain.trace, self.reductions
         q, b = Quantities(), Bindings()
         width = 4 if not narrow and self.can_widen() else 1
         row_dims = tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:])
@@ -257,19 +257,19 @@ class ReduceBuilder:
         alone = "r0" if plan.limits.software else "k"
         coords = coordinates(len(self.outer), "c", "row") + coordinates(len(self.inner), "r", alone)
         body = emit(trace.steps, naming_over(self.runs, coords, b, q, width), self.domain.root)
-        if len(made) > 1:
-            roots = zip(self.domain.roots, made, strict=True)
+        if len(reductions) > 1:
+            roots = zip(self.domain.roots, reductions, strict=True)
             results = dict.fromkeys((f"t{root}", m.head.dtype.short) for root, m in roots)
             body = body._replace(result="Results", results=tuple(results))
         functions, ends, after = [("value", body)], list[ReductionSpec](), list[Trace]()
-        for i, m in enumerate(made):
+        for i, m in enumerate(reductions):
             end = epilogue(plan, m.head, m.tail, trace.reads, trace.checks) if m.part is None else None
             after += [end.trace] if end else []
             finish, sizes = finish_function(end, m.head.shape, b, q, "row")
             functions += [(f"end{i}", finish)] if finish else []
             ends.append(self.spec(i, m, bool(finish), tuple(q.add("dim", n) for n in sizes[1:])))
         checks = trace.checks or any(a.checks for a in after)
-        check_bindings(b, plan.limits.storage_buffers - len(made) - checks)
+        check_bindings(b, plan.limits.storage_buffers - len(reductions) - checks)
         layout = self.serial if plan.limits.software else self.of_tree
         template, workgroup, grid, options = layout(q, width)
         options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
@@ -283,15 +283,15 @@ class ReduceBuilder:
             tuple(functions),
             tuple(sorted(options.items())),
         )
-        written = tuple(plan.index[id(m.tail)] if m.part is None else m.part for m in made)
-        name = label("+".join(m.op for m in made), trace.steps, *[a.steps for a in after])
+        written = tuple(plan.index[id(m.tail)] if m.part is None else m.part for m in reductions)
+        name = label("+".join(m.op for m in reductions), trace.steps, *[a.steps for a in after])
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
     def spec(self, i: int, m: Reduction, has_epilogue: bool, dims: tuple[str, ...]) -> ReductionSpec:
         """The i-th reduction for the template. dims: of the coordinates of its epilogue, but the first."""
         dtype = m.head.dtype.short
         behind = self.parts > 1 and are_pieces(self.plan, m.head, self.parts)
-        field = f".t{self.domain.roots[i]}" if len(self.made) > 1 else ""
+        field = f".t{self.domain.roots[i]}" if len(self.reductions) > 1 else ""
         return ReductionSpec(
             f"_{i}" if i else "",
             m.op,

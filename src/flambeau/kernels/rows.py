@@ -207,14 +207,14 @@ class RowBuilder:
 
     def readers(self, phases: list[Phase]) -> list[tuple[int, set[int]]]:
         """Each step, in order, and the phases that need it."""
-        found: dict[int, set[int]] = {}
+        phases_of: dict[int, set[int]] = {}
         results = [step for _, step in self.results]
         for at, phase in enumerate(phases):
             roots = results if phase is phases[-1] else [step for _, step in phase.reductions]
             for root in roots:
                 for s in self.below[root]:
-                    found.setdefault(s, set()).add(at)
-        return sorted(found.items())
+                    phases_of.setdefault(s, set()).add(at)
+        return sorted(phases_of.items())
 
     # --- shape of the kernel ---
 
@@ -296,9 +296,9 @@ class RowBuilder:
             "along": tuple(coords[len(self.outer) :]),
         }
         naming = naming_over(self.runs, coords, b, q, width)
-        made = RowFunctions(self, naming, width, form)
+        row_functions = RowFunctions(self, naming, width, form)
         check_bindings(b, self.trace.most)
-        options |= made.options(lanes)
+        options |= row_functions.options(lanes)
         if 4 * threads * len(options["partials"]) > plan.limits.workgroup_memory:
             return None
         outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.outputs)
@@ -308,7 +308,7 @@ class RowBuilder:
             tuple(b.kinds),
             outs,
             (threads, 1, 1),
-            tuple(made.functions),
+            tuple(row_functions.functions),
             tuple(sorted(options.items())),
         )
         heads = sorted((self.members[i] for i in self.values), key=lambda n: plan.index[id(n)])
@@ -354,31 +354,31 @@ class RowFunctions:
 
     def phase(self, phase: Phase) -> tuple[tuple[tuple[str, str], ...], tuple[RowReduction, ...]]:
         held, reductions = list[tuple[str, str]](), list[RowReduction]()
-        taken, names = Counter[str](), dict[int, str]()
+        counts, names = Counter[str](), dict[int, str]()
         for s in phase.registers:
             held.append((f"t{s}", self.add("element", s, self.width)))
             self.held.add(s)
         for node, step in phase.reductions:
             dtype = node.dtype.short
-            partials = f"partials_{dtype}{taken[dtype] or ''}"
-            taken[dtype] += 1
+            partials = f"partials_{dtype}{counts[dtype] or ''}"
+            counts[dtype] += 1
             self.partials[partials] = dtype
             top = self.followers.get(id(node))
             function = "" if top else self.add("value", step, self.width)
-            name = names[id(node)] = self.called("row_" + node.op.monoid)
+            name = names[id(node)] = self.new_name("row_" + node.op.monoid)
             follows = names[id(top)] if top else ""
             reductions.append(RowReduction(name, node.op.monoid, dtype, function, partials, follows))
         self.naming.stats.update(names)
         return tuple(held), tuple(reductions)
 
-    def called(self, name: str) -> str:
+    def new_name(self, name: str) -> str:
         """A name that is not yet used, numbered from the second one on."""
         self.names[name] += 1
         return name if self.names[name] == 1 else f"{name}{self.names[name] - 1}"
 
     def add(self, kind: str, root: int, width: int) -> str:
         """The function of a step, which is given what lanes hold and what the row's reductions came to."""
-        name = self.called(kind)
+        name = self.new_name(kind)
         naming = self.naming if width > 1 else self.single_naming
         self.functions.append((name, emit_from(self.trace.steps, naming, root, self.held)))
         return name

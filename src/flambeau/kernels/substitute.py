@@ -38,14 +38,14 @@ class MapReads:
             return False
         for coordinate, size in zip(reversed(f.coords), reversed(self.sizes), strict=True):
             name = terms.pop(coordinate, None)
-            given = 0 if name is None else 1 if name == "1" else self.numbers[name]
-            if size > 1 and given != stride:
+            actual = 0 if name is None else 1 if name == "1" else self.numbers[name]
+            if size > 1 and actual != stride:
                 return False
             stride *= size
         return not terms
 
 
-def renamed(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | None = None) -> WgslFunction:
+def rename(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | None = None) -> WgslFunction:
     """A function that calls buffers and Params by other names; what has none keeps its own."""
     words = params or {}
 
@@ -91,7 +91,7 @@ def without_unused(k: Kernel) -> Kernel:
 def _without_place(k: Kernel, place: int, name: str) -> Kernel:
     names = {input_name(place): name}
     names |= {input_name(i): input_name(i - 1) for i in range(place + 1, len(k.inputs))}
-    functions = tuple((function, renamed(f, names)) for function, f in k.shader.functions)
+    functions = tuple((function, rename(f, names)) for function, f in k.shader.functions)
     bindings = k.shader.bindings[:place] + k.shader.bindings[place + 1 :]
     shader = replace(k.shader, bindings=bindings, functions=functions)
     return replace(k, shader=shader, inputs=k.inputs[:place] + k.inputs[place + 1 :])

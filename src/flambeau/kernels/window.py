@@ -95,11 +95,11 @@ class WindowBuilder:
     # --- what is computed of cells, and what of a column and a tap ---
 
     def _by_cells(self) -> set[int]:
-        made: set[int] = set()
+        of_cells: set[int] = set()
         for i, s in enumerate(self.domain.trace.steps):
-            if all(map(self._walks, s.view.affines if s.view else ())) and made.issuperset(s.args):
-                made.add(i)
-        return made
+            if all(map(self._walks, s.view.affines if s.view else ())) and of_cells.issuperset(s.args):
+                of_cells.add(i)
+        return of_cells
 
     def _walks(self, a: Affine) -> bool:
         still = not a.strides[self.column] and not a.strides[self.tap]
@@ -135,12 +135,12 @@ class WindowBuilder:
         if not rest:
             return [("cells", cells)]
         results = tuple((f"t{e}", trace.steps[e].dtype.short) for e in edge)
-        given = tuple((name, dtype, 1) for name, dtype in results)
+        arguments = tuple((name, dtype, 1) for name, dtype in results)
         runs, names = [*first, last, *self.runs[self.outer :]], [*self.lead, "column", *self.loops, "tap"]
         value = emit(trace.steps, naming_over(runs, names, b, q, 1), root, rest)
         return [
             ("cells", cells._replace(result="Cells", results=results)),
-            ("value", value._replace(given=given)),
+            ("value", value._replace(arguments=arguments)),
         ]
 
     # --- the kernel ---
@@ -156,13 +156,13 @@ class WindowBuilder:
         threads = WORKGROUP if plan.limits.software else GPU_WORKGROUP
         strips = -(-line.columns // 4)
         grid = spread_grid(-(-strips * (domain.rows // line.columns) // threads), plan.limits.groups)
-        whole = line.columns % 4 == 0
+        is_even = line.columns % 4 == 0
         options = self.options(q, strips, grid[0], e_sizes)
         shader = Shader(
             "reduce/windows.wgsl",
             tuple(q.names),
             tuple(b.kinds),
-            ((tail.dtype.short, 4 if whole else 1),),
+            ((tail.dtype.short, 4 if is_even else 1),),
             (threads, 1, 1),
             tuple(functions),
             tuple(sorted(options.items())),
@@ -208,5 +208,5 @@ def window_kernel(plan: PlanContext, head: Node, tail: Node, domain: "ReductionD
     bucket = (min(domain.rows, 1 << 24).bit_length(), line.taps, line.stride)
     if choose(plan.limits, "window", bucket, ["four", "one"], "four") == "one":
         return None
-    made = WindowBuilder(plan, head, tail, domain, line)
-    return fitting(made.kernel) if made.by_cells else None
+    builder = WindowBuilder(plan, head, tail, domain, line)
+    return fitting(builder.kernel) if builder.by_cells else None

@@ -28,7 +28,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
             return [*copies, *tail_kernels(product, variant.kernel)]
         make, step = _of_tiles(product, TILES[variant.kernel])
     else:
-        product, copies = product if product.m <= product.n else product.transposed(), []
+        product, copies = product if product.m <= product.n else product.transpose(), []
         make, step = _of_few_rows(product, variant.kernel)
     long = ceil(product.k / (variant.split * step)) * step if variant.split > 1 else product.k
     return [*copies, *in_pieces(product, long, make)]

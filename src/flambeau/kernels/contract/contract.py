@@ -6,8 +6,8 @@ from ..ir import Kernel
 from ..lower import PlanContext, check_size
 from . import subgroup_matrix, winograd
 from .build import product_kernels
-from .cost_model import candidates, ranked
-from .im2col import laid_out
+from .cost_model import candidates, rank
+from .im2col import lay_out_windows
 from .product import product_of
 from .registers import register_kernels
 from .variant import REGISTERS
@@ -19,18 +19,18 @@ def contract_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     """Tiles in workgroup memory on a GPU; tiles of registers on a software adapter, and where results are
     few and sums short."""
     check_size(head.shape)
-    whole = product_of(plan, head, tail)
+    original = product_of(plan, head, tail)
     if plan.limits.software:
-        return register_kernels(whole)
-    if (shape := winograd.chosen(whole)) is not None:
-        return winograd.product_kernels(whole, shape)
-    product, copies = laid_out(whole)
-    on_units, variants = subgroup_matrix.candidates(product), ranked(product, candidates(product))
+        return register_kernels(original)
+    if (shape := winograd.choose_tile(original)) is not None:
+        return winograd.product_kernels(original, shape)
+    product, copies = lay_out_windows(original)
+    on_units, variants = subgroup_matrix.candidates(product), rank(product, candidates(product))
     default = subgroup_matrix.by_rule(product, on_units) or variants[0]
     bucket = subgroup_matrix.bucket_of(product)
     likely = [*on_units[:LIKELY], *variants, *on_units[LIKELY:]]
     chosen = choose(plan.limits, "contract", bucket, likely, default)
     if chosen == REGISTERS:
-        return register_kernels(whole.in_memory_order())
+        return register_kernels(original.in_memory_order())
     make = subgroup_matrix.product_kernels if chosen in on_units else product_kernels
     return [*copies, *make(product, chosen)]

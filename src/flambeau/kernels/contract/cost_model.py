@@ -27,8 +27,8 @@ def candidates(product: Product) -> list[Variant]:
         return [REGISTERS]
     results = prod(product.head.shape)
     splits = [p for p in SPLITS if results * ceil(p) <= PARTIAL]
-    found = [REGISTERS, *(v for name in TILES for v in _of_tile(product, name, splits))]
-    return [*found, *_skinny(product, splits)] if min(product.m, product.n) <= FEW_ROWS else found
+    variants = [REGISTERS, *(v for name in TILES for v in _of_tile(product, name, splits))]
+    return [*variants, *_skinny(product, splits)] if min(product.m, product.n) <= FEW_ROWS else variants
 
 
 def _of_tile(product: Product, name: str, splits: list[float]) -> Iterator[Variant]:
@@ -60,7 +60,7 @@ def by_rule(product: Product, variants: list[Variant]) -> Variant:
     return min(variants, key=lambda variant: estimate(product, variant))
 
 
-def ranked(product: Product, variants: list[Variant]) -> list[Variant]:
+def rank(product: Product, variants: list[Variant]) -> list[Variant]:
     """Variants by their estimated time: tuning tries the first."""
     return sorted(variants, key=lambda variant: estimate(product, variant))
 
@@ -174,7 +174,7 @@ def second_pass(product: Product, split: float) -> float:
 
 def estimate_skinny(product: Product, variant: Variant) -> float:
     """Reads at the memory's speed, as far as enough of them are under way."""
-    wide = product if product.m <= product.n else product.transposed()
+    wide = product if product.m <= product.n else product.transpose()
     across = USUAL.lanes if _is_free(product) else USUAL.strips
     groups = -(-wide.n // (4 * across)) * product.batch * variant.split
     reads, filled = wide.n * product.k * product.batch, min(groups * USUAL.reads / (READS_FULL * CORES), 1.0)
@@ -188,7 +188,7 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
 
 def _is_free(product: Product) -> bool:
     """Whether the longer side of a skinny product lies along its own dims."""
-    wide = product if product.m <= product.n else product.transposed()
+    wide = product if product.m <= product.n else product.transpose()
     return OperandIndexing("b", wide.b, COLUMNS, wide.domain, False).along == "free"
 
 

@@ -9,7 +9,7 @@ from .skinny import FEW_ROWS, thread_rows
 
 def along(product: Product) -> Product:
     """With the many as columns, and dims in the order of memory."""
-    return (product if product.m <= product.n else product.transposed()).in_memory_order()
+    return (product if product.m <= product.n else product.transpose()).in_memory_order()
 
 
 def line_of(product: Product) -> WindowLine | None:
@@ -20,8 +20,8 @@ def line_of(product: Product) -> WindowLine | None:
     if product.m > FEW_ROWS or not own or not summed or shape[own[-1]] < 4 or summed[-1] not in b.walked:
         return None
     column, tap = own[-1], summed[-1]
-    found = {walk_of(a, column, tap) for a in b.affines if a.strides[column] or a.strides[tap]}
-    stride, dilation = found.pop() if len(found) == 1 else (0, 0)
+    walks = {walk_of(a, column, tap) for a in b.affines if a.strides[column] or a.strides[tap]}
+    stride, dilation = walks.pop() if len(walks) == 1 else (0, 0)
     if not stride:
         return None
     line = WindowLine(shape[tap], stride, dilation, shape[column])
@@ -34,14 +34,14 @@ def depthwise_kernel(product: Product, narrow: bool) -> Kernel:
     product, domain = along(product), along(product).domain
     line = line_of(product)
     assert line is not None, "windows were found when the variant was named"
-    made = ContractionBuilder(product, SumPieces(product.k), narrow or line.columns % 4 != 0)
+    builder = ContractionBuilder(product, SumPieces(product.k), narrow or line.columns % 4 != 0)
     a, b = (
         OperandIndexing(n, o, g, domain, True, "free")
         for n, o, g in (("a", product.a, ROWS), ("b", product.b, COLUMNS))
     )
-    functions, q = made.functions([a, b]), made.q
+    functions, q = builder.functions([a, b]), builder.q
     loads = [TileLoad(n, s.carries(n, q), stride=n) for s, n in ((a, 1), (b, line.taps))]
-    options, depth = made.options([a, b], loads, 1)
+    options, depth = builder.options([a, b], loads, 1)
     strips = -(-line.columns // 4)
     lines = product.n // line.columns
     groups = -(-lines * strips // GPU_WORKGROUP)
@@ -60,4 +60,4 @@ def depthwise_kernel(product: Product, narrow: bool) -> Kernel:
         "lines": q.add("lines", lines),
         "last": q.add("last", line.cell(line.columns - 1, line.taps - 1)) if line.columns % 4 else "",
     }
-    return made.kernel("contract/depthwise.wgsl", GPU_WORKGROUP, groups * depth, functions, options)
+    return builder.kernel("contract/depthwise.wgsl", GPU_WORKGROUP, groups * depth, functions, options)

@@ -142,7 +142,7 @@ class Result:
         self.product, self.after = product, after
         self.out, *read = product.places(after)
         self.walk = product.domain.walk([self.out, *read], BATCH, ROWS, COLUMNS)
-        self.by_group, (self.runs, self.sizes) = self.walk.runs, self.walk.joined()
+        self.by_group, (self.runs, self.sizes) = self.walk.runs, self.walk.flatten()
         letters = zip(self.by_group.items(), "brc", strict=True)
         self.coords = {g: [f"y_{c}{i}" for i in range(len(runs))] for (g, runs), c in letters}
         self.width = 4 if not narrow and self.is_wide() else 1
@@ -155,7 +155,7 @@ class Result:
 
     def groups(self, q: Quantities) -> dict[str, Any]:
         """What templates ask for: the groups of dims, and where results go."""
-        batch, rows, columns = self.walk.named(self.coords, q).values()
+        batch, rows, columns = self.walk.name_groups(self.coords, q).values()
         parts = [(self.by_group[g], self.coords[g]) for g in self.by_group]
         ((_, places),) = name_parts([self.out], parts, q)
         return {"batch": batch, "rows": rows, "columns": columns, "out_places": tuple(places)}

@@ -29,7 +29,7 @@ class Windowed(NamedTuple):
     rest: tuple[Move, ...]
 
 
-def windowed(plan: PlanContext, o: Operand) -> Windowed | None:
+def windows_of(plan: PlanContext, o: Operand) -> Windowed | None:
     """How an operand shows windows of a buffer; None where it does not, or is computed."""
     base, chain = plan.base_of(o.node)
     at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)
@@ -43,21 +43,21 @@ def windowed(plan: PlanContext, o: Operand) -> Windowed | None:
     return Windowed(base, padded, (Move("_windows", (bare,), None), *chain[at + 1 :]))
 
 
-def laid_out(product: Product) -> tuple[Product, list[Kernel]]:
+def lay_out_windows(product: Product) -> tuple[Product, list[Kernel]]:
     """A product with windows laid out anew where that pays, and the copies to run first."""
     if not min(product.m, product.n, product.k, product.batch):
         return product, []
     for side, own in (("a", ROWS), ("b", COLUMNS)):
         o = getattr(product, side)
-        found = windowed(product.plan, o)
-        if found is not None:
-            default = rule(product, o, found, own)
+        windows = windows_of(product.plan, o)
+        if windows is not None:
+            default = rule(product, o, windows, own)
             name = choose(product.limits, "windows", product.bucket, ["view", "copy"], default)
-            return copied(product, side, found) if name == "copy" else (product, [])
+            return copy_windows(product, side, windows) if name == "copy" else (product, [])
     return product, []
 
 
-def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
+def rule(product: Product, o: Operand, windows: Windowed, own: int) -> str:
     """Whether reading each element of the windows singly, as often as tiles do, costs more than a copy."""
     tile, domain = TILES.get(by_rule(product, candidates(product)).kernel), product.domain
     if tile is None:
@@ -66,24 +66,24 @@ def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
     times = -(-domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
     each = ALONE if sums_positions(o, domain.groups) else ALONG
     staged = times * prod(o.walked_shape())
-    return "copy" if staged * each > 2 * TRANSPOSED * 4 * prod(found.padded.shape) + MORE_KERNEL else "view"
+    return "copy" if staged * each > 2 * TRANSPOSED * 4 * prod(windows.padded.shape) + MORE_KERNEL else "view"
 
 
-def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:
+def copy_windows(product: Product, side: str, windows: Windowed) -> tuple[Product, list[Kernel]]:
     """Copy what windows are taken of, with the zeros in it and its inner leading dims (channels) innermost,
     and walk dims as they lie there."""
     plan, domain = product.plan, product.domain
-    o, padded = getattr(product, side), found.padded
-    rank, (move, *_) = len(padded.shape), found.rest
+    o, padded = getattr(product, side), windows.padded
+    rank, (move, *_) = len(padded.shape), windows.rest
     inner = rank - len(move.args[0])
     order = (0, *range(inner, rank), *range(1, inner))
     laid = padded.permute(order)
     value = plan.temporary(prod(laid.shape), o.dtype.itemsize)
     strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
     bare = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
-    seen = view_through(bare, found.rest)
-    new = o.read_from(value, seen.expand(domain.shape))
+    shown = view_through(bare, windows.rest)
+    new = o.read_from(value, shown.expand(domain.shape))
     far = new.affines[0].strides
     walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if d in new.walked else 0))
-    made = replace(product, domain=domain._replace(order=walked), **{side: new})
-    return made, [copy_kernel(plan, o.load.node, plan.value_of(found.base), laid, value)]
+    result = replace(product, domain=domain._replace(order=walked), **{side: new})
+    return result, [copy_kernel(plan, o.load.node, plan.value_of(windows.base), laid, value)]

@@ -39,12 +39,12 @@ class DimRuns(NamedTuple):
     runs: dict[int, list[Run]]
     sizes: dict[int, list[int]]
 
-    def joined(self) -> tuple[list[Run], list[int]]:
+    def flatten(self) -> tuple[list[Run], list[int]]:
         """All runs, group by group, and their sizes."""
         runs = [run for of_group in self.runs.values() for run in of_group]
         return runs, [size for of_group in self.sizes.values() for size in of_group]
 
-    def named(
+    def name_groups(
         self, coords: dict[int, list[str]], q: Quantities, unravelled: Sequence[int] = (BATCH,)
     ) -> dict[int, DimGroup]:
         """The groups under their names in the kernel's text: a coordinate for each run. One run is as long as
@@ -110,7 +110,7 @@ class Operand:
         """The sizes of the dims that its elements differ along, 1 for others."""
         return tuple([n if d in self.walked else 1 for d, n in enumerate(self.shape)])
 
-    def seen(self, view_of: Callable[[View], View], shape: Shape) -> "Operand":
+    def through(self, view_of: Callable[[View], View], shape: Shape) -> "Operand":
         """The elements that view_of(its view) shows, over dims of another shape."""
         return replace(self, trace=self.trace.with_views(lambda _, view: view_of(view)), shape=shape)
 
@@ -273,7 +273,7 @@ class OperandIndexing:
         return emit(self.operand.trace.steps, naming, self.operand.root)
 
     def spec(self, q: Quantities) -> OperandSpec:
-        groups = self.walk.named(self.coords, q)
+        groups = self.walk.name_groups(self.coords, q)
         names = name_parts(self.operand.affines, [(self.runs[g], self.coords[g]) for g in self.runs], q)
         places = tuple([SplitIndex(offset, *parts) for offset, parts in names])
         dtype = self.operand.dtype.short
@@ -334,7 +334,7 @@ class Product:
         order = tuple(range(len(self.domain.shape)))
         return self if self.domain.order == order else replace(self, domain=self.domain._replace(order=order))
 
-    def transposed(self) -> "Product":
+    def transpose(self) -> "Product":
         """With rows and columns exchanged."""
         other = {ROWS: COLUMNS, COLUMNS: ROWS}
         domain = self.domain._replace(groups=tuple(other.get(g, g) for g in self.domain.groups))

@@ -112,22 +112,22 @@ def _in_parts(product: Product, dim: int, parts: int) -> Product:
     summed = [each if d == dim else n for d, n in enumerate(domain.shape)][rank:]
     shape = (*domain.shape[:rank], parts, *summed)
     groups = (*domain.groups[:rank], BATCH, *domain.groups[rank:])
-    a, b = (o.seen(lambda view: _cut(view, dim, shape, rank), shape) for o in (product.a, product.b))
+    a, b = (o.through(lambda view: _split_dim(view, dim, shape, rank), shape) for o in (product.a, product.b))
     domain = ContractionDomain(shape, groups, tuple(range(len(shape))))
     return replace(product, a=a, b=b, domain=domain)
 
 
-def _cut(view: View, dim: int, shape: Shape, rank: int) -> View:
+def _split_dim(view: View, dim: int, shape: Shape, rank: int) -> View:
     """A view with a dim as two: its parts at `rank`, and where in a part; zeros fill up the last one."""
     parts, each = shape[rank], shape[dim + 1]
     if rest := parts * each - view.shape[dim]:
         none = (0,) * len(view.shape)
         view = view.pad(none, tuple([rest if d == dim else 0 for d in range(len(none))]))
 
-    def cut(a: Affine) -> Affine:
+    def split(a: Affine) -> Affine:
         return Affine((*a.strides[:rank], a.strides[dim] * each, *a.strides[rank:]), a.offset)
 
-    return view.map(shape, cut)
+    return view.map(shape, split)
 
 
 # --- one kernel ---
@@ -146,7 +146,7 @@ class RegisterBuilder:
         self.walk = domain.walk(affines, BATCH, ROWS, COLUMNS, SUMMED)
         self.runs, self.sizes = self.walk
         # the epilogue alone walks the dims of the result in fewer runs
-        self.walk_read = domain.walk(read, BATCH, ROWS, COLUMNS).joined() if self.after else None
+        self.walk_read = domain.walk(read, BATCH, ROWS, COLUMNS).flatten() if self.after else None
         names = iter(range(len(domain.shape)))
         self.coords = {
             group: [ALONE[group]] if len(runs) == 1 else [f"x{next(names)}" for _ in runs]
@@ -252,7 +252,7 @@ class RegisterBuilder:
         tiles = -(-product.n // (columns * workgroup[0])), -(-product.m // (rows * workgroup[1]))
         width = 4 if self.stores_fours() else 1
         q, bindings, step = Quantities(), Bindings(), self.step()
-        options, specs = self.named(q, bindings)
+        options, specs = self.template_options(q, bindings)
         functions: tuple[tuple[str, WgslFunction], ...] = ()
         if self.after is not None:
             functions = (("finish", self.finish(self.after, width == 4 and not narrow, q, bindings)),)
@@ -288,14 +288,14 @@ class RegisterBuilder:
         """Whether several summed dims are one loop."""
         return self.limits.software and len(self.runs[SUMMED]) > 1
 
-    def named(self, q: Quantities, bindings: Bindings) -> tuple[dict[str, Any], list[OperandSpec]]:
+    def template_options(self, q: Quantities, bindings: Bindings) -> tuple[dict[str, Any], list[OperandSpec]]:
         """What the template asks for under names: the groups of dims, where results go, and both sides."""
         a, b = self.product.a, self.product.b
         affines = list(dict.fromkeys([*a.affines, *b.affines, self.out]))
         sizes = [("padded", bound.size) for o in (a, b) for bound in o.view.bounds]
         parts = [(self.runs[g], self.coords[g]) for g in (BATCH, ROWS, COLUMNS, SUMMED)]
         widths = [1 if along == "scalar" else 4 for along in self.modes]
-        groups = self.walk.named(self.coords, q, (BATCH, SUMMED) if self.is_flat else (BATCH,))
+        groups = self.walk.name_groups(self.coords, q, (BATCH, SUMMED) if self.is_flat else (BATCH,))
         names = dict(zip(affines, name_parts(affines, parts, q), strict=True))
         padded = iter(q.add_all(sizes))
         buffers = (

@@ -33,37 +33,37 @@ USUAL = SKINNY["skinny"]
 def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narrow: bool) -> Kernel:
     """Few rows, all of them by each thread, four columns at a time. Columns that lie apart are read along the
     summed dims, by the usual shape."""
-    made, domain = ContractionBuilder(product, pieces, narrow), product.domain
+    builder, domain = ContractionBuilder(product, pieces, narrow), product.domain
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow)
     free = b.along == "free"
     a = OperandIndexing("a", product.a, ROWS, domain, narrow or free, b.along)
-    functions = made.functions([a, b])
+    functions = builder.functions([a, b])
     shape = shape if free else USUAL
     stride = shape.strips if free else 4 * shape.lanes
-    loads = [TileLoad(stride, s.carries(stride, made.q), stride=stride) for s in (a, b)]
-    options, depth = made.options([a, b], loads, stride * shape.reads)
+    loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in (a, b)]
+    options, depth = builder.options([a, b], loads, stride * shape.reads)
     tiles = -(-product.n // (4 * (shape.lanes if free else shape.strips)))
     options |= {
         "high": thread_rows(product.m),
         "reads": shape.reads,
         "lanes": shape.lanes,
-        "tiles": made.q.add("tiles", tiles),
+        "tiles": builder.q.add("tiles", tiles),
     }
-    return made.kernel("contract/skinny.wgsl", shape.threads, tiles * depth, functions, options)
+    return builder.kernel("contract/skinny.wgsl", shape.threads, tiles * depth, functions, options)
 
 
 def skinny_short_kernel(product: Product, pieces: SumPieces, narrow: bool) -> Kernel:
     """Few rows and short sums: every thread its own columns."""
     domain = product.domain
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow, "free")
-    made = ContractionBuilder(product, pieces, narrow or not b.wide)
+    builder = ContractionBuilder(product, pieces, narrow or not b.wide)
     a = OperandIndexing("a", product.a, ROWS, domain, True, "free")
-    functions = made.functions([a, b])
-    loads = [TileLoad(1, s.carries(1, made.q), stride=1) for s in (a, b)]
-    options, depth = made.options([a, b], loads, 1)
+    functions = builder.functions([a, b])
+    loads = [TileLoad(1, s.carries(1, builder.q), stride=1) for s in (a, b)]
+    options, depth = builder.options([a, b], loads, 1)
     tiles = -(-product.n // (4 * GPU_WORKGROUP))
-    options |= {"high": thread_rows(product.m), "tiles": made.q.add("tiles", tiles)}
-    return made.kernel("contract/skinny_short.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
+    options |= {"high": thread_rows(product.m), "tiles": builder.q.add("tiles", tiles)}
+    return builder.kernel("contract/skinny_short.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
 
 
 def thread_rows(rows: int) -> int:

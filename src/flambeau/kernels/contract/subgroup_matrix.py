@@ -95,10 +95,10 @@ def candidates(product: Product) -> list[Variant]:
     fits = [Variant(name) for name, tile in TILES.items() if memory(tile, precision) <= room]
     if precision != "exact":
         fits += [v._replace(f16=True) for v in fits]
-    return sorted([*fits, *_cut(product, precision, fits)], key=lambda v: estimate(product, v))
+    return sorted([*fits, *_with_pieces(product, precision, fits)], key=lambda v: estimate(product, v))
 
 
-def _cut(product: Product, precision: str, fits: list[Variant]) -> Iterator[Variant]:
+def _with_pieces(product: Product, precision: str, fits: list[Variant]) -> Iterator[Variant]:
     """The same in more pieces of the summed dims than they have anyway, of four turns or more each."""
     results = prod(product.head.shape)
     for variant in fits:
@@ -174,14 +174,14 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     of = F16Product(product, tile._replace(step=step_of(tile, precision)), precision)
     before: list[Kernel] = []
     if precision != "exact":
-        found = [range_kernels(product.plan, side) for side in (product.a, product.b)]
+        ranges = [range_kernels(product.plan, side) for side in (product.a, product.b)]
         # pass by pass, since those of both sides can run at once
-        before += [k for passes in zip(*(kernels for kernels, _ in found), strict=True) for k in passes]
-        of = replace(of, shifts=tuple(value for _, value in found))
+        before += [k for passes in zip(*(kernels for kernels, _ in ranges), strict=True) for k in passes]
+        of = replace(of, shifts=tuple(value for _, value in ranges))
     if variant.f16:
-        made = [convert(of, side, own, extent) for side, own, extent in _operands(of)]
-        before += [kernel for kernel, _ in made]
-        of = replace(of, converted=tuple(side for _, side in made))
+        conversions = [convert(of, side, own, extent) for side, own, extent in _operands(of)]
+        before += [kernel for kernel, _ in conversions]
+        of = replace(of, converted=tuple(side for _, side in conversions))
     turn = tile_turn(of)
     count = pieces_of(product, precision, variant)
     long = -(-product.k // (count * turn)) * turn if count > 1 else product.k
@@ -202,14 +202,14 @@ def tile_turn(of: F16Product) -> int:
 def _unit_kernel(of: F16Product, pieces: SumPieces, narrow: bool) -> Kernel:
     """One dispatch of tiles."""
     product, tile = of.product, of.tile
-    made, unit = ContractionBuilder(product, pieces, narrow), unit_of(product.limits)
+    builder, unit = ContractionBuilder(product, pieces, narrow), unit_of(product.limits)
     assert unit is not None
     if of.precision == "high" and unit.kind == "subgroup":  # no room for sums of their own: a second
         unit = unit._replace(kind="view")  # workgroup on a core is worth more than plain arrays are
-    staged = _converted(made, of) if of.converted else _staged(made, of)
-    scales = tuple(made.b.add(value, float32, 1) for value in of.shifts)
-    made.check()
-    options, depth = made.options(staged.sides, staged.loads, tile.step)
+    staged = _read_converted(builder, of) if of.converted else _stage(builder, of)
+    scales = tuple(builder.b.add(value, float32, 1) for value in of.shifts)
+    builder.check()
+    options, depth = builder.options(staged.sides, staged.loads, tile.step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
     turn = tile_turn(of)
     options |= {
@@ -222,14 +222,14 @@ def _unit_kernel(of: F16Product, pieces: SumPieces, narrow: bool) -> Kernel:
         "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1],
         "band": BAND,
-        "tiles": tuple(made.q.add("tiles", n) for n in tiles),
+        "tiles": tuple(builder.q.add("tiles", n) for n in tiles),
     } | staged.options
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
     template = "contract/subgroup_matrix.wgsl"
-    return made.kernel(template, threads, prod(tiles) * depth, staged.functions, options)
+    return builder.kernel(template, threads, prod(tiles) * depth, staged.functions, options)
 
 
-class Staged(NamedTuple):
+class Staging(NamedTuple):
     """How both sides come to workgroup memory: their indexing (or what a pass before made), the loads of a
     tile, the functions, and the options of their own."""
 
@@ -239,23 +239,23 @@ class Staged(NamedTuple):
     options: dict[str, Any]
 
 
-def _staged(made: ContractionBuilder, of: F16Product) -> Staged:
+def _stage(builder: ContractionBuilder, of: F16Product) -> Staging:
     """Sides that are brought to float16 on their way to workgroup memory."""
     product, tile, operands = of.product, of.tile, _operands(of)
     named = zip("ab", operands, strict=True)
-    sides = [OperandIndexing(name, o, own, product.domain, made.narrow) for name, (o, own, _) in named]
-    functions = made.functions(sides)
-    loads = [_plan_load(s, extent, tile, made.q) for s, (*_, extent) in zip(sides, operands, strict=True)]
+    sides = [OperandIndexing(name, o, own, product.domain, builder.narrow) for name, (o, own, _) in named]
+    functions = builder.functions(sides)
+    loads = [_plan_load(s, extent, tile, builder.q) for s, (*_, extent) in zip(sides, operands, strict=True)]
     read = zip(sides, functions, loads, strict=False)  # an epilogue may follow
     direct = tuple(_buffer(s, f, load) for s, (_, f), load in read)
-    whole = product.k % tile.step == 0
+    is_even = product.k % tile.step == 0
     walked = tuple(
-        whole and load.flat and len(s.runs[SUMMED]) == 1 for s, load in zip(sides, loads, strict=True)
+        is_even and load.flat and len(s.runs[SUMMED]) == 1 for s, load in zip(sides, loads, strict=True)
     )
     # where a thread need not find out where to read on, the next tile is fetched while one is multiplied
     prefetch = all(direct) and all(walked)
     options = {"converted": (), "direct": direct, "walked": walked, "prefetch": prefetch}
-    return Staged(sides, loads, functions, options)
+    return Staging(sides, loads, functions, options)
 
 
 class F16Side(NamedTuple):
@@ -274,9 +274,9 @@ class F16Side(NamedTuple):
         return OperandSpec(self.name, "f16", self.along, True, (), none, none, none)
 
 
-def _converted(made: ContractionBuilder, of: F16Product) -> Staged:
+def _read_converted(builder: ContractionBuilder, of: F16Product) -> Staging:
     """Sides that a pass before has made."""
-    b, q, tile = made.b, made.q, of.tile
+    b, q, tile = builder.b, builder.q, of.tile
     loads = [
         TileLoad(0, (), s.extent, (s.extent if s.along == "free" else tile.step) + PAD, flat=True)
         for s in of.converted
@@ -290,9 +290,9 @@ def _converted(made: ContractionBuilder, of: F16Product) -> Staged:
         "walked": (False, False),
         "ragged": False,
         "prefetch": True,
-        "summed": q.add("summed", -(-made.product.k // tile.step) * tile.step),
+        "summed": q.add("summed", -(-builder.product.k // tile.step) * tile.step),
     }
-    return Staged(of.converted, loads, made.functions(()), options)
+    return Staging(of.converted, loads, builder.functions(()), options)
 
 
 def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Kernel, F16Side]:
@@ -307,7 +307,7 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
     shared = not any(d in operand.walked for d, g in enumerate(domain.groups) if g == BATCH)
     line = steps * fours * planes
     out = plan.temporary(lines * line * (1 if shared else product.batch), 8)
-    made = F16Side("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
+    side = F16Side("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
     tiles = lines * steps * (1 if shared else product.batch)
     grid = spread_grid(-(-tiles * fours // (4 * RANGE_THREADS)), product.limits.groups)
     options = {
@@ -332,7 +332,7 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
         (("x", function),),
         tuple(options.items()),
     )
-    return Kernel("to_f16", shader, tuple(b.values), (out,), tuple(q.values), grid), made
+    return Kernel("to_f16", shader, tuple(b.values), (out,), tuple(q.values), grid), side
 
 
 def _buffer(s: OperandIndexing, function: WgslFunction, load: TileLoad) -> str:
@@ -357,9 +357,9 @@ def range_kernels(plan: PlanContext, side: Operand) -> tuple[list[Kernel], int]:
     base, _ = plan.base_of(side.node)
     elements = prod(base.shape)
     groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)
-    parts, found = plan.temporary(groups), plan.temporary(1)
+    parts, exponent = plan.temporary(groups), plan.temporary(1)
     first = _range(plan, plan.value_of(base), elements, groups, parts, last=False)
-    return [first, _range(plan, parts, groups, 1, found, last=True)], found
+    return [first, _range(plan, parts, groups, 1, exponent, last=True)], exponent
 
 
 def _range(plan: PlanContext, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:

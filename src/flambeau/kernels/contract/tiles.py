@@ -22,13 +22,13 @@ def tile_kernel(
 ) -> Kernel:
     """Tiles in workgroup memory. With a tail, `part` takes the pieces of its tiles, one after another."""
     aside = None if tail is None else pieces.part
-    made = ContractionBuilder(product, pieces if tail is None else SumPieces(product.k), narrow)
+    builder = ContractionBuilder(product, pieces if tail is None else SumPieces(product.k), narrow)
     operands = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
     sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
-    functions = made.functions(sides)
+    functions = builder.functions(sides)
     pad = int(tile.memory(True) <= product.limits.workgroup_memory)
-    loads = [plan_load(s, o[3], tile, pad, made.q, True) for s, o in zip(sides, operands, strict=True)]
-    options, depth = made.options(sides, loads, tile.step)
+    loads = [plan_load(s, o[3], tile, pad, builder.q, True) for s, o in zip(sides, operands, strict=True)]
+    options, depth = builder.options(sides, loads, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
         "step": tile.step,
@@ -36,14 +36,14 @@ def tile_kernel(
         "wide": tile.wide,
         "down": 4 * tile.rows // tile.high,
         "across": 4 * tile.columns // tile.wide,
-        "tiles": tuple(made.q.add("tiles", n) for n in tiles),
+        "tiles": tuple(builder.q.add("tiles", n) for n in tiles),
     }
     groups, cut = prod(tiles) * depth, ()
     if tail is not None:
         groups = tail.whole + tail.cut * -(-product.k // tail.long)
         cut = (*tail, groups)
-    options["tail"] = tuple(made.q.add("tail", n) for n in cut)
-    return made.kernel("contract/tiles.wgsl", tile.threads, groups, functions, options, aside)
+    options["tail"] = tuple(builder.q.add("tail", n) for n in cut)
+    return builder.kernel("contract/tiles.wgsl", tile.threads, groups, functions, options, aside)
 
 
 def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit, narrow: bool) -> Kernel:

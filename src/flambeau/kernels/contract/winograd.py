@@ -49,14 +49,14 @@ class WinogradTile(NamedTuple):
     @property
     def memory(self) -> int:
         """Bytes of workgroup memory: of what is multiplied, and of what comes together after that."""
-        return max(64 * self.step * (self.filters + self.tiles), self.exchanged(max(16 // self.wide, 1)))
+        return max(64 * self.step * (self.filters + self.tiles), self.exchange_bytes(max(16 // self.wide, 1)))
 
     @property
     def at_once(self) -> int:
         """Filters of each thread whose products pass through memory at once."""
-        return next(n for n in (4, 2, 1) if self.exchanged(n) <= self.memory and self.wide * n % 16 == 0)
+        return next(n for n in (4, 2, 1) if self.exchange_bytes(n) <= self.memory and self.wide * n % 16 == 0)
 
-    def exchanged(self, filters: int) -> int:
+    def exchange_bytes(self, filters: int) -> int:
         """Bytes of the products of so many filters of each thread."""
         return 4 * 16 * self.down * filters * self.tiles
 
@@ -121,12 +121,12 @@ def dims_of(product: Product) -> Dims | None:
     if sizes != (0, 1, 3) or len(long[COLUMNS]) not in (2, 3) or not min(shape):
         return None
     *image, y, x = long[COLUMNS]
-    found = Dims(long[ROWS][0], image[0] if image else None, y, x, *long[SUMMED])
-    pairs = ((y, found.tap_y), (x, found.tap_x))
+    dims = Dims(long[ROWS][0], image[0] if image else None, y, x, *long[SUMMED])
+    pairs = ((y, dims.tap_y), (x, dims.tap_x))
     slides = all(a.strides[d] == a.strides[tap] for a in product.b.affines for d, tap in pairs)
-    taps = shape[found.tap_y], shape[found.tap_x]
+    taps = shape[dims.tap_y], shape[dims.tap_x]
     single = product.a.dtype is product.b.dtype is product.head.dtype is float32
-    return found if slides and taps == (3, 3) and single else None
+    return dims if slides and taps == (3, 3) and single else None
 
 
 def candidates(product: Product) -> list[str]:
@@ -139,7 +139,7 @@ def candidates(product: Product) -> list[str]:
     ]
 
 
-def chosen(product: Product) -> WinogradTile | None:
+def choose_tile(product: Product) -> WinogradTile | None:
     """The shape that makes a product; None for the direct sum."""
     names = candidates(product)
     if not names:
@@ -232,13 +232,13 @@ def filters_kernel(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, 
 
 def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) -> Kernel:
     """The convolution with transformed filters, and what is made of it."""
-    made, o = ContractionBuilder(product, SumPieces(product.k), True), product.b
-    q, result, shape = made.q, made.result, product.domain.shape
+    builder, o = ContractionBuilder(product, SumPieces(product.k), True), product.b
+    q, result, shape = builder.q, builder.result, product.domain.shape
     zeros = zeros_of(o, dims)
     assert zeros is not None, "it was found when the shape was chosen"
-    image, transformed = made.b.add(o.trace.steps[0].value, float32, 1), made.b.add(filters, float32, 4)
+    image, transformed = builder.b.add(o.trace.steps[0].value, float32, 1), builder.b.add(filters, float32, 4)
     try:
-        functions = made.functions(())
+        functions = builder.functions(())
     except BoundTwice:
         why = "its epilogue reads as many buffers as the device allows"
         raise NeedStore(product.head, why) from None
@@ -262,7 +262,7 @@ def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) ->
         "across": q.add("across", count[2]),
         **result.groups(q),
     }
-    return made.kernel("contract/winograd.wgsl", w.threads, blocks * spots, functions, options)
+    return builder.kernel("contract/winograd.wgsl", w.threads, blocks * spots, functions, options)
 
 
 Span = tuple[int, int]
@@ -274,16 +274,16 @@ def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
     (step,) = b.trace.steps
     if step.view is None or not any(step.view.index.strides):
         return None
-    found: dict[int, Span] = {}
+    spans: dict[int, Span] = {}
     pairs = ((dims.y, dims.tap_y), (dims.x, dims.tap_x))
     for (strides, offset), size in step.view.bounds:
         walked = {d: s for d, s in enumerate(strides) if s}
         d = next((d for d, tap in pairs if walked == {d: 1, tap: 1}), -1)
         if d < 0:
             return None
-        low, high = found.get(d, (0, b.shape[d] + 1))
-        found[d] = max(low, -offset), min(high, size - 1 - offset)
-    return found.get(dims.y), found.get(dims.x)
+        low, high = spans.get(d, (0, b.shape[d] + 1))
+        spans[d] = max(low, -offset), min(high, size - 1 - offset)
+    return spans.get(dims.y), spans.get(dims.x)
 
 
 def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
