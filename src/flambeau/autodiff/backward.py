@@ -10,6 +10,7 @@ from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
 from ..core.node import Node, describe
 from ..core.printing import table_in_html
 from ..core.shape import Shape
+from ..core.siblings import compute_together
 from ..device import get_device
 from ..errors import FlambeauError, TypeError, ValueError
 from ..runtime import run
@@ -37,6 +38,7 @@ class Gradients:
 
     def __init__(self, by_key: dict[int, Any], loss: Any, found_inf: Any = None):
         self.by_key, self.loss, self.found_inf = by_key, loss, found_inf
+        compute_together([*by_key.values(), loss])
 
     def __getitem__(self, tensor: Any) -> Any:
         """The gradient by a tensor; for a module, a dict of the gradients by its parameters' names."""
@@ -118,6 +120,7 @@ class Gradients:
     def map_(self, f: Callable[[Any], Any]) -> "Gradients":
         """Replace each gradient by f(gradient); returns self."""
         self.by_key = {k: f(g) for k, g in self.by_key.items()}
+        compute_together(self.by_key.values())
         return self
 
     def __add__(self, other: "Gradients") -> "Gradients":

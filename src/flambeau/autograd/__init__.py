@@ -17,6 +17,7 @@ from ..core.modes import (
 )
 from ..core.node import describe
 from ..core.op import Op
+from ..core.siblings import compute_together
 from ..core.tree import is_sequence, is_tuple
 from ..errors import ValueError, suggest
 from ..func import vmap
@@ -86,6 +87,7 @@ def grad(
     if not (create_graph if retain_graph is None else retain_graph):
         for y in ends:
             y.node.released = True
+    compute_together([*gradients, *ends])
     return gradients
 
 

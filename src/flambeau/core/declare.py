@@ -14,6 +14,7 @@ from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
 from .out import IN_PLACE, in_place, into, place_of_inplace
+from .siblings import group_outputs
 from .sizes import with_integers
 from .spelling import explain, misgiven, spelled
 
@@ -95,7 +96,9 @@ def _composed(f: Any, dtypes: str) -> Any:
             raise explain(e, f.__name__, args, kw) from None
         except AttributeError as e:
             raise misgiven(e, f.__name__, args, kw) from None
-        if is_view or not isinstance(result, _op.Tensor):
+        if not isinstance(result, _op.Tensor):
+            return group_outputs(result)
+        if is_view:
             return result
         # not a view: a new tensor, even if the body returned a view or its first argument
         is_new = result.link is None and not (args and result is args[0])

@@ -116,6 +116,7 @@ class Node:
         "segment",
         "serial",
         "shape",
+        "siblings",
         "sig",
     )
 
@@ -141,6 +142,7 @@ class Node:
         self.sig: int | None = None  # cached number of its signature
         self.after: tuple[Node, ...] = ()  # nodes to compute before this one, although it does not read them
         self.segment: Any = None  # the checkpoint that contains it
+        self.siblings: Any = None  # results of the same call (core/siblings)
         self.again = False  # a copy that is recomputed, so that the first value need not be kept
         self.depth = NONE  # see `op.apply`
 

@@ -67,9 +67,10 @@ class CpuDevice(Caches):
         host = self.numpy.astype(device.xp.to_host(array.array), dtype.name)
         return Array(self.xp.from_host(host), array.doubt)
 
-    def compute(self, roots: list[Node]) -> None:
-        """Give every root its value; the others are dropped after their last reader."""
-        order = sorted(toposort(roots), key=lambda n: n.serial)
+    def compute(self, roots: list[Node], order: list[Node] | None = None) -> None:
+        """Give every root its value; the others are dropped after their last reader. order: the nodes that
+        the roots need."""
+        order = sorted(order or toposort(roots), key=lambda n: n.serial)
         readers = dict.fromkeys(roots, 1)
         for n in order:
             for i in n.inputs if n.buffer is None else ():

@@ -234,7 +234,7 @@ class Arrays(Common, Protocol):
     xp: Any  # the library's Namespace
     numpy: Any  # NumPy's Namespace, for functions that the library lacks
 
-    def compute(self, roots: "list[Node]") -> None:
+    def compute(self, roots: "list[Node]", order: "list[Node] | None" = None) -> None:
         """Compute the values of the roots."""
         ...
 

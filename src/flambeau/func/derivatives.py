@@ -12,6 +12,7 @@ from ..core import dtype as dt
 from ..core.modes import enable_grad, is_grad_enabled
 from ..core.node import Node, describe, next_serial, reached
 from ..core.op import COMPOSED, OPS, apply
+from ..core.siblings import compute_together
 from ..core.tree import is_tuple, leaves, like, tree_map
 from ..errors import TypeError, ValueError
 from ..tensor import Tensor, own, tensor
@@ -110,6 +111,14 @@ def _plain(tree: Any) -> Any:
     return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
 
 
+def _read_together(*results: Any) -> None:
+    """Compute the tensors of these results in one run when one of them is read."""
+    tensors: list[Any] = []
+    for leaf in leaves(results):
+        tensors += leaf.values() if isinstance(leaf, Gradients) else [leaf] * isinstance(leaf, Tensor)
+    compute_together(tensors)
+
+
 def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
     if not has_aux:
         return out, None
@@ -143,7 +152,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             rule = f"the function returned {describe(ends)}: give gradients of these shapes"
             raise ValueError(f"vjp_fn({describe(cotangents)}): {rule}")
         record = is_grad_enabled() and (is_open or any(g.requires_grad for g in cotangents))
-        return level.close(primals, level.gradients(list(zip(ends, cotangents, strict=True)), record))
+        pieces = level.gradients(list(zip(ends, cotangents, strict=True)), record)
+        gradients = level.close(primals, pieces)
+        _read_together(results, gradients)
+        return gradients
 
     results = output if is_open else _plain(output)
     return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
@@ -165,7 +177,9 @@ def jvp(
     if len(primals) != len(tangents):
         raise ValueError(f"jvp(...): {len(primals)} primals but {len(tangents)} tangents: give one each")
     out, push, *aux = _linear(func, primals, has_aux)
-    return (out, push(tangents), *aux)
+    tangent = push(tangents)
+    _read_together(out, tangent)
+    return (out, tangent, *aux)
 
 
 def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = False) -> tuple[Any, ...]:
@@ -219,6 +233,7 @@ def value_and_grad(
         for g in grads:
             if isinstance(g, Gradients):
                 g.loss = value
+        _read_together(value, grads)
         return (value, aux) if has_aux else value, grads[0] if isinstance(argnums, int) else grads
 
     return call

@@ -9,6 +9,7 @@ from ..core import node as graph
 from ..core.events import stage, submit
 from ..core.faults import doubt_of
 from ..core.node import Node, has_run, number_for, number_of, place_of_number, reached, toposort
+from ..core.siblings import read_with, stored_with
 from ..device import get_device
 from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
@@ -73,6 +74,7 @@ def realize_nodes(nodes: list[Node]) -> None:
 
 
 def _compute_all(missing: list[Node]) -> None:
+    missing += read_with(missing)
     if thread.pending:
         missing += _pending_nodes()
     by_device: dict[Any, list[Node]] = {}
@@ -115,19 +117,31 @@ def _pending_nodes() -> list[Node]:
 def compute(device: Device, roots: list[Node]) -> None:
     """Compute nodes of one device."""
     if device.kind == "cpu":
+        roots, order = in_order(device, roots)
         with stage("compute"):
-            device.compute(roots)
+            device.compute(roots, order)
         has_run()
+    elif thread.computing is not None:
+        thread.computing(device, roots)
     else:
-        (thread.computing or compute_by_plan)(device, roots)
+        roots, order = in_order(device, roots)
+        compute_by_plan(device, roots, order)
     for n in roots:
         release(n)
 
 
-def compute_by_plan(device: Gpu, roots: list[Node]) -> None:
-    """Compute nodes of a GPU by the plan of their graph."""
+def in_order(device: Device, roots: list[Node]) -> tuple[list[Node], list[Node]]:
+    """The roots, with siblings that are to be stored in the same run, and every node that they need."""
     with stage("key"):
         order = toposort(roots)
+        more = [n for n in stored_with(order, roots) if (n.device or device) is device]
+        return (roots, order) if not more else (roots := [*roots, *more], toposort(roots))
+
+
+def compute_by_plan(device: Gpu, roots: list[Node], order: list[Node] | None = None) -> None:
+    """Compute nodes of a GPU by the plan of their graph. order: every node that they need."""
+    with stage("key"):
+        order = toposort(roots) if order is None else order
         key = graph_key(roots, order)
     compiled = plan_for(device, roots, order, key)
     with stage("encode"):

@@ -1,0 +1,79 @@
+"""Results that share most of their graph, such as gradients of one loss: computed in one run while held."""
+
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .node import Node
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+MANY = 16  # results of an op: pieces of a long split are computed one by one
+
+
+class Siblings:
+    """Results of one call. It holds no tensor alive: a result that nobody holds is not computed.
+
+    consumed: serials of members that a run computed on the way to other values, without storing them.
+    """
+
+    __slots__ = ("consumed", "tensors", "was_passed")
+
+    def __init__(self, tensors: Iterable["Tensor"]):
+        self.tensors = [weakref.ref(t) for t in tensors]
+        self.was_passed = False  # a run has computed values from a part of the members
+        self.consumed: set[int] = set()
+
+    def missing(self) -> list[Node]:
+        """The members without a value that somebody still holds."""
+        held = [t.node for ref in self.tensors if (t := ref()) is not None]
+        return [n for n in held if n.siblings is self and n.buffer is None]
+
+
+def compute_together(tensors: Iterable[Any]) -> None:
+    """Compute all of these tensors that are held then, when one of them is read. Without it, reading n
+    gradients of a chain of n layers one by one runs the chain n times."""
+    waiting = [t for t in tensors if t is not None and t.node.buffer is None]
+    if len(waiting) > 1:
+        siblings = Siblings(waiting)
+        for t in waiting:
+            t.node.siblings = siblings
+
+
+def group_outputs(outputs: Any) -> Any:
+    """`compute_together` for the result of an op, if it is a short tuple of tensors; returns it."""
+    if isinstance(outputs, tuple) and 1 < len(outputs) <= MANY:
+        compute_together(t for t in outputs if hasattr(t, "node"))
+    return outputs
+
+
+def read_with(nodes: list[Node]) -> list[Node]:
+    """The siblings to compute along with nodes that are read, if these all belong to one call."""
+    siblings = nodes[0].siblings if nodes else None
+    if siblings is None or any(n.siblings is not siblings for n in nodes):
+        return []
+    asked = set(nodes)
+    return [n for n in siblings.missing() if n not in asked]
+
+
+def stored_with(order: list[Node], roots: list[Node]) -> list[Node]:
+    """The siblings to store in a run whose nodes `order` use some of them on the way to its roots.
+
+    The first such run stores none: an optimiser's step fuses gradients with updates. The second stores those
+    of its own, and those that no run has used: the norms of all gradients, read one by one, take two runs.
+    """
+    passed: dict[Siblings, set[Node]] = {}
+    for n in order:
+        if n.siblings is not None and n.buffer is None:
+            passed.setdefault(n.siblings, set()).add(n)
+    more: list[Node] = []
+    asked = set(roots)
+    for siblings, used in passed.items():
+        rest = [n for n in siblings.missing() if n not in asked]
+        again, siblings.was_passed = siblings.was_passed, True
+        if again and any(n not in used and n.serial not in siblings.consumed for n in rest):
+            more += [n for n in rest if n in used or n.serial not in siblings.consumed]
+        else:
+            siblings.consumed.update(n.serial for n in used)
+    return more
