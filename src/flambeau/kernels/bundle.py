@@ -1,4 +1,4 @@
-"""Finished maps into one kernel that does the work of all, a range of the workgroups each."""
+"""Merges finished maps into one kernel, in which each map has a range of the workgroups."""
 
 from itertools import accumulate
 from math import prod
@@ -13,6 +13,7 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
     """One kernel of several maps, none of which writes over what another reads."""
     names = _Names()
     segments = [names.add(k) for k in members]
+    # A workgroup finds its map by comparing its number with these ends; the last needs no comparison.
     ends = list(accumulate(prod(k.grid) for k in members))
     end_words = [names.q.add("end", end) for end in ends[:-1]]
     shader = Shader(
@@ -52,6 +53,7 @@ class _Names:
         ((_, f),), options = k.shader.functions, dict(k.shader.options)
         at, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups
         words = {
+            # Without its number: the bundle's own numbers tell equal names apart.
             name: self.q.add(name.rstrip("0123456789"), value, wgsl)
             for (name, wgsl), value in zip(k.shader.params, k.quantities, strict=True)
             if name != span

@@ -1,4 +1,4 @@
-"""Differences that a driver would take for zero: steps that it must compute."""
+"""Rewrites differences that drivers fold to zero although infinities and NaN have other results."""
 
 from collections.abc import Sequence
 

@@ -134,6 +134,7 @@ def spread_grid(groups: int, limit: int) -> tuple[int, int, int]:
     """Fold a line of workgroups into two dims where it is longer than a device allows."""
     if groups <= limit:
         return max(groups, 1), 1, 1
+    # x * y may be more than groups: kernels skip the workgroups beyond their work.
     y = -(-groups // limit)
     return -(-groups // y), y, 1
 
@@ -193,6 +194,7 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
     acc = tuple([i for i in steps if raws[i].kind == "acc"])
     steps = [i for i in steps if i not in acc]
     lines = tuple([_name_step(raws, i, naming) for i in steps])
+    # Without a negation or a difference nothing cancels (see cancel.py).
     if any([s.name in EXACT for s in lines]):
         lines = exact(lines)
     if has_listener("emitted"):
@@ -206,6 +208,7 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
 def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[int]) -> WgslFunction:
     """The function of a step of a kernel over rows, which is given what lanes hold of it (`held`, steps) and
     what the row's reductions came to."""
+    # Not below held steps: their values are arguments.
     steps = below(raws, root, held)
     width = 1 if naming.inner is None else 4
     holds = [(f"t{s}", raws[s].dtype.short, width) for s in steps if s in held]
@@ -299,6 +302,7 @@ def are_side_by_side(raws: Sequence[Raw], runs: Sequence[Run]) -> bool:
         if s.kind in ("iota", "gather") or index.strides[last] == 0:
             continue
         others = [index.strides[run[-1]] for run in runs[:-1]]
+        # vec4 loads begin at multiples of four elements, in whatever row or plane.
         if index.strides[last] != 1 or _breaks(index.offset, *others):
             return False
     return True

@@ -1,4 +1,4 @@
-"""A value that is read at several places of its inputs, into one kernel."""
+"""Builds the kernel of `fold`, the transpose of taking windows: each element sums the windows over it."""
 
 from math import prod
 
@@ -10,12 +10,13 @@ from .lower import PlanContext, Trace, check_turns, epilogue, finish_function
 
 
 def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
-    """Each element gathers the windows that it was part of."""
+    """One kernel: each element adds up the window elements that lie on it."""
     x, spec = head.inputs[0], head.attrs["spec"]
     n = len(spec)
     lead = len(x.shape) - 2 * n
     trace = Trace(plan, x.shape)
     root = trace.value(x)
+    # Leading dims may collapse; each window and tap dim keeps its own coordinate. x: [..., windows, kernel]
     groups = (0,) * lead + tuple(range(1, 2 * n + 1))
     q, b = Quantities(), Bindings()
     runs = collapse(x.shape[:lead], [Affine(a.strides[:lead], 0) for a in trace.affines], groups[:lead])
@@ -24,6 +25,7 @@ def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     coords = [f"c{i}" for i in range(len(runs) - 2 * n)]
     coords += [f"w{i}" for i in range(n)] + [f"k{i}" for i in range(n)]
     size = q.add("size", prod(head.shape))
+    # Each loop over taps counts a turn of its own, too.
     check_turns(plan.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
     body = emit(trace.steps, naming_over(runs, coords, b, q, 1), root)
     axes = tuple(

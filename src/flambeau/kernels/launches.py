@@ -1,4 +1,4 @@
-"""Ops written as opaque kernels: their launches become kernels over buffers that lie in row-major order."""
+"""Builds the kernels of opaque ops: each of their launches, over buffers in row-major order."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -25,7 +25,7 @@ from .map import copy_kernel
 def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
     """The op's launches in order, after the copies of inputs that do not lie in order.
 
-    inputs: the op's, where its node has its value and let go of them.
+    inputs: the op's inputs, if its node is stored already and has dropped them.
     """
     assert head.op.launch is not None
     inputs = inputs or head.inputs
@@ -33,6 +33,7 @@ def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node
     parts = {u.op.part: u for u in plan.users[id(head)] if u.op.kind == "output"}
     builder = _LaunchBuilder(plan, head, tail, inputs, parts)
     copies: list[Kernel] = []
+    # Each input is copied at most once, however many launches read it.
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
         node = inputs[at]
         builder.sources[at] = _LaunchInput(_store_in_order(plan, node, copies), node.dtype, 1)
@@ -40,7 +41,7 @@ def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node
 
 
 def part_kernels(plan: PlanContext, node: Node) -> list[Kernel]:
-    """The opaque op again, for a part of it that is asked for when the op's own value is already there."""
+    """The opaque op once more, for a further result that is read after the op's own value was stored."""
     return opaque_kernels(plan, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 
@@ -59,7 +60,7 @@ def _store_in_order(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int
 
 
 class _LaunchInput(NamedTuple):
-    """What launches read: its value, its dtype, and how many elements a cell of its array has."""
+    """A value that launches read, its dtype, and how many elements a cell of its array has."""
 
     value: int
     dtype: DType
@@ -68,7 +69,7 @@ class _LaunchInput(NamedTuple):
 
 @dataclass
 class _LaunchBuilder:
-    """The launches of one op into kernels. parts: the nodes of its further results, by name; sources:
+    """Builds the kernels of one op's launches. parts: the nodes of its further results, by name; sources:
     what launches can read so far, an input by its place, a launch's result by its name."""
 
     plan: PlanContext
@@ -79,7 +80,7 @@ class _LaunchBuilder:
     sources: dict[int | str, _LaunchInput] = field(default_factory=dict[int | str, _LaunchInput])
 
     def kernel(self, launch: Launch) -> Kernel:
-        """A launch's kernel; what it writes is given to those after it."""
+        """A launch's kernel; later launches can read its results by name."""
         kernel = self._kernel(launch)
         names = [(launch.writes, launch.dtype or self.head.dtype, launch.width)]
         names += [(w.name, w.dtype, w.width) for w in launch.also]
@@ -92,6 +93,7 @@ class _LaunchBuilder:
         plan, sources = self.plan, self.sources
         label = self.head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
         check_turns(plan.limits, label, launch.turns)
+        # A launch's own names are taken beforehand, so that Params added here get other names.
         q, b = Quantities(used=dict.fromkeys(launch.sizes, 1)), Bindings()
         options = dict(launch.options)
         for place, source in enumerate(launch.reads):
@@ -105,6 +107,7 @@ class _LaunchBuilder:
         line = launch.groups if isinstance(launch.groups, int) else 0
         grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, plan.limits.groups)
         options["across"] = q.add("across", grid[0])
+        # The grid of two dims may have more workgroups than the line: those beyond `folded` have no work.
         options["folded"] = q.add("folded", line) if line > grid[0] else ""
         options["dtypes"] = tuple(sources[source].dtype.short for source in launch.reads)
         for name, value in launch.sizes.items():
@@ -131,7 +134,8 @@ class _LaunchBuilder:
         return self.plan.index[id(self.tail)]
 
     def place(self, name: str, elements: int, dtype: DType) -> int:
-        """The value of a result by its name: the graph's where the graph asks for it."""
+        """The value of a result by its name: that of a node of the graph if there is one, else a
+        temporary."""
         if name in self.parts:
             return self.plan.index[id(self.parts[name])]
         return self.plan.temporary(elements, dtype.itemsize)
@@ -141,7 +145,7 @@ def _trace_input(plan: PlanContext, node: Node, b: Bindings, q: Quantities, laun
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
     trace = Trace(plan, node.shape, outputs=1 + len(launch.also), longest=LONGEST_TRACED)
-    trace.reads |= set(b.values)
+    trace.reads |= set(b.values)  # these count against the limit of buffers
     root = trace.value(node)
     if trace.turns > 1 and trace.turns * launch.turns > plan.limits.turns:
         raise NeedStore(node, "its own loops would be inside the kernel's")

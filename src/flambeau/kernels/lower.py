@@ -1,5 +1,4 @@
-"""Lowering: the expression behind a value, over a kernel's domain, becomes steps: loads, scalars and op
-calls."""
+"""Lowers the expression of a value, over a kernel's domain, to steps: loads, scalars and op calls."""
 
 from collections.abc import Callable, Container, Iterable
 from copy import copy
@@ -62,7 +61,7 @@ def check_turns(limits: Limits, name: str, turns: int) -> None:
 
 @dataclass(frozen=True)
 class Planned:
-    """A number that a planner put into a graph: `quantity` is the number, or where it is found at each run
+    """A number that the planner put into a graph. quantity: the number, or the place to read it at each run
     (see `Quantities`)."""
 
     quantity: Any
@@ -77,7 +76,7 @@ class NeedStore(Exception):
 
 
 class Move(NamedTuple):
-    """A movement op to be applied to a view; `below` is the node to store where no strides can say it."""
+    """A movement op to be applied to a view; `below` is the node to store if strides can't express it."""
 
     name: str
     args: tuple[Any, ...]
@@ -118,18 +117,18 @@ def view_through(start: Shape | View, chain: tuple[Move, ...]) -> View:
 
 
 def alias(node: Node) -> Node:
-    """The node that computes the value: composites stand for the graph they were lowered to."""
+    """The node that computes a value: for a composite, the result of the graph that it was expanded to."""
     while node.op.kind == "composite" and node.buffer is None:
         node = node.inputs[0]
     return node
 
 
-# --- what a plan has ---
+# --- the plan that kernels are built for ---
 
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What builders of kernels know of the plan that they build for; the planner alone changes it.
+    """The state of the plan that builders of kernels read; only the planner changes it.
 
     A value is a number; several may be of one node. max_inputs: buffers that a kernel of one result may read.
     index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class
@@ -157,7 +156,7 @@ class PlanContext:
         return node.buffer is not None or (node in self.emitted and node in self.stored)
 
     def is_due(self, node: Node) -> bool:
-        """Whether a node has to be stored before a kernel that reads it, and is not yet."""
+        """Whether a node has to be stored before the current kernel reads it, and is not stored yet."""
         return node in self.stored and node not in self.emitted and node not in self.current
 
     def value_of(self, node: Node) -> int:
@@ -166,7 +165,7 @@ class PlanContext:
         return self.index[id(node)] if value is None else value
 
     def base_of(self, node: Node) -> tuple[Node, tuple[Move, ...]]:
-        """The node whose elements `node` shows, and the moves from there."""
+        """The stored or computed node that `node` is a view of, and the moves from it to the view."""
         chain: tuple[Move, ...] = ()
         node = alias(node)
         while node.op.kind == "movement" and not self.is_there(node):
@@ -248,8 +247,10 @@ class Trace:
         """The step that holds `node` seen through `chain`."""
         node = alias(node)
         while node.op.kind == "movement" and not self.plan.is_there(node):
-            chain = chain if node.op.name == "detach" else (move_of(node), *chain)
+            chain = chain if node.op.name == "detach" else (move_of(node), *chain)  # detach moves nothing
             node = alias(node.inputs[0])
+        # Equal nodes through equal moves are one step. The third part of a move, the node below, doesn't
+        # matter.
         key = (self.plan.classes[node], *[move[:2] for move in chain])
         if key not in self.memo:
             self.memo[key] = self._trace(node, chain, depth)
@@ -269,6 +270,7 @@ class Trace:
             return self._source(node, chain)
         if kind == "gather":
             return self.gather(node, chain, depth)
+        # After reads and sources, which end a chain anyway.
         if depth > MAX_DEPTH or len(self.steps) > self.most_steps or self.words > self.most_words:
             raise NeedStore(node, "the chain is long")
         if node.op.name == "_inside":
@@ -281,6 +283,7 @@ class Trace:
         """A reduction of the kernel's own rows; NeedStore where it is seen from another row."""
         view = view_through(node.shape, chain)
         steps = zip(view.index.strides, rows.strides, self.domain, strict=True)
+        # Only dims longer than 1 decide which row is read.
         if view.bounds or view.index.offset or any([s != own for s, own, n in steps if n > 1]):
             raise NeedStore(node, "it is read for other rows")
         return self._add(Raw("stat", node.dtype, node))
@@ -297,8 +300,9 @@ class Trace:
         self.steps.append(raw)
         affines = raw.view.affines if raw.view is not None else ()
         self.affines += affines
-        if raw.kind in ("op", "random"):
+        if raw.kind in ("op", "random"):  # other steps have no loops
             self.turns += LOOPS.get(raw.name or raw.kind, 0)
+        # At most an offset and the nonzero strides of each index, and a number of the step.
         self.words += 1 + sum(1 + sum(stride != 0 for stride in a.strides) for a in affines)
         self.uses[len(self.steps) - 1] = set(below)
         return len(self.steps) - 1
@@ -317,8 +321,8 @@ class Trace:
         self.reads.add(value)
 
     def _heaviest(self) -> Node | None:
-        """What to store when there are too many buffers: the finished step above most of them, else where
-        we are; None where that is at a buffer, so that the kernel writes too many."""
+        """The node to store when there are too many buffers: that of the step which reads most of them, else
+        the node being traced; None if that is a buffer itself, so that the kernel writes too many."""
         done = [(len(self.uses[i]), i) for i, s in enumerate(self.steps) if s.kind in ("op", "gather")]
         best = max(done, default=(0, -1))
         return self.steps[best[1]].node if best[0] > 1 else self.top
@@ -340,20 +344,24 @@ class Trace:
         args, below = list[int](), set[int]()
         for x in node.inputs:
             self.top = node
+            # Inputs broadcast to the node's shape first; the chain of the reader then applies to all of them.
             widen = () if x.shape == node.shape else (Move("expand", (node.shape,), None),)
             args.append(self.value(x, (*widen, *chain), depth + 1))
             below |= self.uses[args[-1]]
             self._check_words()
+        # Casts and comparisons must see 16-bit floats as stored ones: rounded.
         if node.op.name == "cast" or not node.dtype.is_float:
             args = [self._settle(a) for a in args]
         extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
         names = (node.op.name,)
+        # `x != x` and its like: written as the checks for NaN that drivers don't fold.
         if len(args) == 2 and args[0] == args[1] and node.inputs[0].dtype.is_float and names[0] in OF_ITSELF:
             names, args = OF_ITSELF[names[0]], args[:1]
         out = -1
         for name in names:
             out = self._add(Raw("op", node.dtype, node, tuple(args), name=name, extra=extra), below)
             args = [out]
+        # The inputs were read with the same padding, but f(0) need not be 0.
         return self._guard(out, node, view_through(node.shape, chain)) if chain else out
 
     def _inside(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
@@ -395,18 +403,20 @@ class Trace:
         return self._add(Raw("guard", node.dtype, node, (step,), view=view), self.uses[step])
 
     def gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
-        """The step of what is read by index from a buffer; NeedStore where it is not in one."""
+        """The step that reads a buffer by index; NeedStore if the table is in no buffer."""
         x, index = node.inputs
         dim: int = node.attrs["dim"]
         base, moves = self.plan.base_of(x)
         if not self.plan.is_there(base):
             raise NeedStore(base, "gather reads it by index")
         table = view_through(base.shape, moves)
+        # The index takes the place of the dim's position, so padding along it can't be tested.
         if any(b.position.strides[dim] for b in table.bounds):
             raise NeedStore(x, "gather reads it by index")
         self.top = node
         at = self.value(index, chain, depth + 1)
         shape = tuple(1 if d == dim else n for d, n in enumerate(index.shape))
+        # The table's view with the dim cut to its first element: the kernel adds index * stride to that.
         cut = (
             Move("_slice", ((0,) * len(shape), (1,) * len(shape), shape), None),
             Move("expand", (index.shape,), None),
@@ -418,7 +428,7 @@ class Trace:
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
         return self._add(raw, self.uses[at] | {value})
 
-    # --- what the steps say together ---
+    # --- all steps together ---
 
     def over(self, steps: list[Raw]) -> "Trace":
         """The same trace of other steps."""
@@ -441,7 +451,7 @@ def collapse_domain(
     return runs, [prod([domain[d] for d in run]) for run in runs]
 
 
-# --- what kernels of all kinds share ---
+# --- shared by kernels of all kinds ---
 
 
 def is_whole(shape: Shape, chain: tuple[Move, ...]) -> bool:
@@ -453,7 +463,7 @@ def is_whole(shape: Shape, chain: tuple[Move, ...]) -> bool:
 
 
 class Epilogue(NamedTuple):
-    """What a kernel computes of its head's result: the trace, and the step that is the end of it."""
+    """The ops that a kernel applies to its head's result: the trace, and the step of its result."""
 
     trace: Trace
     root: int
@@ -473,6 +483,7 @@ def epilogue(
     trace.reads.update(reads)
     if checks:
         trace.begin_checks(tail)
+    # An epilogue may change the shape (a view of the same order): it is read back over the head's dims.
     back = () if tail.shape == head.shape else (Move("reshape", (head.shape,), tail),)
     return Epilogue(trace, trace.value(tail, back))
 

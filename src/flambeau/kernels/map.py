@@ -1,4 +1,4 @@
-"""Elementwise expressions into kernels of one invocation an element."""
+"""Builds the kernels of elementwise expressions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,8 +60,7 @@ def pair_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
 def _over_finer_dims(
     plan: PlanContext, nodes: list[Node], build: Callable[[Trace, list[int]], Kernel]
 ) -> list[Kernel]:
-    """A map of values of one shape, over finer dims than theirs where what they are made of was reshaped
-    so."""
+    """A map of values of one shape. If one of its inputs was reshaped from finer dims, over those dims."""
     domain = shape = nodes[0].shape
     while True:
         trace = Trace(plan, domain, can_check=True)
@@ -69,6 +68,7 @@ def _over_finer_dims(
             chain = () if domain == shape else (Move("reshape", (domain,), None),)
             return [build(trace, [trace.value(n, chain) for n in nodes])]
         except NeedStore as need:
+            # Only finer dims help, so the loop ends: every round has more of them.
             finer = refined(domain, need.shape) if prod(need.shape) == prod(domain) else None
             if finer is None or len(finer) <= len(domain):
                 raise
@@ -103,14 +103,15 @@ def _pair_map(plan: PlanContext, head: Node, trace: Trace, steps: list[int]) -> 
 
 
 def maps_kernel(plan: PlanContext, nodes: list[Node], over: int) -> tuple[Kernel, dict[Node, int]] | None:
-    """Several values of the same elements, and for each node whose value is another's too that value; None
-    where they read more buffers than fit.
+    """One kernel of several values of a shape, and for each node that equals another the value of that one;
+    None if they read more buffers than fit.
 
     over: how many of the values will be written over one that is read.
     """
     trace = Trace(plan, nodes[0].shape, outputs=len(nodes) - over, can_check=True)
     steps: dict[int, list[Node]] = {}
     for n in nodes:
+        # Equal values share a step: one is written, and the others are that value.
         steps.setdefault(trace.value(n), []).append(n)
     try:
         kernel = _map(plan, trace, {plan.index[id(same[0])]: step for step, same in steps.items()})
@@ -122,7 +123,7 @@ def maps_kernel(plan: PlanContext, nodes: list[Node], over: int) -> tuple[Kernel
 
 
 def with_results(k: Kernel, values: set[int]) -> Kernel:
-    """A map of several values, of which it makes only these."""
+    """A map of several values, reduced to some of them."""
     ((_, f),) = k.shader.functions
     written = zip(k.outputs, k.shader.outs, f.results, strict=True)
     left = [(v, out, result) for v, out, result in written if v in values]
@@ -139,8 +140,8 @@ def with_results(k: Kernel, values: set[int]) -> Kernel:
 
 
 def in_parts(k: Kernel, most: int) -> list[Kernel]:
-    """A map of several values as maps of fewer, each of which binds at most so many buffers, where one that
-    makes one value does."""
+    """A map of several values as maps of fewer, each of which binds at most `most` buffers (or has a single
+    value)."""
     parts, part = list[Kernel](), set[int]()
     for v in k.outputs:
         if part and without_unused(with_results(k, part | {v})).binds > most:
@@ -176,7 +177,7 @@ def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow
     body = emit(trace.steps, naming_over(runs, coords, b, q, width), next(iter(roots.values())))
     check_bindings(b, trace.most)
     threads = WORKGROUP if plan.limits.software else GPU_WORKGROUP
-    in_fours = len(roots) == 1 and width == 4
+    in_fours = len(roots) == 1 and width == 4  # else a thread makes one four
     several = several_of(plan.limits, n, len(b.values), trace) if in_fours else 1
     grid = spread_grid(-(-n // (threads * written * several)), plan.limits.groups)
     span = q.add("span", grid[0] * threads)

@@ -1,4 +1,4 @@
-"""Reductions as kernels: rows by a thread each on software adapters, by a tree of threads on real GPUs."""
+"""Builds reductions: a thread for each row on software adapters, a tree of threads on real GPUs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +45,7 @@ WINDOW, WINDOWS_FILL = 25, 1 << 18  # elements that a thread reduces alone; how 
 
 @dataclass
 class ReductionDomain:
-    """What is reduced: the traced expressions over the kept dims and then the reduced ones."""
+    """The traced expressions to be reduced, over the kept dims and then the reduced ones."""
 
     trace: Trace
     roots: tuple[int, ...]  # the step of each
@@ -85,8 +85,9 @@ class Reduction(NamedTuple):
 
 
 class ReductionSpec(NamedTuple):
-    """A reduction as the template sees it: the end of its variables' names, its op and type, its field of
-    what is computed for all, where it is written, as what, whether behind the part before, its epilogue."""
+    """A reduction as the template sees it. tag: suffix of its variables. field: of the struct that `value`
+    returns. out, stored: the buffer it is written to, and its dtype there. behind: whether parts lie one
+    behind the other. finish, dims: its epilogue, and the sizes of that one's coordinates."""
 
     tag: str
     op: str
@@ -105,15 +106,16 @@ def reduce_kernels(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
 
 
 def several_kernels(plan: PlanContext, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
-    """The same for reductions of one shape over the same dims, which are read once; None where that binds too
-    many buffers. pairs: the head and tail of each."""
+    """The kernels of reductions of one shape over the same dims, which read their input once; None if that
+    binds too many buffers. pairs: the head and tail of each."""
     x, dims = pairs[0][0].inputs[0], pairs[0][0].attrs["dims"]
     outer = [d for d in range(len(x.shape)) if d not in dims]
-    order = (*outer, *dims)
+    order = (*outer, *dims)  # kept dims outermost, [rows..., reduced...]
     shape = tuple(x.shape[d] for d in order)
     trace = Trace(plan, shape, outputs=len(pairs), can_check=True)
     moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
     roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
+    # Operands that vary along all dims (not broadcast) have to lie in the same order to be read in one walk.
     real = [d for d, n in enumerate(shape) if n > 1]
     views = [s.view.index.strides for s in trace.steps if s.kind == "load" and s.view is not None]
     full = {tuple(v[d] for d in real) for v in views if all(v[d] for d in real)}
@@ -124,10 +126,10 @@ def several_kernels(plan: PlanContext, pairs: list[tuple[Node, Node]]) -> list[K
 
 
 def reduce_parts(plan: PlanContext, head: Node, tail: Node, part: int, parts: int) -> Kernel:
-    """The second stage: the parts of each row, which lie side by side, or one behind the other."""
+    """The second stage, which joins the parts of each row. They lie side by side, or one behind the other."""
     if are_pieces(plan, head, parts):
         return pieces_kernel(plan, Reduction(head, tail, part), epilogue(plan, head, tail), parts)
-    trace = ReadTrace(plan, head, part, View.of((*head.shape, parts)))
+    trace = ReadTrace(plan, head, part, View.of((*head.shape, parts)))  # [*result, parts]
     domain = ReductionDomain(trace, (0,), trace.domain, len(head.shape))
     return ReduceBuilder(plan, [Reduction(head, tail)], domain, 1).kernel()
 
@@ -167,7 +169,7 @@ def _pieces_kernel(
     options = {
         "acc": head.dtype.short,
         "size": q.add("size", size),
-        "all": q.add("total", size * pieces),
+        "all": q.add("total", size * pieces),  # elements of all pieces
         "groups": q.add("groups", grid[0]),
         "dims": tuple(q.add("dim", n) for n in sizes[1:]) if after else (),
     }
@@ -219,6 +221,7 @@ class ReduceBuilder:
             return self.split_more(split_of(rows, length))
         lanes, across, width = self.tree()
         blocks = max(-(-rows // across), 1)
+        # Parts fill the GPU, but each thread of a part keeps 8 reads or more.
         return max(min(TREE_FILL // blocks, length // (lanes * width * 8)), 1)
 
     def split_more(self, parts: int) -> int:
@@ -236,6 +239,7 @@ class ReduceBuilder:
         width = 4 if self.can_widen() else 1
         turns = self.domain.trace.turns
         for i, n in reversed(list(enumerate(sizes))):
+            # Only the longest run is divided among parts; the innermost is read in fours if it can be.
             each = (parts if i == cut else 1) * (width if i == len(sizes) - 1 else 1)
             turns = turns * -(-n // each) + 1
         return turns
@@ -254,16 +258,19 @@ class ReduceBuilder:
         reduced = [self.sizes[i] for i in self.inner]
         first = [q.add("reduced", n) for n in reduced[:1]] if plan.limits.software else [""]
         loops = (*first, *[q.add("reduced", n) for n in reduced[1:]])
+        # The serial template loops over every run; the tree counts through all of a row with `k`.
         alone = "r0" if plan.limits.software else "k"
         coords = coordinates(len(self.outer), "c", "row") + coordinates(len(self.inner), "r", alone)
         body = emit(trace.steps, naming_over(self.runs, coords, b, q, width), self.domain.root)
         if len(reductions) > 1:
+            # Reductions of the same value share a field of the struct.
             roots = zip(self.domain.roots, reductions, strict=True)
             results = dict.fromkeys((f"t{root}", m.head.dtype.short) for root, m in roots)
             body = body._replace(result="Results", results=tuple(results))
         functions, ends, after = [("value", body)], list[ReductionSpec](), list[Trace]()
         for i, m in enumerate(reductions):
             end = epilogue(plan, m.head, m.tail, trace.reads, trace.checks) if m.part is None else None
+            # Parts have no epilogue: the kernel that joins them computes it.
             after += [end.trace] if end else []
             finish, sizes = finish_function(end, m.head.shape, b, q, "row")
             functions += [(f"end{i}", finish)] if finish else []
@@ -352,6 +359,7 @@ class ReduceBuilder:
         lanes, across, _ = self.tree()
         blocks = max(-(-self.domain.rows // across), 1)
         step = lanes * width
+        # Elements of a row that a part takes, whole turns.
         chunk = -(-self.domain.length // (self.parts * step)) * step
         grid = spread_grid(blocks * self.parts, self.plan.limits.groups)
         options = {
@@ -373,6 +381,6 @@ def split_of(rows: int, length: int) -> int:
     if rows >= SOFTWARE_FILL or length < SPLIT_AT:
         return 1
     want, parts = min(SOFTWARE_FILL // max(rows, 1), length // 256), 1
-    while parts * 2 <= want:
+    while parts * 2 <= want:  # a power of two
         parts *= 2
     return parts

@@ -1,4 +1,4 @@
-"""Groups of reductions over the same rows, and what is made of them, into one kernel that reads rows once."""
+"""Builds one kernel of several reductions over the same rows and the ops around them; it reads rows once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from .window import line_of
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
 # On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
 THREADS_OF_A_ROW = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
-PREFETCH = 4  # reads under way where rows are read anew
+PREFETCH = 4  # reads under way where rows are read again
 HELD_REGISTERS = 128  # 32-bit ones of a thread that may hold elements of its row
 READS_HELD = 16  # reads of a row that a thread holds at most
 # Rows from which on a workgroup, or a thread, each fills an adapter; fewer that are so long are staged.
@@ -40,10 +40,11 @@ ROWS_FILL, LONG_ROW = 64, 65536
 
 
 class RowVariant(NamedTuple):
-    """A way to go about rows, and how many threads share one.
+    """How a kernel computes rows, and how many threads share a row.
 
-    kind: "registers", threads hold a row's elements; "loop", they read it anew in each phase; "online", the
-    same, and sums follow a maximum in its own phase; "staged", by a kernel for each reduction.
+    kind: "registers", threads hold a row's elements; "loop", they read the row again in each phase; "online",
+    the same, but sums of exponentials follow their maximum in one phase; "staged", a kernel for each
+    reduction.
     """
 
     kind: str
@@ -57,10 +58,10 @@ STAGED = RowVariant("staged")
 
 
 class Group(Protocol):
-    """What one kernel computes of the same rows.
+    """A group of nodes over the same rows.
 
-    key: how many rows, and how long they are. nodes: all that is computed, inputs first; outputs: those that
-    are stored.
+    key: how many rows, and their length. nodes: all nodes of the group, inputs first. outputs: those that are
+    stored.
     """
 
     @property
@@ -83,6 +84,8 @@ def domain_of(group: Group) -> tuple[Shape, int]:
         for s in reversed(shape):
             size *= s
             marks.add(size)
+    # Each mark is where a dim of some node ends, counted in elements from the innermost dim. If no shape has
+    # them all as dims, only rows and elements of a row are told apart.
     ends = sorted(marks)
     if any(b % a for a, b in pairwise(ends)):
         ends = sorted({1, length, rows * length})
@@ -93,14 +96,14 @@ def domain_of(group: Group) -> tuple[Shape, int]:
 
 @dataclass
 class Phase:
-    """What is done between two barriers: values to hold, and then reductions."""
+    """The work between two barriers: elements to hold in registers, then reductions."""
 
     registers: list[int]
     reductions: list[tuple[Node, int]]  # each, and the step that it reduces
 
 
 class Form(NamedTuple):
-    """How many threads share a row, how many reads each holds (0: none, rows are read anew in each phase),
+    """How many threads share a row, how many reads each holds (0: none, rows are read again in each phase),
     whether sums follow a maximum, and how many reads are under way."""
 
     lanes: int
@@ -129,6 +132,7 @@ class RowBuilder:
         self.trace = trace = Trace(plan, self.domain, outputs=len(self.outputs), can_check=True)
         self.rows, self.length = group.key
         along = len(self.domain) - self.kept
+        # A reduction of these rows has one element a row: it is read at these strides.
         row = (*contiguous_strides(self.domain[: self.kept]), *(0,) * along)
         trace.rows = OwnRows(self.members, row)
         self.results: list[tuple[Node, int]] = []
@@ -167,6 +171,8 @@ class RowBuilder:
             if id(node) not in level:
                 steps = [self.trace.steps[s] for s in self.below[self.values[id(node)]]]
                 stats = [s.node for s in steps if s.kind == "stat"]
+                # Softmax: its maximum has level 0, the sum of exponentials level 1, the result is the last
+                # phase.
                 level[id(node)] = max((1 + of(n) for n in stats), default=0)
             return level[id(node)]
 
@@ -182,7 +188,7 @@ class RowBuilder:
             e = steps[at]
             if self.members[i].op.monoid != "sum" or e.name != "exp" or e.dtype.short != "f32":
                 continue
-            away = steps[e.args[0]]
+            away = steps[e.args[0]]  # x - max
             top = steps[away.args[1]] if away.name == "sub" else e
             is_max = top.kind == "stat" and top.node.op.monoid == "max"
             if is_max and self.values[id(top.node)] == away.args[0]:
@@ -202,6 +208,7 @@ class RowBuilder:
         if hold:
             for step, readers in self.readers(phases):
                 if self.trace.steps[step].kind == "load" and len(readers) > 1 and self.is_full(step):
+                    # Held from the first phase that reads it; later phases don't read it from memory.
                     phases[min(readers)].registers.append(step)
         return phases
 
@@ -223,10 +230,10 @@ class RowBuilder:
         return last and can_widen(self.trace.steps, self.runs, self.sizes)
 
     def form(self, width: int) -> Form | None:
-        """How the threads of a row go about it; None where they are no kernel of this kind."""
+        """How the threads of a row share it; None if separate kernels are better."""
         limits, reads = self.plan.limits, self.length // width
         phases = self.phases(True)
-        held = sum(len(p.registers) for p in phases)
+        held = sum(len(p.registers) for p in phases)  # values of each element of a row
         if limits.software:
             variants, default = self.on_software(len(phases) * reads * self.trace.turns)
         else:
@@ -234,6 +241,7 @@ class RowBuilder:
         kind, lanes = choose.choose(limits, "rows", (_power(reads), width, held), variants, default)
         if kind == STAGED.kind:
             return None
+        # A power of two, so that few row lengths need a shader of their own.
         held_reads = _power(-(-reads // lanes)) if kind == "registers" else 0
         return Form(lanes, held_reads, kind == "online", 1 if limits.software else PREFETCH)
 
@@ -248,11 +256,11 @@ class RowBuilder:
         return [STAGED, loop], loop
 
     def on_gpu(self, reads: int, registers: int) -> tuple[list[RowVariant], RowVariant]:
-        """The same for a GPU: rows are held where they fit. registers: those that a read takes."""
+        """The same for a GPU: rows are held in registers if they fit. registers: how many a read takes."""
         loop = RowVariant("online" if self.followers() else "loop", 256)
         variants = [STAGED, *dict.fromkeys((RowVariant("loop", 128), RowVariant("loop", 256), loop))]
         for lanes in (1, 8, 32, 64, 128, 256):
-            each = _power(-(-reads // lanes))
+            each = _power(-(-reads // lanes))  # reads a thread
             if each * registers <= HELD_REGISTERS and each <= READS_HELD:
                 variants.append(RowVariant("registers", lanes))
         usual = next((RowVariant("registers", n) for most, n in THREADS_OF_A_ROW if reads <= most), STAGED)
@@ -269,6 +277,7 @@ class RowBuilder:
             return None
         lanes = form.lanes
         q, b = Quantities(), Bindings()
+        # Short rows share a workgroup; `threads // lanes` of them are side by side.
         threads = max(WORKGROUP[not plan.limits.software], lanes)
         # one read of a row by one thread needs no test of its place: its names end in nothing
         reads = form.reads or form.prefetch
@@ -299,6 +308,7 @@ class RowBuilder:
         row_functions = RowFunctions(self, naming, width, form)
         check_bindings(b, self.trace.most)
         options |= row_functions.options(lanes)
+        # partials: [threads] of 4 bytes for each reduction of a phase.
         if 4 * threads * len(options["partials"]) > plan.limits.workgroup_memory:
             return None
         outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.outputs)
@@ -311,6 +321,7 @@ class RowBuilder:
             tuple(row_functions.functions),
             tuple(sorted(options.items())),
         )
+        # In the order of the graph, so that equal plans have equal names.
         heads = sorted((self.members[i] for i in self.values), key=lambda n: plan.index[id(n)])
         written = tuple([plan.index[id(n)] for n in self.outputs])
         name = label("+".join([n.op.monoid for n in heads]), self.trace.steps)
@@ -322,8 +333,8 @@ class RowBuilder:
 
 
 class RowReduction(NamedTuple):
-    """A reduction as the template sees it: its variable, its op, what it adds up and where lanes join it; of
-    a sum of exponentials also which maximum it follows."""
+    """A reduction as the template sees it: its variable, its op, the function of an element and the array in
+    which lanes join; for a sum of exponentials also the maximum that it follows."""
 
     name: str
     op: str
@@ -357,6 +368,7 @@ class RowFunctions:
         counts, names = Counter[str](), dict[int, str]()
         for s in phase.registers:
             held.append((f"t{s}", self.add("element", s, self.width)))
+            # Functions added from here on take this element as an argument instead of reading it.
             self.held.add(s)
         for node, step in phase.reductions:
             dtype = node.dtype.short
@@ -384,6 +396,7 @@ class RowFunctions:
         return name
 
     def options(self, lanes: int) -> dict[str, Any]:
+        # A thread that has a row alone joins with no other.
         partials = tuple(self.partials.items()) if lanes > 1 else ()
         phases = tuple(p for p in self.phases if any(p))
         return {

@@ -1,4 +1,4 @@
-"""A finished kernel into the same one under other names: other buffers in place of its inputs."""
+"""Rewrites finished kernels to read other buffers or use other names."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,6 +21,7 @@ class MapReads:
         self.kernel, self.numbers = k, numbers_of(k)
         options = dict(k.shader.options)
         dims = options["dims"]
+        # The first name may be empty: the first size follows from the number of elements.
         rest = [self.numbers[name] for name in dims[1:]]
         self.sizes = [self.numbers[options["size"]] // max(prod(rest), 1), *rest] if dims else []
 
@@ -33,6 +34,8 @@ class MapReads:
     def is_in_order(self, f: WgslFunction, step: WgslStep) -> bool:
         """Whether a load's index counts the elements of the map in order."""
         assert step.index is not None
+        # Row-major order: from the innermost coordinate, each stride is the product of the sizes inside of
+        # it.
         terms, stride = dict(step.index.terms), 1
         if step.index.offset or len(f.coords) != len(self.sizes):
             return False
@@ -46,7 +49,7 @@ class MapReads:
 
 
 def rename(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | None = None) -> WgslFunction:
-    """A function that calls buffers and Params by other names; what has none keeps its own."""
+    """A function with buffers and Params renamed; names that are in neither table stay."""
     words = params or {}
 
     def index(i: WgslIndex | None) -> WgslIndex | None:
@@ -55,7 +58,7 @@ def rename(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | No
         return WgslIndex(tuple((c, words.get(s, s)) for c, s in i.terms), words.get(i.offset, i.offset))
 
     def step(s: WgslStep) -> WgslStep:
-        if s.kind == "op":
+        if s.kind == "op":  # it names neither buffers nor Params
             return s
         names = buffers if s.kind in READS else words
         tests = tuple(t._replace(position=index(t.position), size=words.get(t.size, t.size)) for t in s.tests)
@@ -66,7 +69,7 @@ def rename(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | No
 
 
 def without_input(k: Kernel, value: int, name: str) -> Kernel:
-    """A kernel that no longer binds a value as an input: it reads it from the buffer of this name."""
+    """A kernel that reads a value from the buffer of this name, not from an input."""
     return _without_place(k, k.inputs.index(value), name)
 
 
@@ -76,6 +79,7 @@ def without_unused(k: Kernel) -> Kernel:
     needed = {result for result, _ in f.results} or {f.result}
     steps: list[WgslStep] = []
     for s in reversed(f.steps):
+        # A check of indices has no reader, but reports faults.
         if s.var in needed or s.kind == "inside":
             needed.update(s.args)
             steps.append(s)
@@ -83,7 +87,7 @@ def without_unused(k: Kernel) -> Kernel:
     k = replace(k, shader=replace(k.shader, functions=((name, f),)))
     read = {s.name for s in steps if s.kind in READS}
     unread = [i for i in range(len(k.inputs)) if input_name(i) not in read]
-    for i in reversed(unread):
+    for i in reversed(unread):  # from the last, since inputs behind it are renumbered
         k = _without_place(k, i, "")
     return k
 
@@ -98,8 +102,7 @@ def _without_place(k: Kernel, place: int, name: str) -> Kernel:
 
 
 def with_input(k: Kernel, value: int, other: int, change: Callable[[WgslStep], WgslStep]) -> Kernel:
-    """A kernel that binds another value where it bound this one; change: what becomes of the steps that read
-    it."""
+    """A kernel that binds `other` in place of `value`; change: rewrites each step that reads it."""
     place = k.inputs.index(value)
     name = input_name(place)
     functions: list[tuple[str, WgslFunction]] = []

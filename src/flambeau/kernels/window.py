@@ -1,4 +1,4 @@
-"""Reductions over short windows (pooling) into kernels whose threads make four neighbours of a line each."""
+"""Builds reductions over short windows (pooling): a thread computes four neighbours of a line."""
 
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -56,12 +56,12 @@ class WindowLine(NamedTuple):
 def walk_of(a: Affine, column: int, tap: int) -> tuple[int, int]:
     """How many cells there are between windows, and between taps; (0, 0) unless both go forward."""
     x, y = a.strides[column], a.strides[tap]
-    unit = gcd(x, y)
+    unit = gcd(x, y)  # elements of a cell
     return (x // unit, y // unit) if x > 0 and y > 0 else (0, 0)
 
 
 def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kept: int) -> WindowLine | None:
-    """The line of windows that rows' elements are read along; None where that is not how they lie.
+    """The line of windows that the reduced elements are read along; None if they are no windows of a line.
 
     runs, sizes: of the kept dims, of which the last are columns, and of those reduced, the last are taps.
     """
@@ -70,7 +70,7 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
         return None
     column, tap = runs[outer - 1][-1], runs[-1][-1]
     walks = (walk_of(s.view.index, column, tap) for s in steps if s.kind == "load" and s.view)
-    stride, dilation = next((w for w in walks if w[0]), (0, 0))
+    stride, dilation = next((w for w in walks if w[0]), (0, 0))  # the first load that moves along both
     line = WindowLine(sizes[-1], stride, dilation, sizes[outer - 1])
     near = 0 < stride <= STEP and dilation <= STEP and line.is_short
     # windows that lie one behind the other, as rows of a matrix do, are no line
@@ -108,6 +108,7 @@ class WindowBuilder:
     def _affine(self, a: Affine) -> Affine:
         """By cells in place of columns."""
         strides = list(a.strides)
+        # A position is stride * column + dilation * tap cells: in cells, the tap has no stride of its own.
         strides[self.column] //= self.line.stride
         strides[self.tap] = 0
         return Affine(tuple(strides), a.offset)
@@ -129,6 +130,7 @@ class WindowBuilder:
         rest = [i for i in below(trace.steps, root) if i not in self.by_cells]
         dense = not rest and not narrow and self.line.columns % 4 == 0 and _is_dense(self.line.cells)
         width = 4 if dense and are_side_by_side(read.steps, runs) else 1
+        # What `cells` returns: values of a cell that the rest reads, or the root itself if nothing is left.
         edge = sorted({a for i in rest for a in trace.steps[i].args if a in self.by_cells}) or [root]
         own = sorted({i for e in edge for i in below(trace.steps, e)})
         cells = emit(read.steps, naming_over(runs, names, b, q, width), edge[0], own)
@@ -201,7 +203,7 @@ def _is_dense(cells: tuple[int, ...]) -> bool:
 
 
 def window_kernel(plan: PlanContext, head: Node, tail: Node, domain: "ReductionDomain") -> Kernel | None:
-    """A reduction along lines of windows as one kernel; None where it is none, or better as it is."""
+    """A reduction along lines of windows as one kernel; None if it is none, or another kernel is better."""
     line = line_of(domain.trace.steps, *domain.collapsed, domain.kept)
     if line is None or tail.dtype.is_packed or domain.trace.checks:
         return None

@@ -1,4 +1,4 @@
-"""A variant of a product into its kernels."""
+"""Builds the kernels of a variant of a product."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +15,11 @@ from .skinny import SKINNY, skinny_kernel, skinny_short_kernel
 from .tiles import tail_sum_kernel, tile_kernel
 from .variant import Variant
 
-SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
+SINGLY = 0.15  # picoseconds that staging an element takes longer if four are not read at once
 
 
 def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
-    """The kernels of a variant: one, and another that adds up the pieces of the summed dims."""
+    """The kernels of a variant: copies of operands, the product, and the sum of its pieces if it is split."""
     if variant.kernel == "depthwise":
         return [fitting(lambda narrow: depthwise_kernel(product, narrow))]
     if variant.kernel in TILES:
@@ -28,14 +28,17 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
             return [*copies, *tail_kernels(product, variant.kernel)]
         make, step = _of_tiles(product, TILES[variant.kernel])
     else:
+        # A thread of a skinny kernel makes all rows, so the short side has to be the rows.
         product, copies = product if product.m <= product.n else product.transpose(), []
         make, step = _of_few_rows(product, variant.kernel)
+    # A multiple of a step: no piece but the last ends within one.
     long = ceil(product.k / (variant.split * step)) * step if variant.split > 1 else product.k
     return [*copies, *in_pieces(product, long, make)]
 
 
 def _of_tiles(product: Product, tile: GemmTile) -> tuple[Callable[[SumPieces], Kernel], int]:
-    """What makes the kernel of some pieces, and the summed places that they are multiples of."""
+    """A function that builds the kernel of some pieces, and the multiple of summed places that a piece
+    has."""
     return lambda pieces: fitting(lambda narrow: tile_kernel(product, pieces, tile, None, narrow)), tile.step
 
 
@@ -51,6 +54,7 @@ def tail_kernels(product: Product, name: str) -> list[Kernel]:
     """The kernels of a product whose last tiles are cut, and added up by another."""
     tile, tail = TILES[name], tail_of(product, name)
     assert tail is not None
+    # [pieces, cut tiles, rows, columns].
     part = product.plan.temporary(-(-product.k // tail.long) * tail.cut * tile.rows * tile.columns)
     pieces = SumPieces(product.k, part)
     first = fitting(lambda narrow: tile_kernel(product, pieces, tile, tail, narrow))
@@ -58,9 +62,10 @@ def tail_kernels(product: Product, name: str) -> list[Kernel]:
 
 
 def _with_copies(product: Product, tile: GemmTile) -> tuple[Product, list[Kernel]]:
-    """A product with sides laid out anew for reads of four where that pays, and the copies to run first."""
+    """A product with sides copied for reads of four where that pays, and the copies to run first."""
     sides, copies = list[Operand](), list[Kernel]()
     for o, own, other in ((product.a, ROWS, COLUMNS), (product.b, COLUMNS, ROWS)):
+        # Each tile along the other side stages all elements of this one.
         times = -(-product.domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
         if is_worth_packing(product, o, own, times):
             o, copy = packed_operand(product, o, (BATCH, own, SUMMED))

@@ -1,4 +1,4 @@
-"""A contraction into the kernels that compute it fastest here."""
+"""Chooses the kernels that compute a contraction fastest on a device."""
 
 from ...core.choose import choose
 from ...core.node import Node
@@ -16,21 +16,24 @@ LIKELY = 6  # variants on matrix units that tuning tries before those without
 
 
 def contract_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
-    """Tiles in workgroup memory on a GPU; tiles of registers on a software adapter, and where results are
-    few and sums short."""
+    """The kernels of a contraction: tiles in workgroup memory on a GPU, register tiles on a software adapter
+    and where results are few and sums short."""
     check_size(head.shape)
     original = product_of(plan, head, tail)
     if plan.limits.software:
         return register_kernels(original)
     if (shape := winograd.choose_tile(original)) is not None:
         return winograd.product_kernels(original, shape)
+    # Before variants are listed: they read a copied side in fours, which changes what fits and the estimates.
     product, copies = lay_out_windows(original)
     on_units, variants = subgroup_matrix.candidates(product), rank(product, candidates(product))
     default = subgroup_matrix.by_rule(product, on_units) or variants[0]
     bucket = subgroup_matrix.bucket_of(product)
+    # Only tuning uses the order: it tries the first few of the list.
     likely = [*on_units[:LIKELY], *variants, *on_units[LIKELY:]]
     chosen = choose(plan.limits, "contract", bucket, likely, default)
     if chosen == REGISTERS:
+        # Register tiles read windows in place: the copies are not run.
         return register_kernels(original.in_memory_order())
     make = subgroup_matrix.product_kernels if chosen in on_units else product_kernels
     return [*copies, *make(product, chosen)]

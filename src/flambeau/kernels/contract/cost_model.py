@@ -1,8 +1,8 @@
-"""A product of matrices into the variants that fit, and the one that should take least time.
+"""Lists the variants that fit a product of matrices, and estimates which takes the least time.
 
-All figures are of one NVIDIA H200 (docs/internals/performance.md), and order the variants of any GPU: what
-decides is how many workgroups fill its cores and how often a byte is read, and those ratios vary less than
-times do. Where they mislead, `flambeau tune` measures; its choices take the place of this order.
+All figures were measured on one NVIDIA H200 (docs/internals/performance.md). They order the variants on any
+GPU, because the order depends on ratios (workgroups to cores, reads to bytes) that vary less than times do.
+Where the order is wrong, `flambeau tune` measures, and its choices replace it.
 """
 
 from collections.abc import Iterator
@@ -116,9 +116,11 @@ def estimate(product: Product, variant: Variant) -> float:
     rounds = rounds_of(groups, split, CORES * beside) * beside
     if groups * split > CORES * beside:
         rounds *= drift(product.k / split)
+    # With fewer than FULL workgroups on a core its reads are not hidden entirely.
     resident = -(-int(groups * split) // CORES)
     filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
     work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / (speed * filled)
+    # Each operand at least once, 4 bytes an element.
     read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
     return max(work, read) + second_pass(product, split)
 
@@ -137,6 +139,7 @@ def tail_of(product: Product, name: str) -> TailSplit | None:
     if beside == 1 or cut in (0, total):  # small tiles leave a short last round as it is
         return None
     fits = [p for p in SPLITS if p * tile.step * 4 <= product.k and ceil(p) * cut <= 4 * slots]
+    # The second term is the cost of adding up more pieces, which decides between equal rounds.
     best = min(fits, key=lambda p: rounds_of(cut, p, slots) + ceil(p) * cut / slots / 64, default=1)
     long = ceil(product.k / (best * tile.step)) * tile.step
     return TailSplit(total - cut, cut, long) if long < product.k else None
@@ -145,6 +148,8 @@ def tail_of(product: Product, name: str) -> TailSplit | None:
 def rounds_of(tiles: int, pieces: float, slots: int) -> float:
     """How long the pieces of so many tiles take on so many slots, in tiles: the long ones first."""
     many, long = int(pieces), 1 / pieces
+    # `many` long pieces of each tile run first, then the short rest: slots that are free in the last round of
+    # long pieces already take short ones.
     full, left = divmod(tiles * many, slots)
     short = 1 - many * long
     if short < 1e-6:

@@ -1,4 +1,5 @@
-"""Contractions of few rows over short windows (depthwise convolutions): a thread makes four neighbours."""
+"""Builds kernels of few rows over short windows (depthwise convolutions): a thread computes four
+neighbours."""
 
 from ..ir import GPU_WORKGROUP, Kernel
 from ..window import WindowLine, walk_of
@@ -8,12 +9,12 @@ from .skinny import FEW_ROWS, thread_rows
 
 
 def along(product: Product) -> Product:
-    """With the many as columns, and dims in the order of memory."""
+    """The product with the longer side as columns, and dims in their own order."""
     return (product if product.m <= product.n else product.transpose()).in_memory_order()
 
 
 def line_of(product: Product) -> WindowLine | None:
-    """How the columns' side reads windows along its last dim; None where it reads other things."""
+    """The line of windows that the columns' side reads along its last dim; None if it reads no windows."""
     shape, groups, b = product.domain.shape, product.domain.groups, product.b
     own = [d for d in range(len(shape)) if groups[d] == COLUMNS and shape[d] > 1]
     summed = [d for d in range(len(shape)) if groups[d] == SUMMED and shape[d] > 1]
@@ -25,6 +26,7 @@ def line_of(product: Product) -> WindowLine | None:
     if not stride:
         return None
     line = WindowLine(shape[tap], stride, dilation, shape[column])
+    # The taps have to be a run of their own: the kernel's innermost loop is over them.
     alone = OperandIndexing("b", b, COLUMNS, product.domain, True).runs[SUMMED][-1] == (tap,)
     return line if alone and line.is_short else None
 
@@ -46,6 +48,7 @@ def depthwise_kernel(product: Product, narrow: bool) -> Kernel:
     lines = product.n // line.columns
     groups = -(-lines * strips // GPU_WORKGROUP)
     last = max(d for d in range(len(domain.shape)) if domain.groups[d] == SUMMED and domain.shape[d] > 1)
+    # By how many elements a position moves for one cell of the line; a tap is `dilation` cells.
     units = tuple(f.strides[last] // line.dilation for f in product.b.affines)
     options |= {
         "high": thread_rows(product.m),

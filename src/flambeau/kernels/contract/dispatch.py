@@ -109,16 +109,19 @@ def plan_load(
     fours, threads = extent // 4, tile.threads
     singly = may_be_singly and s.along == "k" and not s.wide
     if s.along == "free":
+        # Lines of the tile that are loaded at once: a power of two, so that it divides the step.
         stride = min(1 << (threads // fours).bit_length() - 1, tile.step)
         active = stride * fours
         loads, lanes, spacing = tile.step // stride, fours, 0
         assert loads * stride == tile.step, tile
     else:
+        # Blocks of 4 x 4: a thread reads four neighbours along the summed dims, of four rows or columns.
         lanes, stride = tile.step // (1 if singly else 4), tile.step
         loads = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
         active = fours // loads * lanes
         spacing = active // lanes
     flat = s.is_flat(tile.step)
+    # Inside one run all loads of a thread share a position; across runs each load finds its own.
     advance = tile.step if flat else stride
     return TileLoad(
         advance,
@@ -252,6 +255,6 @@ def in_pieces(product: Product, long: int, make: Callable[[SumPieces], Kernel]) 
     if long >= product.k:
         return [make(SumPieces(product.k))]
     count = -(-product.k // long)
-    part = product.plan.temporary(prod(product.head.shape) * count)
+    part = product.plan.temporary(prod(product.head.shape) * count)  # [pieces, *result]
     reduction = Reduction(product.head, product.tail, part)
     return [make(SumPieces(long, part)), pieces_kernel(product.plan, reduction, product.after, count)]

@@ -1,4 +1,4 @@
-"""An operand that shows windows into one whose zeros and channels lie in a buffer as tiles read them."""
+"""Copies the input of windows (a convolution's), with its padding and channels innermost, where that pays."""
 
 from dataclasses import replace
 from math import prod
@@ -22,7 +22,8 @@ ALONE, ALONG, TRANSPOSED, MORE_KERNEL = 0.7, 0.41, 0.38, 1e7
 
 
 class Windowed(NamedTuple):
-    """An operand of windows: its buffer, the view of it with the zeros around, and what is made of that."""
+    """An operand of windows: its buffer, the view with zeros around, and the moves from there to the
+    windows."""
 
     base: Node
     padded: View
@@ -30,21 +31,21 @@ class Windowed(NamedTuple):
 
 
 def windows_of(plan: PlanContext, o: Operand) -> Windowed | None:
-    """How an operand shows windows of a buffer; None where it does not, or is computed."""
+    """The windows of a buffer that an operand reads; None if it reads none, or is computed."""
     base, chain = plan.base_of(o.node)
-    at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)
+    at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)  # the innermost windows
     if at is None or not o.is_stored or not plan.is_there(base):
         return None
     (spec,) = chain[at].args
     view = view_through(base.shape, chain[:at])
     lead = (0,) * (len(view.shape) - len(spec))
     padded = view.pad((*lead, *(w.before for w in spec)), (*lead, *(w.after for w in spec)))
-    bare = tuple(Window(w.kernel, w.stride, w.dilation) for w in spec)
+    bare = tuple(Window(w.kernel, w.stride, w.dilation) for w in spec)  # without padding, which the copy has
     return Windowed(base, padded, (Move("_windows", (bare,), None), *chain[at + 1 :]))
 
 
 def lay_out_windows(product: Product) -> tuple[Product, list[Kernel]]:
-    """A product with windows laid out anew where that pays, and the copies to run first."""
+    """A product with the input of its windows copied where that pays, and the copies to run first."""
     if not min(product.m, product.n, product.k, product.batch):
         return product, []
     for side, own in (("a", ROWS), ("b", COLUMNS)):
@@ -58,11 +59,13 @@ def lay_out_windows(product: Product) -> tuple[Product, list[Kernel]]:
 
 
 def rule(product: Product, o: Operand, windows: Windowed, own: int) -> str:
-    """Whether reading each element of the windows singly, as often as tiles do, costs more than a copy."""
+    """The variant "copy" if reading elements of windows one by one, as often as tiles do, costs more than a
+    copy; otherwise "view"."""
     tile, domain = TILES.get(by_rule(product, candidates(product)).kernel), product.domain
     if tile is None:
         return "view"
     other = ROWS + COLUMNS - own
+    # Each tile along the other side stages all elements of this one.
     times = -(-domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
     each = ALONE if sums_positions(o, domain.groups) else ALONG
     staged = times * prod(o.walked_shape())
@@ -70,13 +73,13 @@ def rule(product: Product, o: Operand, windows: Windowed, own: int) -> str:
 
 
 def copy_windows(product: Product, side: str, windows: Windowed) -> tuple[Product, list[Kernel]]:
-    """Copy what windows are taken of, with the zeros in it and its inner leading dims (channels) innermost,
-    and walk dims as they lie there."""
+    """Copy the input of the windows, with its zeros and its inner leading dims (channels) innermost, and walk
+    the dims in the order of the copy."""
     plan, domain = product.plan, product.domain
     o, padded = getattr(product, side), windows.padded
     rank, (move, *_) = len(padded.shape), windows.rest
     inner = rank - len(move.args[0])
-    order = (0, *range(inner, rank), *range(1, inner))
+    order = (0, *range(inner, rank), *range(1, inner))  # the batch, the image's dims, the channels
     laid = padded.permute(order)
     value = plan.temporary(prod(laid.shape), o.dtype.itemsize)
     strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
@@ -84,6 +87,7 @@ def copy_windows(product: Product, side: str, windows: Windowed) -> tuple[Produc
     shown = view_through(bare, windows.rest)
     new = o.read_from(value, shown.expand(domain.shape))
     far = new.affines[0].strides
+    # The longest stride first, so that neighbours in memory are neighbours in the walk.
     walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if d in new.walked else 0))
     result = replace(product, domain=domain._replace(order=walked), **{side: new})
     return result, [copy_kernel(plan, o.load.node, plan.value_of(windows.base), laid, value)]

@@ -1,4 +1,4 @@
-"""An operand that is read in another order than it lies in, into a copy that lies so."""
+"""Copies an operand into the order in which a kernel reads it."""
 
 from math import prod
 
@@ -9,8 +9,9 @@ from .product import Operand, Product
 
 
 def packed_operand(product: Product, o: Operand, groups: tuple[int, ...]) -> tuple[Operand, Kernel]:
-    """A stored operand where its dims lie in the order of these groups, and the kernel that copies it."""
+    """A stored operand with its dims in the order of these groups, and the kernel that copies it there."""
     domain, load, view = product.domain, o.load, o.view
+    # Without the dims along which the operand repeats: the copy has each element once.
     order = [d for g in groups for d in domain.order if domain.groups[d] == g and d in o.walked]
     shape = tuple([view.shape[d] for d in order])
     value = product.plan.temporary(prod(shape), load.dtype.itemsize)

@@ -1,4 +1,4 @@
-"""A contraction as products of matrices: two operands, how each is read, and its dims in groups."""
+"""Describes a contraction as products of matrices: two operands, how each is read, and its dims in groups."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ class DimRuns(NamedTuple):
 
 
 class ContractionDomain(NamedTuple):
-    """What a contraction runs over: the sizes of all dims, which group each belongs to, and their order."""
+    """The dims of a contraction: their sizes, the group of each, and the order in which they are walked."""
 
     shape: Shape
     groups: tuple[int, ...]
@@ -73,9 +73,9 @@ class ContractionDomain(NamedTuple):
 
     def walk(self, affines: Sequence[Affine], *groups: int) -> DimRuns:
         """The dims of each group as few runs as these affines walk; a group's dims count as neighbours though
-        others stand between."""
+        other dims lie between."""
         dims = [d for g in groups for d in self.order if self.groups[d] == g]
-        moved = [Affine(tuple([a.strides[d] for d in dims]), 0) for a in affines]
+        moved = [Affine(tuple([a.strides[d] for d in dims]), 0) for a in affines]  # offsets don't matter here
         shape, group_of = tuple([self.shape[d] for d in dims]), tuple([self.groups[d] for d in dims])
         walk = DimRuns({g: [] for g in groups}, {g: [] for g in groups})
         for run in collapse(shape, moved, group_of):
@@ -98,7 +98,7 @@ class Operand:
     shape: Shape
 
     def __post_init__(self) -> None:
-        self.affines = list(dict.fromkeys(self.trace.affines))
+        self.affines = list(dict.fromkeys(self.trace.affines))  # equal positions are computed once
         strides = zip(*[a.strides for a in self.affines], strict=True)
         self.walked = frozenset([d for d, s in enumerate(strides) if any(s) and self.shape[d] > 1])
         self.dtype = self.trace.steps[self.root].dtype
@@ -111,11 +111,11 @@ class Operand:
         return tuple([n if d in self.walked else 1 for d, n in enumerate(self.shape)])
 
     def through(self, view_of: Callable[[View], View], shape: Shape) -> "Operand":
-        """The elements that view_of(its view) shows, over dims of another shape."""
+        """The same operand with view_of applied to each view it reads through, over dims of another shape."""
         return replace(self, trace=self.trace.with_views(lambda _, view: view_of(view)), shape=shape)
 
     def read_from(self, value: int, view: View) -> "Operand":
-        """The same elements of a stored operand where they lie in another buffer."""
+        """A stored operand whose elements have been copied to another buffer, read through `view`."""
         trace = self.trace.over([self.load._replace(value=value, view=view)])
         trace.reads = {value}
         return replace(self, trace=trace)
@@ -128,7 +128,7 @@ class Operand:
 
 def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
     """The elements of an operand that is stored, or on a GPU cheap enough to compute where it is read;
-    NeedStore where it is neither. `rank`: how many dims the result has."""
+    NeedStore otherwise. rank: how many dims the result has."""
     base, _ = plan.base_of(node)
     is_there = plan.is_there(base)
     if not is_there and plan.limits.software:
@@ -137,6 +137,8 @@ def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
     trace.top = base
     root = trace.value(node, (Move("expand", (shape,), node),))
     if not is_there:
+        # The operand has size 1 along the other side's dims: each of its elements is used for so many
+        # results.
         columns = prod(n for n, own in zip(shape[:rank], node.shape, strict=False) if own == 1)
         if not is_worth_computing(trace, prod(node.shape) * -(-columns // STAGED_FOR), base):
             raise NeedStore(base, "a contraction would compute it too often")
@@ -161,10 +163,12 @@ def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
     ):
         return False
     elements = prod(base.shape)
+    # One large read replaces that of the stored operand; only further ones are added to the price.
     large = [s for s in loads if 4 * prod(s.node.shape) >= elements]
     work = OP * sum(s.node.op.cost for s in trace.steps if s.kind == "op")
     each = work + LARGE_READ * max(len(large) - 1, 0) + SMALL_READ * (len(loads) - len(large))
     read = sum(s.node.nbytes for s in loads)
+    # A loop inside the expression would run for every staged element.
     return trace.turns == 1 and times * each <= BYTE * (read + base.nbytes) + KERNEL
 
 
@@ -192,7 +196,7 @@ def sums_positions(o: Operand, groups: tuple[int, ...]) -> bool:
 
 
 class OperandSpec(NamedTuple):
-    """What the templates need of one operand.
+    """One operand as the templates see it.
 
     along: "free", four neighbours are of its own dims; "k", of the summed dims; "scalar", it is read one by
     one. wide: four are read at once. tests: where it is padded, each position with the size that it is below.
@@ -231,7 +235,7 @@ class OperandIndexing:
             self.along, self.wide = along, not narrow and self.is_wide(SUMMED if along == "k" else own)
 
     def reading(self, narrow: bool) -> tuple[str, bool]:
-        """Along which dims neighbours are read, and whether four of them at once."""
+        """Along which dims ("free" or "k") neighbours are read, and whether four of them at once."""
         if not narrow:
             for along, last in (("free", self.own), ("k", SUMMED)):
                 if self.is_wide(last):
@@ -289,6 +293,7 @@ class OperandIndexing:
         """How far each summed run's coordinate goes when the summed index goes by `step`."""
         carries, rest = list[str](), step
         for run in reversed(self.runs[SUMMED]):
+            # The outermost run takes the rest: it never wraps around.
             size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
             carries.append(q.add("advance", rest % size))
             rest //= size
@@ -323,31 +328,32 @@ class Product:
         return all(s.wide and s.along == "free" for s in read)
 
     def places(self, after: Epilogue | None) -> list[Affine]:
-        """Where results are written, and then all places that an epilogue reads, over all dims."""
-        none = (0,) * (len(self.domain.shape) - self.rank)
+        """The position of a result, then all positions that an epilogue reads, over all dims."""
+        none = (0,) * (len(self.domain.shape) - self.rank)  # results don't depend on summed dims
         read = after.trace.affines if after else []
         out = contiguous_strides(self.domain.shape[: self.rank])
         return [Affine((*out, *none), 0), *[Affine((*a.strides, *none), a.offset) for a in read]]
 
     def in_memory_order(self) -> "Product":
-        """With dims walked in the order of memory."""
+        """The same product with dims walked in their own order, not with the untested summed dims last."""
         order = tuple(range(len(self.domain.shape)))
         return self if self.domain.order == order else replace(self, domain=self.domain._replace(order=order))
 
     def transpose(self) -> "Product":
-        """With rows and columns exchanged."""
+        """The same product with rows and columns exchanged."""
         other = {ROWS: COLUMNS, COLUMNS: ROWS}
         domain = self.domain._replace(groups=tuple(other.get(g, g) for g in self.domain.groups))
         return Product(self.plan, self.head, self.tail, self.b, self.a, domain)
 
     @property
     def bucket(self) -> tuple[Any, ...]:
-        """What tuning tells products apart by: sizes to a power of two, and the type added up in."""
+        """The key by which tuning distinguishes products: sizes to a power of two, and the accumulator's
+        dtype."""
         return *(n.bit_length() for n in (self.m, self.n, self.k, self.batch)), self.head.dtype.short
 
 
 def product_of(plan: PlanContext, head: Node, tail: Node) -> Product:
-    """What a contraction's kernels compute; NeedStore where an operand has to be stored first."""
+    """The product that a contraction's kernels compute; NeedStore if an operand has to be stored first."""
     rank = len(head.shape)
     summed = zip(*[i.shape[rank:] for i in head.inputs], strict=True)
     full = (*head.shape, *[x if y == 1 else y for x, y in summed])

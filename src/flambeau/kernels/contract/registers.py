@@ -1,4 +1,4 @@
-"""Products in register tiles: each thread makes rows x columns of the result, without barriers."""
+"""Builds products in register tiles: each thread computes rows x columns of the result, without barriers."""
 
 from dataclasses import replace
 from math import prod
@@ -44,8 +44,8 @@ PACK_FROM = 64  # columns: from here on copying the rows' side costs less than r
 
 
 def register_kernels(product: Product) -> list[Kernel]:
-    """The kernels of a product: one, or two where few results have long sums, and a copy of the rows' side
-    before where that makes vec4s of it."""
+    """The kernels of a product: one, or two if few results have long sums; before them a copy of the rows'
+    side if that allows vec4 reads."""
     plan, head = product.plan, product.head
     if product.tail.dtype.is_packed:
         raise NeedStore(plan.before_packed(head), "tiles of registers are written element by element")
@@ -62,6 +62,7 @@ def register_kernels(product: Product) -> list[Kernel]:
 
 def _kernels(product: Product, part: int | None = None) -> list[Kernel]:
     build = RegisterBuilder(product, part)
+    # Built first: how it reads its sides (`modes`) decides whether a copy is better.
     kernel = fitting(build.kernel)
     if (build.modes[0] == "scalar" or build.is_worth_transposing()) and build.is_worth_packing():
         a, copy = packed_operand(product, product.a, (BATCH, SUMMED, ROWS))
@@ -100,7 +101,7 @@ def _turns(sizes: list[int]) -> int:
     """Turns of a thread's loops over the summed dims."""
     turns = 1
     for n in reversed(sizes):
-        turns = turns * n + (n > 1)
+        turns = turns * n + (n > 1)  # a loop also counts one turn for itself
     return turns
 
 
@@ -159,6 +160,7 @@ class RegisterBuilder:
     def mode(self, o: Operand, own: int) -> str:
         """Whether vec4 reads fit: neighbours along the side's last own run, or along the last summed run."""
         strides = {run: o.view.index.strides[run[-1]] for runs in self.runs.values() for run in runs}
+        # A four may neither cross padding nor begin off a multiple of four elements.
         if o.view.bounds or o.view.index.offset % 4:
             return "scalar"
         for along, group in (("free", own), ("k", SUMMED)):
@@ -269,6 +271,7 @@ class RegisterBuilder:
             "tiles": (q.add("tiles", tiles[0]), q.add("tiles", tiles[1])),
             "groups": q.add("groups", grid[0]),
         }
+        # Parts are in the head's dtype; the second kernel has the epilogue.
         tail = product.tail if self.part is None else head
         shader = Shader(
             "contract/registers.wgsl",

@@ -1,4 +1,4 @@
-"""Products of few rows or columns into kernels."""
+"""Builds the kernels of products of few rows or columns."""
 
 from typing import NamedTuple
 
@@ -36,10 +36,11 @@ def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narro
     builder, domain = ContractionBuilder(product, pieces, narrow), product.domain
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow)
     free = b.along == "free"
+    # Columns in fours along the summed dims need the rows in the same fours.
     a = OperandIndexing("a", product.a, ROWS, domain, narrow or free, b.along)
     functions = builder.functions([a, b])
     shape = shape if free else USUAL
-    stride = shape.strips if free else 4 * shape.lanes
+    stride = shape.strips if free else 4 * shape.lanes  # summed places that the workgroup takes at once
     loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in (a, b)]
     options, depth = builder.options([a, b], loads, stride * shape.reads)
     tiles = -(-product.n // (4 * (shape.lanes if free else shape.strips)))
@@ -57,6 +58,7 @@ def skinny_short_kernel(product: Product, pieces: SumPieces, narrow: bool) -> Ke
     domain = product.domain
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow, "free")
     builder = ContractionBuilder(product, pieces, narrow or not b.wide)
+    # All threads read the same element of the rows' side at a time: fours would not save a read.
     a = OperandIndexing("a", product.a, ROWS, domain, True, "free")
     functions = builder.functions([a, b])
     loads = [TileLoad(1, s.carries(1, builder.q), stride=1) for s in (a, b)]

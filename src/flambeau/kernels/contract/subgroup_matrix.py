@@ -1,4 +1,4 @@
-"""Contractions on matrix units: products of float16 fragments that a subgroup holds, added up in float32."""
+"""Builds contractions on matrix units: products of float16 fragments of a subgroup, added up in float32."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -135,6 +135,7 @@ def estimate(product: Product, variant: Variant) -> float:
     assert precision is not None
     tile, pieces = TILES[variant.kernel], pieces_of(product, precision, variant)
     groups = product.batch * -(-product.m // tile.rows) * -(-product.n // tile.columns) * pieces
+    # A last round of at most one workgroup a core takes ALONE of a full round's time.
     rounds, left = divmod(groups, BESIDE * CORES)
     last = (ALONE[variant.kernel] if left <= CORES else 1.0) if left else 0.0
     summed = product.k / pieces + BEGIN
@@ -184,6 +185,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
         of = replace(of, converted=tuple(side for _, side in conversions))
     turn = tile_turn(of)
     count = pieces_of(product, precision, variant)
+    # Whole turns, so that no piece but the last tests its places.
     long = -(-product.k // (count * turn)) * turn if count > 1 else product.k
     make = partial(_unit_kernel, of)
     return [*before, *in_pieces(product, long, lambda pieces: fitting(partial(make, pieces)))]
@@ -249,6 +251,7 @@ def _stage(builder: ContractionBuilder, of: F16Product) -> Staging:
     read = zip(sides, functions, loads, strict=False)  # an epilogue may follow
     direct = tuple(_buffer(s, f, load) for s, (_, f), load in read)
     is_even = product.k % tile.step == 0
+    # One run of summed dims and whole tiles: the next tile's place is the last one's plus a constant.
     walked = tuple(
         is_even and load.flat and len(s.runs[SUMMED]) == 1 for s, load in zip(sides, loads, strict=True)
     )
@@ -302,10 +305,13 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
     indexing = OperandIndexing("x", operand, own, domain, False)
     function = indexing.function(b, q)
     along = "k" if own == ROWS else "free"
+    # "high" keeps two float16 of each element, the truncated value and what truncation lost.
     fours, planes = extent * tile.step // 4, 2 if of.precision == "high" else 1
     lines, steps = -(-domain.total(own) // extent), -(-product.k // tile.step)
+    # One copy serves all products of the batch.
     shared = not any(d in operand.walked for d, g in enumerate(domain.groups) if g == BATCH)
     line = steps * fours * planes
+    # [batch, lines, steps, planes, fours], 8 bytes a four.
     out = plan.temporary(lines * line * (1 if shared else product.batch), 8)
     side = F16Side("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
     tiles = lines * steps * (1 if shared else product.batch)
@@ -356,7 +362,7 @@ def range_kernels(plan: PlanContext, side: Operand) -> tuple[list[Kernel], int]:
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
     base, _ = plan.base_of(side.node)
     elements = prod(base.shape)
-    groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)
+    groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)  # 16 elements a thread or more
     parts, exponent = plan.temporary(groups), plan.temporary(1)
     first = _range(plan, plan.value_of(base), elements, groups, parts, last=False)
     return [first, _range(plan, parts, groups, 1, exponent, last=True)], exponent

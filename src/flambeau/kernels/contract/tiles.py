@@ -26,6 +26,7 @@ def tile_kernel(
     operands = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
     sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
     functions = builder.functions(sides)
+    # A vec4 behind each line makes lines start in other banks of workgroup memory, if there is room for it.
     pad = int(tile.memory(True) <= product.limits.workgroup_memory)
     loads = [plan_load(s, o[3], tile, pad, builder.q, True) for s, o in zip(sides, operands, strict=True)]
     options, depth = builder.options(sides, loads, tile.step)
@@ -40,6 +41,7 @@ def tile_kernel(
     }
     groups, cut = prod(tiles) * depth, ()
     if tail is not None:
+        # Uncut tiles come first: their workgroups take longest, and the short pieces fill the last round.
         groups = tail.whole + tail.cut * -(-product.k // tail.long)
         cut = (*tail, groups)
     options["tail"] = tuple(builder.q.add("tail", n) for n in cut)
@@ -51,7 +53,7 @@ def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit
     q, b = Quantities(), Bindings()
     b.add(part, product.head.dtype, 4)
     result = Result(product, product.after, narrow)
-    check_fours(product, result.width)
+    check_fours(product, result.width)  # this pass writes the result, the first only sums
     functions = result.functions(b, q)
     check_bindings(b, product.plan.max_inputs)
     fours = tail.cut * tile.rows * tile.columns // 4

@@ -1,12 +1,12 @@
-"""How a product is made, as data, and as the text by which files of choices and the environment name it."""
+"""Names the ways to compute a product. Tuning files and the environment use the text of a variant."""
 
 from typing import NamedTuple
 
 
 class Variant(NamedTuple):
-    """One of the ways to make a product; its text is `64x128/1.33`, `128x128+` or `matrix64/f16`.
+    """One way to compute a product; its text is `64x128/1.33`, `128x128+` or `matrix64/f16`.
 
-    kernel: which makes it: a tile of dispatch.TILES or of subgroup_matrix.TILES, a row of skinny.SKINNY,
+    kernel: a tile of dispatch.TILES or of subgroup_matrix.TILES, a row of skinny.SKINNY,
     "skinny_short", "depthwise" or "registers". split: in how many pieces the summed dims are cut, which a
     second kernel adds up; 4/3 is three quarters and the rest. tail: only the tiles of the last round are cut.
     f16: a kernel before makes float32 operands float16.

@@ -1,4 +1,4 @@
-"""Contractions over windows of 3 x 3 into products at 16 frequencies: Winograd's F(2 x 2, 3 x 3)."""
+"""Computes convolutions with 3 x 3 windows as products at 16 frequencies: Winograd's F(2 x 2, 3 x 3)."""
 
 from math import prod
 from typing import NamedTuple
@@ -118,10 +118,12 @@ def dims_of(product: Product) -> Dims | None:
     shape, groups = product.domain.shape, product.domain.groups
     long = {g: [d for d in range(len(shape)) if groups[d] == g and shape[d] > 1] for g in range(4)}
     sizes = tuple(len(long[g]) for g in (BATCH, ROWS, SUMMED))
+    # No groups; filters; channel and two taps; rows and columns of results, and of images if several.
     if sizes != (0, 1, 3) or len(long[COLUMNS]) not in (2, 3) or not min(shape):
         return None
     *image, y, x = long[COLUMNS]
     dims = Dims(long[ROWS][0], image[0] if image else None, y, x, *long[SUMMED])
+    # A step to the next result and one to the next tap move a position equally: stride equals dilation.
     pairs = ((y, dims.tap_y), (x, dims.tap_x))
     slides = all(a.strides[d] == a.strides[tap] for a in product.b.affines for d, tap in pairs)
     taps = shape[dims.tap_y], shape[dims.tap_x]
@@ -140,7 +142,7 @@ def candidates(product: Product) -> list[str]:
 
 
 def choose_tile(product: Product) -> WinogradTile | None:
-    """The shape that makes a product; None for the direct sum."""
+    """The tile with which a product is computed; None for the direct sum."""
     names = candidates(product)
     if not names:
         return None
@@ -149,7 +151,7 @@ def choose_tile(product: Product) -> WinogradTile | None:
 
 
 def by_rule(product: Product, names: list[str]) -> str:
-    """The shape of the first rule that is for the product; direct sums where there is none."""
+    """The tile of the first rule that fits the product, or "direct"."""
     dims, shape = dims_of(product), product.domain.shape
     if dims is None or precision_of(product) is not None:
         return "direct"
@@ -179,7 +181,7 @@ def turns_of(product: Product, dims: Dims, w: WinogradTile) -> int:
 
 
 def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
-    """The filters' transform, and the convolution."""
+    """The kernels that transform the filters and compute the convolution."""
     dims = dims_of(product)
     assert dims is not None, "it was found when the shape was chosen"
     if not product.b.is_stored:
@@ -203,8 +205,8 @@ def filters_kernel(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, 
     """The transformed filters' value, and the kernel that makes them: a thread a filter and a channel."""
     q, b, side = Quantities(), Bindings(), OperandIndexing("a", product.a, ROWS, product.domain, True, "free")
     blocks, turns = -(-product.m // w.filters), turns_of(product, dims, w)
-    size = blocks * w.filters * turns * w.step
-    out = product.plan.temporary(16 * size)
+    size = blocks * w.filters * turns * w.step  # filters and channels, padded to whole tiles and steps
+    out = product.plan.temporary(16 * size)  # [blocks, steps, 16 frequencies, channels, filters]
     functions = (("a", side.function(b, q)),)
     grid = spread_grid(-(-size // GPU_WORKGROUP), product.limits.groups)
     order = (dims.filter, dims.tap_y, dims.tap_x, dims.channel)
@@ -231,7 +233,7 @@ def filters_kernel(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, 
 
 
 def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) -> Kernel:
-    """The convolution with transformed filters, and what is made of it."""
+    """The kernel of the convolution with transformed filters, and of its epilogue."""
     builder, o = ContractionBuilder(product, SumPieces(product.k), True), product.b
     q, result, shape = builder.q, builder.result, product.domain.shape
     zeros = zeros_of(o, dims)
@@ -277,6 +279,7 @@ def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
     spans: dict[int, Span] = {}
     pairs = ((dims.y, dims.tap_y), (dims.x, dims.tap_x))
     for (strides, offset), size in step.view.bounds:
+        # Only a test of one row (or column) plus its tap is the zeros around an image.
         walked = {d: s for d, s in enumerate(strides) if s}
         d = next((d for d, tap in pairs if walked == {d: 1, tap: 1}), -1)
         if d < 0:
@@ -288,7 +291,8 @@ def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
 
 def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
     """Where a patch's rows are held: an odd number of them leaves the last patch one that is not there."""
+    # The first row of the last patch, which has four rows.
     last = -(-size // 2) * 2 - 2
-    low, high = zeros or (0, size + 1)
+    low, high = zeros or (0, size + 1)  # patches span size + 2 rows
     sure = tuple(low <= i and last + i <= high for i in range(4))
     return Edge(q.add("low", low) if zeros else "", q.add("high", high) if not all(sure) else "", sure)
