@@ -54,6 +54,31 @@ def queued(call: Callable[[], object], wait: Callable[[], object], seconds: floa
     return Timing(n * len(times), sum(times), median(times) / n * 1e3)
 
 
+def by_difference(call: Callable[[], object], wait: Callable[[], object], seconds: float) -> float:
+    """Seconds of a call: what a long batch of calls takes more than a short one, by the number of calls more.
+
+    What a batch costs once (the first encoding, the wait) cancels out. The median of three pairs.
+    """
+
+    def batch(n: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(n):
+            call()
+        wait()
+        return time.perf_counter() - begin
+
+    batch(3)
+    once = min(batch(1), batch(1))
+    long = max(int(seconds / 3 / max(batch(5) / 5, 1e-7)), 1)
+    if once > seconds:  # one call is long enough
+        return once
+    long = min(max(long, 4), 2000)
+    short = long // 4
+    pairs = [(batch(long), batch(short)) for _ in range(3)]
+    # a busy machine may take longer for the short batch
+    return median([(a - b) / (long - short) if a > b else a / long for a, b in pairs])
+
+
 def interleave(
     contestants: Mapping[str, Callable[[float], Timing]], rounds: int, seconds: float
 ) -> dict[str, list[Timing]]:
