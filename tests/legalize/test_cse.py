@@ -8,7 +8,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau.core.node import toposort
 from flambeau.fusion.multi_output import without_unread
-from flambeau.legalize.cse import merged
+from flambeau.legalize.cse import merge
 from flambeau.runtime.run import graph_key
 
 F = nn.functional
@@ -149,7 +149,7 @@ def test_the_nodes_given_stay_as_they_are():
     y = (X @ W).exp() + (X @ W).sin()
     order = toposort([y.node])
     inputs = [n.inputs for n in order]
-    found = merged([y.node], order)
+    found = merge([y.node], order)
     assert [n.inputs for n in order] == inputs
     assert len(found.order) == len(order) and len({id(n) for n in found.order}) < len(order)
 
@@ -157,7 +157,7 @@ def test_the_nodes_given_stay_as_they_are():
 def test_a_graph_without_repeats_is_taken_as_it_is():
     y = (X @ W).exp()
     order = toposort([y.node])
-    assert merged([y.node], order).order is order
+    assert merge([y.node], order).order is order
 
 
 def test_what_siblings_alone_read_is_not_written():

@@ -11,7 +11,7 @@ from flambeau.core.node import toposort
 from flambeau.core.op import OPS
 from flambeau.custom import custom_op
 from flambeau.legalize import complex_numbers
-from flambeau.legalize.rewrite import legalized
+from flambeau.legalize.rewrite import legalize
 from flambeau.runtime.pipeline import counters
 from flambeau.runtime.run import realize
 from flambeau.tensor import HostScalar
@@ -353,7 +353,7 @@ def has_a_rule(name, kind: str, device) -> bool:
         for i in ROWS[name].inputs
     ]
     try:
-        return bool(legalized(roots := [ROWS[name].compute(name, *given).node], toposort(roots)))
+        return bool(legalize(roots := [ROWS[name].compute(name, *given).node], toposort(roots)))
     except TypeError as e:
         if "has no kernel for" not in str(e):
             raise

@@ -1,14 +1,14 @@
-"""A kernel's templates, some of them edited, into its text, or into the line of a template that is wrong."""
+"""Renders kernels from templates of which some are edited; an error names the template and the line."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import KernelError
-from .render import WgslLine, edited, line_of, lines_of, template_text
+from .render import WgslLine, edit_environment, line_of, lines_of, template_text
 
 
 class TemplateFault(KernelError):
-    """A template that can't be rendered. file, line: where; 0 where that is not known."""
+    """A template that can't be rendered. file, line: of the fault; line 0 if it is unknown."""
 
     def __init__(self, message: str, file: str, line: int):
         super().__init__(message)
@@ -16,15 +16,15 @@ class TemplateFault(KernelError):
 
 
 class TemplateEdits:
-    """Renders kernels by templates of which some are edited; the others are compiled once."""
+    """Renders kernels from templates of which some are edited; the others are compiled once."""
 
     def __init__(self) -> None:
         self.changed: dict[str, str] = {}
-        self.environments = [edited(self.changed, marked) for marked in (False, True)]
+        self.environments = [edit_environment(self.changed, marked) for marked in (False, True)]
 
     def lines(self, shader: Any, changed: Mapping[str, str]) -> list[WgslLine]:
-        """The text of a shader by lines, with `changed` by name in the places of templates; TemplateFault
-        with the line that is wrong."""
+        """The text of a shader by lines, with the templates `changed` (name to text) in place of ours;
+        TemplateFault with the line of the fault."""
         if changed.keys() != self.changed.keys():
             for env in self.environments:
                 if env.cache is not None:
@@ -40,6 +40,6 @@ class TemplateEdits:
 
 
 def templates_of(shader: Any) -> dict[str, str]:
-    """The templates that a shader's text is made of, by name, its own first."""
+    """The templates that a shader's text comes from, by name, its own first."""
     files = [shader.template, *(file for line in lines_of(shader) for file, _ in line.places)]
     return {file: template_text(file) for file in dict.fromkeys(files)}

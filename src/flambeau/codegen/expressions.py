@@ -1,27 +1,28 @@
-"""Types and expressions of WGSL as text, for templates: loads, sums without zeros, indices."""
+"""Formats types and expressions of WGSL for templates: loads, sums without zeros, indices."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from ..core.dtype import SHORT
 
+# Of the dtypes without infinities. WGSL has no literal -2147483648: the sign is an operator.
 LARGEST = {"i32": "2147483647", "u32": "4294967295u", "bool": "true"}
 SMALLEST = {"i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 
 
 def with_suffix(text: str, end: str) -> str:
-    """A name with an end."""
+    """A name with a suffix; a filter of templates."""
     return f"{text}{end}"
 
 
 def with_prefix(text: str, begin: str) -> str:
-    """A name with a beginning."""
+    """A name with a prefix; a filter of templates."""
     return f"{begin}{text}"
 
 
-def grouped(text: str) -> str:
+def parenthesize(text: str) -> str:
     """An operand of a product: in parentheses unless it is a single name."""
-    return text if text.replace(".", "").isidentifier() else f"({text})"
+    return text if text.replace(".", "").isidentifier() else f"({text})"  # `p.size` is one name too
 
 
 def plus(a: str, n: int) -> str:
@@ -31,17 +32,17 @@ def plus(a: str, n: int) -> str:
 
 def times(a: str, n: int) -> str:
     """a * n."""
-    return a if n == 1 else f"{grouped(a)} * {n}u"
+    return a if n == 1 else f"{parenthesize(a)} * {n}u"
 
 
 def over(a: str, n: int) -> str:
     """a / n."""
-    return a if n == 1 else f"{grouped(a)} / {n}u"
+    return a if n == 1 else f"{parenthesize(a)} / {n}u"
 
 
 def modulo(a: str, n: int) -> str:
     """a % n."""
-    return "0u" if n == 1 else f"{grouped(a)} % {n}u"
+    return "0u" if n == 1 else f"{parenthesize(a)} % {n}u"
 
 
 def sum_of(*terms: str) -> str:
@@ -52,6 +53,7 @@ def sum_of(*terms: str) -> str:
 def index_of(index: Any, suffix: str = "") -> str:
     """A WgslIndex: its offset, and each coordinate (with a suffix) times its stride."""
     terms = [f"p.{index.offset}"] if index.offset else []
+    # A stride of 1 is part of the structure, not a Params name.
     terms += [f"{c}{suffix}" if s == "1" else f"{c}{suffix} * p.{s}" for c, s in index.terms]
     return " + ".join(terms) or "0u"
 
@@ -61,11 +63,11 @@ def within(tests: Iterable[Any]) -> str:
     return " & ".join([f"({index_of(t.position)} < p.{t.size})" for t in tests])
 
 
-EXPRESSIONS = {f.__name__: f for f in (grouped, plus, times, over, modulo, sum_of, index_of, within)}
+EXPRESSIONS = {f.__name__: f for f in (parenthesize, plus, times, over, modulo, sum_of, index_of, within)}
 
 
 class Wgsl(str):
-    """A WGSL type as templates see it: its text, its relatives, and the functions called on it."""
+    """A WGSL type as templates see it: its text, related types, and the library functions called for it."""
 
     dtype: Any
     width: int
@@ -87,12 +89,12 @@ class Wgsl(str):
 
     @property
     def highest(self) -> str:
-        """The largest scalar: what the least of no elements is."""
+        """The largest scalar: the minimum of no elements."""
         return LARGEST.get(self.dtype.wide.short) or self._constant("infinity")
 
     @property
     def lowest(self) -> str:
-        """The smallest scalar: what the largest of no elements is."""
+        """The smallest scalar: the maximum of no elements."""
         return SMALLEST.get(self.dtype.wide.short) or self._constant("minus_infinity")
 
     @property
@@ -134,7 +136,7 @@ class Wgsl(str):
         return f"{name}_{self.dtype.wide.short}" + (f"x{self.width}" if self.width > 1 else "")
 
     def call(self, name: str) -> str:
-        """The name of a library function for this type, which is thereby added to the kernel."""
+        """The name of a library function for this type. Records the function, so that its text is added."""
         self.called.setdefault(self.fn(name), (name, self))
         return self.fn(name)
 
@@ -159,24 +161,26 @@ class Wgsl(str):
         unpack = Wgsl(self.dtype.short, width, self.called).call(f"unpack_{self.dtype.short}")
         if width == 4:
             return f"{unpack}({buffer}[{over(at, 4)}])"
+        # The word of the element, and the element's index, whose low bits select the part of the word.
         return f"{unpack}({buffer}[{over(at, 4 // self.dtype.itemsize)}], {at})"
 
     def store(self, value: str) -> str:
-        """A value of this type as what its buffer holds; a packed one is four neighbours."""
+        """A value of this type in the form that its buffer holds; four neighbours if it is packed."""
         if self.dtype.is_packed:
             assert self.width == 4, "packed elements are written in whole words"
             return f"{self.call(f'pack_{self.dtype.short}')}({value})"
         return f"select({self.u}(0u), {self.u}(1u), {value})" if self.kind == "b" else value
 
     def wrap(self, value: str) -> str:
-        """A computed value in the range of its integer of 8 or 16 bits; of other types it is left alone."""
+        """Bring a computed 8- or 16-bit integer into its range; other types are unchanged."""
         if not (self.dtype.is_int and self.dtype.is_packed):
             return value
+        # Left, then right: the right shift fills with the sign bit if the value is an i32.
         shift = f"{self.u}({32 - 8 * self.dtype.itemsize}u)"
         return f"(({value} << {shift}) >> {shift})"
 
     def settle(self, value: str) -> str:
-        """A value as it would be read back from a buffer: 16-bit floats are rounded."""
+        """Round a 16-bit float as a store would, and wrap small integers."""
         if self.dtype.is_float and self.dtype.is_packed:
             return f"{self.call(f'settle_{self.dtype.short}')}({value})"
         return self.wrap(value)

@@ -1,4 +1,4 @@
-"""Rendering: a Shader becomes WGSL text, by the templates in wgsl/. The only module that imports jinja2."""
+"""Renders Shaders to WGSL text with the templates in wgsl/. The only module that imports jinja2."""
 
 # pyright: basic
 
@@ -34,15 +34,20 @@ from ..errors import KernelError
 from ..kernels.ir import Shader, out_name
 from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
 
+# A position that LineMarks inserts, \x01file:line\x02: control characters that no template has.
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
+# `text //% for ...` or `text //% if ...` on a line that is no line statement or comment itself.
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
-BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")  # begins with what is searched for: that is fast
+# A zero term at the beginning of a sum. The pattern begins with literal text, which `re` searches for fast.
+BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")
+# `(x + 0u)` that is no argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 OPS_IN_HEAD = 10
-# what templates call the types that an option of their kernels names, and how many elements each has
+# (name in templates, the kernel's option with its dtype, elements)
 TYPES = ("T", "dtype", 1), ("V", "acc", 4)
-EDITED = "edited/"  # before the name of a template that is somebody's, where it is named as a file
-COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
+# Prefix of the file name of an edited template, by which `line_of` finds it in a traceback.
+EDITED = "edited/"
+COMPILED = HERE / "templates"  # templates as Python modules, in a site: compiling there takes half a second
 LIBRARY = (
     "lib/math.wgsl",
     "lib/trig.wgsl",
@@ -87,7 +92,7 @@ PROVEN = frozenset(
 
 
 def add_template(name: str, text: str) -> None:
-    """Make a custom op's text a template; KernelError with the line that is no template."""
+    """Add a custom op's text as a template; KernelError with the line of a syntax error."""
     try:
         environment().parse(text)
     except TemplateError as e:
@@ -101,11 +106,11 @@ def _elementwise(env: Environment, name: str) -> Any:
     return own or env.get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
 
 
-class Kept(FileSystemBytecodeCache):
-    """Templates as bytecode in the user's cache, since compiling them takes longer than all else at a start.
+class BytecodeCache(FileSystemBytecodeCache):
+    """Templates as bytecode in the user's cache: compiling them is the longest part of a start.
 
-    A file that is damaged, of another text or of another version is made anew; a folder that can't be written
-    keeps none.
+    A file that is damaged, or of another text or version, is written again. Without write access nothing is
+    cached.
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -120,13 +125,14 @@ class Kept(FileSystemBytecodeCache):
             write_checked(Path(self._get_cache_filename(bucket)), bucket.bytecode_to_string())
 
 
-def kept(name: str = "templates") -> Kept | None:
-    """The cache of templates, where there is a place for one (a page has them compiled already)."""
+def open_cache(name: str = "templates") -> BytecodeCache | None:
+    """The cache of templates; None if its folder can't be written, or in a page, whose templates are
+    compiled."""
     with suppress(OSError, RuntimeError):  # RuntimeError: nobody's home
         folder = cache_folder(name)
         if sys.platform != "emscripten":
             folder.mkdir(parents=True, exist_ok=True)
-            return Kept(str(folder))
+            return BytecodeCache(str(folder))
     return None
 
 
@@ -141,7 +147,7 @@ class LineControl(Extension):
 
 
 class LineMarks(Extension):
-    """Puts before each piece of a template's text where it stands there: \x01file:line\x02."""
+    """Marks each piece of a template's text with its position: \x01file:line\x02."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         for token in stream:
@@ -156,30 +162,30 @@ class LineMarks(Extension):
 
 @cache
 def environment(marked: bool = False) -> Environment:
-    """What templates are rendered by. marked: with LineMarks, from the templates' own text."""
+    """The environment that renders templates. marked: with LineMarks, never from COMPILED."""
     ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() and not marked else []
-    return _made(Environment, ahead, marked, "templates")
+    return _build_environment(Environment, ahead, marked, "templates")
 
 
-def edited(changed: Mapping[str, str], marked: bool = False) -> Environment:
-    """The same for templates that somebody may have sent: those that `changed` has by name are read from it,
-    at each rendering, and no template reaches Python."""
+def edit_environment(changed: Mapping[str, str], marked: bool = False) -> Environment:
+    """An environment for templates from an untrusted source. Templates in `changed` are read from there at
+    each rendering; a sandbox keeps templates from reaching Python."""
     from jinja2.sandbox import SandboxedEnvironment
 
     def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
         text = changed.get(name)
         return None if text is None else (text, EDITED + name, lambda: changed.get(name) == text)
 
-    made = _made(SandboxedEnvironment, [FunctionLoader(read)], marked, "edited-templates")
-    made.auto_reload = True
-    names: Any = made.globals  # typed as what Jinja begins with
-    names["elementwise"] = partial(_elementwise, made)  # not cached: an edit may be of these macros
-    return made
+    env = _build_environment(SandboxedEnvironment, [FunctionLoader(read)], marked, "edited-templates")
+    env.auto_reload = True
+    names: Any = env.globals  # typed as what Jinja begins with
+    names["elementwise"] = partial(_elementwise, env)  # not cached: these macros may be edited
+    return env
 
 
-def _made(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) -> Environment:
-    """An environment whose templates are looked for `ahead` first, and whose bytecode is kept in a folder."""
-    made = kind(
+def _build_environment(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) -> Environment:
+    """An environment that searches the loaders `ahead` first and caches bytecode in a folder."""
+    env = kind(
         extensions=[LineControl, LineMarks] if marked else [LineControl],
         loader=ChoiceLoader([*ahead, FileSystemLoader(template_folder()), DictLoader(ADDED)]),
         line_statement_prefix="//%",
@@ -187,35 +193,35 @@ def _made(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) 
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
-        cache_size=-1,
+        cache_size=-1,  # templates stay in memory
         auto_reload=False,
-        bytecode_cache=kept(f"marked-{folder}" if marked else folder),
+        bytecode_cache=open_cache(f"marked-{folder}" if marked else folder),
     )
-    names: Any = made.globals  # typed as what Jinja begins with
-    names |= {"elementwise": cache(partial(_elementwise, made)), "product": product} | EXPRESSIONS
-    filters: Any = made.filters
+    names: Any = env.globals  # typed as what Jinja begins with
+    names |= {"elementwise": cache(partial(_elementwise, env)), "product": product} | EXPRESSIONS
+    filters: Any = env.filters
     filters |= {"suffix": with_suffix, "prefix": with_prefix}
-    return made
+    return env
 
 
 def compile_templates(folder: Path) -> None:
-    """Write the templates as Python modules, which are found first where they lie in COMPILED."""
+    """Write the templates as Python modules; those in COMPILED are used in place of the texts."""
     ours = environment().overlay(loader=FileSystemLoader(template_folder()))
     ours.compile_templates(folder, extensions=["wgsl"], zip=None)
 
 
 def render(shader: Shader) -> str:
     """Turn a Shader into WGSL text; KernelError with the template's file and line when that fails."""
-    return tidy(_rendered(shader, environment()))
+    return tidy(_render(shader, environment()))
 
 
 def is_proven(shader: Shader) -> bool:
-    """Whether a kernel needs no check: a template of ours that was proven, with no WGSL of a user's in it."""
+    """Whether a kernel needs no index checks: its template is in PROVEN and has no WGSL of a user."""
     return shader.template in PROVEN and is_ours(shader)
 
 
 def is_ours(shader: Shader) -> bool:
-    """Whether there is no WGSL of a user's in a kernel."""
+    """Whether a kernel has no WGSL of a user."""
     if not ADDED:
         return True
     steps = (s for _, f in shader.functions for s in f.steps if s.kind == "op")
@@ -223,7 +229,7 @@ def is_ours(shader: Shader) -> bool:
 
 
 class WgslLine(NamedTuple):
-    """A line of a kernel's text, and the places in templates that it is made of, as (file, line)."""
+    """A line of a kernel's text, and the (file, line) of the templates that it comes from."""
 
     text: str
     places: tuple[tuple[str, int], ...]
@@ -232,14 +238,15 @@ class WgslLine(NamedTuple):
 def lines_of(
     shader: Shader, plain: Environment | str | None = None, by_marks: Environment | None = None
 ) -> list[WgslLine]:
-    """The text of `render` by lines, each with where in the templates it is from; with no such places where
-    marking the templates changes what they make. plain: that text, where it is there; plain, by_marks:
-    environments of edited templates."""
-    text = plain if isinstance(plain, str) else tidy(_rendered(shader, plain or environment()))
-    all_marked = _rendered(shader, by_marks or environment(True))
+    """The text of `render` by lines, each with its positions in the templates; without positions if the
+    marked templates give another text. plain: the rendered text if known; or plain, by_marks: environments of
+    edited templates."""
+    text = plain if isinstance(plain, str) else tidy(_render(shader, plain or environment()))
+    all_marked = _render(shader, by_marks or environment(True))
     marked = [(MARK.sub("", line), MARK.findall(line)) for line in all_marked.split("\n")]
     marked = [(line, marks) for line, marks in marked if _without_gaps(line).strip()]
     lines = text.splitlines()
+    # Marks can change a text where a template inspects its own pieces. Positions would then be wrong.
     if tidy("\n".join(line for line, _ in marked)) != text:
         return [WgslLine(line, ()) for line in lines]
     return [
@@ -249,18 +256,18 @@ def lines_of(
 
 
 def template_line(file: str, line: int) -> str:
-    """A line of a template, as it stands there."""
+    """A line of a template, unrendered."""
     return template_text(file).splitlines()[line - 1].strip()
 
 
 def template_text(file: str) -> str:
-    """A template, as it stands there."""
+    """The text of a template, unrendered."""
     loader = environment(True).loader
     assert loader is not None
     return loader.get_source(environment(True), file)[0]
 
 
-def _rendered(shader: Shader, env: Environment) -> str:
+def _render(shader: Shader, env: Environment) -> str:
     called: dict[str, Any] = {}
     out_dtype, out_width = shader.outs[0]
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
@@ -284,6 +291,7 @@ def _rendered(shader: Shader, env: Environment) -> str:
             vec=vec,
             head=head,
         )
+        # After the text: rendering it fills `called`.
         return text + _helpers(env, called)
     except TemplateError as e:
         file, line = line_of(e) or (shader.template, "?")
@@ -291,8 +299,8 @@ def _rendered(shader: Shader, env: Environment) -> str:
 
 
 def _head(shader: Shader) -> str:
-    """What a kernel's text begins with: its template, its workgroup, and the elementwise ops fused into it.
-    Equal shaders have equal texts, so shapes are no part of it: see runtime/show.py."""
+    """The first line of a kernel's text: its template, workgroup and fused elementwise ops. Without shapes,
+    since equal shaders have equal texts (runtime/show.py adds them for readers)."""
     ops = [s.name.strip("_") for _, f in shader.functions for s in f.steps if s.kind == "op"]
     names = list(dict.fromkeys(ops))
     fused = ", ".join(names[:OPS_IN_HEAD] + ["..."] * (len(names) > OPS_IN_HEAD))
@@ -301,8 +309,8 @@ def _head(shader: Shader) -> str:
 
 
 def line_of(error: Exception) -> tuple[str, int] | None:
-    """The template and its line that an error is of: a syntax error's own, else the last one that it came
-    through."""
+    """The template and line of an error: that of a syntax error, else the innermost template in the
+    traceback."""
     if isinstance(error, TemplateSyntaxError):
         return error.name or "", error.lineno
     from traceback import extract_tb
@@ -316,19 +324,20 @@ def line_of(error: Exception) -> tuple[str, int] | None:
 
 
 def _helpers(env: Environment, called: dict[str, Any]) -> str:
-    """The library functions that were called, and those that they call."""
+    """The texts of the library functions in `called`, and of those that they call."""
     library = {name: m for file in LIBRARY for name, m in vars(env.get_template(file).module).items()}
     done: dict[str, str] = {}
+    # Rendering a function may call others, which are then in `called` too.
     while todo := [k for k in called if k not in done]:
         for name in todo:
             macro, wgsl_type = called[name]
             done[name] = library[macro](wgsl_type)
-    return "".join([f"\n{done[k]}" for k in sorted(done)])
+    return "".join([f"\n{done[k]}" for k in sorted(done)])  # sorted: equal shaders have equal texts
 
 
 def _without_gaps(text: str) -> str:
-    """A text without the empty terms that generated lists begin or end with, and without sums with 0 and
-    products with 1, as an unrolled loop has in its first turn."""
+    """A text without trailing commas of generated lists, terms `0u +` and factors 1u, which the first turn of
+    an unrolled loop has."""
     text = text.replace(", )", ")").replace(" * 1u", "").replace(" / 1u", "")
     if "0u + " in text:
         text = BEGINS_WITH_NOTHING.sub("", text)

@@ -8,8 +8,8 @@ from ..core.dtype import DType, float32
 from ..core.node import Node
 from ..core.op import OPS, Op
 from ..core.shape import Shape, View
-from ..legalize.cse import Merged, merged, places_of
-from ..legalize.rewrite import legalized
+from ..legalize.cse import Merged, merge, places_of
+from ..legalize.rewrite import legalize
 
 SEARCHED_READERS = 16  # nodes behind a permute that a search for its readers visits at most
 
@@ -17,7 +17,7 @@ SEARCHED_READERS = 16  # nodes behind a permute that a search for its readers vi
 def graph_of(roots: list[Node], order: list[Node]) -> Merged:
     """The graph that is planned: equal values merged, casts and permutes around contractions moved into
     them."""
-    graph = legalized(roots, order) if any([n.dtype.is_pair for n in order]) else merged(roots, order)
+    graph = legalize(roots, order) if any([n.dtype.is_pair for n in order]) else merge(roots, order)
     if not any(n.op.kind == "contract" and n.buffer is None for n in graph.walk):
         return graph
     return _Rewriting(graph).rewrite()

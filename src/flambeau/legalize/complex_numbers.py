@@ -1,7 +1,8 @@
-"""Ops of complex numbers in their real and imaginary parts.
+"""Computes ops of complex numbers in their real and imaginary parts.
 
-A rule takes values (`Parts`, or tensors where an input is real) and gives one. Formulas are those that
-neither overflow nor cancel where the result does not (Kahan, 1987); what is known to be real stays one float.
+A rule takes values (`Parts`, or tensors for real inputs) and returns one. The formulas neither overflow nor
+cancel unless the result does (Kahan, "Branch cuts for complex elementary functions", 1987). A value that is
+known to be real stays one float.
 """
 
 from collections.abc import Callable
@@ -12,14 +13,14 @@ from ..core import dtype as dt
 from ..core.node import Node
 from ..core.shape import Shape, broadcast
 from . import integers, segments
-from .pair import Pair, Words, applied, gathered
+from .pair import Pair, Words, call_op, gather
 
-FLAT = 40.0  # from where on tanh is 1, and cosh no infinity
-NEAR = 0.5  # of 1: within it log1p says more than log
+FLAT = 40.0  # |x| above which tanh is 1 in float32; sinh(40)^2 is still finite
+NEAR = 0.5  # |z| below which log1p keeps digits of log(1 + z) that log loses
 
 
 class Parts(Pair):
-    """A complex value; `is_real` where it is known that all imaginary parts are 0."""
+    """A complex value. is_real: all imaginary parts are known to be 0."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class Parts(Pair):
     @property
     def words(self) -> Words:
         if not self.has_words:
-            self._words = self._real, filled(self._real, 0.0)
+            self._words = self._real, fill_like(self._real, 0.0)
         return super().words
 
     @property
@@ -62,14 +63,14 @@ class Parts(Pair):
     def of(self, words: Words) -> "Parts":
         return Parts(self.dtype, words[0].shape, words)
 
-    def mapped(self, f: Callable[[Any], Any]) -> "Parts":
+    def map_words(self, f: Callable[[Any], Any]) -> "Parts":
         return real(f(self.re)) if self.is_real else self.of((f(self.re), f(self.im)))
 
-    def repacked(self, packed: Any) -> "Parts":
+    def with_packed(self, packed: Any) -> "Parts":
         return Parts(self.dtype, packed.shape[:-1], packed=packed)
 
     def __neg__(self) -> "Parts":
-        return self.mapped(lambda x: -x)
+        return self.map_words(lambda x: -x)
 
     def __add__(self, other: "Parts") -> "Parts":
         if other.is_real:
@@ -90,18 +91,18 @@ class Parts(Pair):
         return parts(a * c - b * d, a * d + b * c)
 
     def __truediv__(self, other: "Parts") -> "Parts":
-        """By the divisor in units of its larger part: its square is between 1 and 2."""
+        """Division with the divisor scaled by its larger part, so that its square is between 1 and 2."""
         if other.is_real:
-            return self.mapped(lambda x: x / other.re)
+            return self.map_words(lambda x: x / other.re)
         unit = other.re.abs().maximum(other.im.abs())
         c, d = other.re / unit, other.im / unit
-        made = self * parts(c, -d)
+        product = self * parts(c, -d)
         size = (c * c + d * d) * unit
-        return made.mapped(lambda x: x / size)
+        return product.map_words(lambda x: x / size)
 
     def times(self, factor: Any) -> "Parts":
         """Times a real number, or a tensor of them."""
-        return self.mapped(lambda x: x * factor)
+        return self.map_words(lambda x: x * factor)
 
 
 def parts(re: Any, im: Any) -> Parts:
@@ -116,7 +117,7 @@ def real(re: Any) -> Parts:
     return Parts(dt.complex64, re.shape, real=re)
 
 
-def filled(like: Any, value: float) -> Any:
+def fill_like(like: Any, value: float) -> Any:
     """A tensor of one value, in the shape of another."""
     return like.new_full(like.shape, value)
 
@@ -127,7 +128,7 @@ def view_as_complex(x: Any) -> Parts:
 
 
 def from_constant(node: Node, word: Callable[[int, dt.DType], Any]) -> Parts:
-    """A host number, of which `word` gives a part."""
+    """A host number: word(i, dtype) is a tensor of its i-th part."""
     return parts(word(0, dt.float32), word(1, dt.float32))
 
 
@@ -159,13 +160,13 @@ def equal(a: Parts, b: Parts) -> Any:
 
 
 def is_some(z: Parts) -> Any:
-    """Whether a number is not 0."""
+    """Whether each number is nonzero."""
     return (z.re != 0) | (z.im != 0)
 
 
 def either(name: str) -> Callable[[Parts], Any]:
-    """What holds of a number where it holds of one of its parts."""
-    return lambda z: applied(name, z.re) | applied(name, z.im)
+    """A test that is true if it is true for one of the parts."""
+    return lambda z: call_op(name, z.re) | call_op(name, z.im)
 
 
 def choose(condition: Any, a: Parts, b: Parts) -> Parts:
@@ -175,7 +176,7 @@ def choose(condition: Any, a: Parts, b: Parts) -> Parts:
 
 
 def cast(x: Any, to: dt.DType) -> Any:
-    """Real numbers as complex ones, or whether complex ones are not 0."""
+    """Cast real numbers to complex ones; complex ones to bool (nonzero)."""
     if isinstance(x, Parts):
         return x if to is dt.complex64 else is_some(x)
     x = integers.cast(x, dt.float32) if isinstance(x, Pair) else x
@@ -193,6 +194,7 @@ def exp(z: Parts) -> Parts:
 
 
 def expm1(z: Parts) -> Parts:
+    # cos y - 1 = -2 sin(y / 2)^2 does not cancel for small y.
     half = (z.im * 0.5).sin()
     return parts(z.re.expm1() * z.im.cos() - half * half * 2.0, z.re.exp() * z.im.sin())
 
@@ -202,16 +204,17 @@ def logarithm(z: Parts) -> Parts:
 
 
 def log1p(z: Parts) -> Parts:
+    # |1 + z|^2 - 1 = x (x + 2) + y^2
     near = (z.re * (z.re + 2.0) + z.im * z.im).log1p() * 0.5
     far = (z.re + 1.0).hypot(z.im).log()
     return parts((size(z) < NEAR).where(near, far), z.im.atan2(z.re + 1.0))
 
 
 def root(z: Parts) -> Parts:
-    """By the root of the larger half of the size and the real part; the other part follows from it."""
+    """sqrt((|z| + |re|) / 2) is the larger part, which does not cancel; the other is |im| / (2 larger)."""
     large = ((size(z) + z.re.abs()) * 0.5).sqrt()
     small = (large == 0).where(0.0, z.im.abs() / ((large == 0).where(1.0, large) * 2.0))
-    left = z.re < 0
+    left = z.re < 0  # the larger part is the imaginary one there
     return parts(left.where(small, large), left.where(large, small).copysign(z.im))
 
 
@@ -228,7 +231,7 @@ def hyperbolic_sine(z: Parts) -> Parts:
 
 
 def hyperbolic_tangent(z: Parts) -> Parts:
-    """Half of both: 2 sinh x cosh x + 2i sin y cos y over 2 sinh^2 x + 2 cos^2 y, where nothing cancels."""
+    """tanh(x + iy) = (sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y), where nothing cancels."""
     x = z.re.clamp(-FLAT, FLAT)
     rise, turn = x.sinh(), z.im.cos()
     below = rise * rise + turn * turn
@@ -240,13 +243,14 @@ def sigmoid(z: Parts) -> Parts:
 
 
 def inverse_hyperbolic_sine(z: Parts) -> Parts:
-    """Of the right half, where the root does not cancel; the function is odd."""
+    """Computed for the right half plane, where the root does not cancel; the function is odd."""
     side = (z.re < 0).where(-1.0, 1.0)
     w = z.times(side)
     return logarithm(w + root(plus(w * w, 1.0))).times(side)
 
 
 def inverse_hyperbolic_cosine(z: Parts) -> Parts:
+    # Two roots, not root(z^2 - 1): that one has the wrong branch in the left half plane.
     return logarithm(z + root(plus(z, 1.0)) * root(plus(z, -1.0)))
 
 
@@ -263,93 +267,93 @@ def inverse_cosine(z: Parts) -> Parts:
 
 
 def power(x: Parts, y: Parts) -> Parts:
-    """0 has the powers 1 (of 0) and 0 (of what is above)."""
-    found = exp(y * logarithm(x))
+    """exp(y log x). 0 to the power 0 is 1, and 0 to a power with a positive real part is 0."""
+    result = exp(y * logarithm(x))
     none, first = ~is_some(x), ~is_some(y)
-    zero = real((none & (y.re > 0)).where(0.0, found.re * 0.0))
-    found = choose(none & (y.re > 0), zero, found)
-    return choose(first, real(first.to(dt.float32)), found)
+    zero = real((none & (y.re > 0)).where(0.0, result.re * 0.0))
+    result = choose(none & (y.re > 0), zero, result)
+    return choose(first, real(first.to(dt.float32)), result)
 
 
 def reciprocal(z: Parts) -> Parts:
-    return real(filled(z.re, 1.0)) / z
+    return real(fill_like(z.re, 1.0)) / z
 
 
 # --- sums and products ---
 
 
 def product(z: Parts, dims: tuple[int, ...]) -> Parts:
-    """Halves of a dim times each other, until one is left."""
+    """The product over dims: halves of a dim are multiplied until one element is left."""
     for d in dims:
         if not z.shape[d]:
             shape = tuple(1 if e == d else n for e, n in enumerate(z.shape))
             return real(z.re.new_full(shape, 1.0))
         while (n := z.shape[d]) > 1:
             half = n // 2
-            made = along(z, d, 0, half) * along(z, d, half, half)
-            z = made if n % 2 == 0 else joined(made, along(z, d, n - 1, 1), dim=d)
+            products = along(z, d, 0, half) * along(z, d, half, half)
+            z = products if n % 2 == 0 else concatenate(products, along(z, d, n - 1, 1), dim=d)
     return z
 
 
 def cumulative_product(z: Parts, dim: int) -> Parts:
-    """Products with what is 1, 2, 4, ... places before, until all before is in."""
+    """Running products: in turns, each element times the one 1, 2, 4, ... before it."""
     n, step = z.shape[dim], 1
     while step < n:
-        made = along(z, dim, step, n - step) * along(z, dim, 0, n - step)
-        z, step = joined(along(z, dim, 0, step), made, dim=dim), 2 * step
+        products = along(z, dim, step, n - step) * along(z, dim, 0, n - step)
+        z, step = concatenate(along(z, dim, 0, step), products, dim=dim), 2 * step
     return z
 
 
 def along(z: Parts, dim: int, start: int, count: int) -> Parts:
-    """Elements of a dim from one on."""
-    return z.mapped(lambda x: x.narrow(dim, start, count))
+    """`count` elements of a dim from `start` on."""
+    return z.map_words(lambda x: x.narrow(dim, start, count))
 
 
-def joined(*given: Parts, dim: int) -> Parts:
-    """One after another along a dim."""
-    if all(z.is_packed for z in given):
-        return given[0].repacked(applied("_cat", *[z.packed for z in given], dim=dim))
-    return parts(*(applied("_cat", *xs, dim=dim) for xs in zip(*[z.words for z in given], strict=True)))
+def concatenate(*values: Parts, dim: int) -> Parts:
+    """Concatenate values along a dim."""
+    if all(z.is_packed for z in values):  # one copy instead of two
+        return values[0].with_packed(call_op("_cat", *[z.packed for z in values], dim=dim))
+    return parts(*(call_op("_cat", *xs, dim=dim) for xs in zip(*[z.words for z in values], strict=True)))
 
 
 def contraction(a: Parts, b: Parts, **attrs: Any) -> Parts:
     """Four products of reals; two where one operand is real, one where both are."""
 
     def product_of(x: Any, y: Any) -> Any:
-        return applied("_contract", x, y, **attrs)
+        return call_op("_contract", x, y, **attrs)
 
     if a.is_real:
-        return b.mapped(lambda y: product_of(a.re, y))
+        return b.map_words(lambda y: product_of(a.re, y))
     if b.is_real:
-        return a.mapped(lambda x: product_of(x, b.re))
+        return a.map_words(lambda x: product_of(x, b.re))
     return parts(
         product_of(a.re, b.re) - product_of(a.im, b.im), product_of(a.re, b.im) + product_of(a.im, b.re)
     )
 
 
 def linear(name: str) -> Callable[..., Parts]:
-    """An op that adds real numbers up, of each part; of other operands the indices are known to be inside."""
+    """A linear op, applied to each part. Further operands are indices that are known to be in range."""
 
     def rule(z: Parts, *rest: Any, **attrs: Any) -> Parts:
-        return z.mapped(lambda x: applied(name, x, *map(integers.index_of, rest), **attrs))
+        return z.map_words(lambda x: call_op(name, x, *map(integers.index_of, rest), **attrs))
 
     return rule
 
 
-def _added(z: Parts, keys: Any, places: Any, src: Parts, join: str) -> Parts:
+def _scatter(z: Parts, keys: Any, places: Any, src: Parts, join: str) -> Parts:
     keys, places = integers.index_of(keys), integers.index_of(places)
     if join == "prod":
         return segments.product(ARITHMETIC, z, keys, places, src)
     pairs = zip(z.words, src.words, strict=True)
-    return parts(*(applied("_scatter_sorted", x, keys, places, s, join=join) for x, s in pairs))
+    return parts(*(call_op("_scatter_sorted", x, keys, places, s, join=join) for x, s in pairs))
 
 
 def _gather(z: Parts, index: Any, dim: int) -> Parts:
-    return gathered(z, integers.index_of(index), dim)
+    return gather(z, integers.index_of(index), dim)
 
 
 def _rows_joined(a: Parts, b: Parts) -> Parts:
-    return joined(a, b, dim=0)
+    return concatenate(a, b, dim=0)
 
 
 ARITHMETIC = segments.Arithmetic(Parts.__mul__, choose, along, _rows_joined)
@@ -413,8 +417,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "_cumprod": cumulative_product,
     "_contract": contraction,
     "_fold": linear("_fold"),
-    "_cat": joined,
+    "_cat": concatenate,
     "_gather": _gather,
     "_back": linear("_back"),
-    "_scatter_sorted": _added,
+    "_scatter_sorted": _scatter,
 }

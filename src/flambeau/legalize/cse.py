@@ -1,4 +1,4 @@
-"""A graph into one in which computations that are equal are one node."""
+"""Merges equal computations of a graph into one node each."""
 
 from collections.abc import Sequence
 from operator import is_
@@ -10,9 +10,9 @@ from ..core.node import Node, number_of, place_of_number
 class Merged(NamedTuple):
     """A graph without repetitions.
 
-    order: for each place of the graph's order the node that has its value; places: the first place of each
-    node there, by its id. walk: the nodes, inputs first.
-    classes: nodes of one class are equal. times: how many nodes one stands for, where that is several.
+    order: for each place of the original order, the node that computes its value. places: the first place of
+    each node in it, by the node's id. walk: the nodes, inputs first.
+    classes: nodes of one class are equal. times: how many nodes a node replaces, if several.
     in_order: whether inputs come first in `order` too.
     """
 
@@ -26,9 +26,8 @@ class Merged(NamedTuple):
 
 
 def classes_of(order: list[Node]) -> list[int]:
-    """For each node the first place that has an equal one: the same op, attributes and numbers, on inputs
-    that are equal. Draws of random numbers are equal to nothing else, nor is what is computed again on
-    purpose."""
+    """For each node the first place with an equal node: the same op, attributes and numbers, on equal inputs.
+    Random draws and nodes that are recomputed on purpose (`again`) equal only themselves."""
     first: dict[tuple[int, ...], int] = {}
     classes: dict[Node, int] = {}
     numbers: dict[tuple[Any, ...], int] = {}
@@ -37,20 +36,20 @@ def classes_of(order: list[Node]) -> list[int]:
         if n.buffer is None and not n.again:
             if n.op.name == "constant":
                 at = place_of_number(n, i, numbers)
-            elif not n.scalars:
+            elif not n.scalars:  # nodes with numbers (random draws) are never equal
                 sig = number_of(n) if n.sig is None else n.sig
                 at = first.setdefault((sig, *[classes[x] for x in n.inputs]), i)
         classes[n] = at
     return list(classes.values())
 
 
-def merged(roots: list[Node], order: list[Node]) -> Merged:
-    """Compute equal values once: where the first of them is, as early as the earliest. The nodes given stay
-    as they are: those that change are copies.
+def merge(roots: list[Node], order: list[Node]) -> Merged:
+    """Merge equal nodes: the first of them in `order` remains, with the least serial of all. The given nodes
+    do not change; those that read merged ones are copied.
 
-    Constants cost nothing and stay apart, so that numbers that happen to be equal change no shader. What
-    gradients are asked by has a buffer of its own, and so do roots that are fills, such as an optimiser's
-    first state: each will be written over.
+    Constants stay apart: they cost nothing, and equal numbers must not change a shader. Nodes that gradients
+    are taken by, and roots that are fills (an optimiser's first state), keep separate buffers, since each
+    will be written over.
     """
     places = classes_of(order)
     apart = {r for r in roots if _is_fill(r)}
@@ -58,13 +57,17 @@ def merged(roots: list[Node], order: list[Node]) -> Merged:
     for n, c in zip(order, places, strict=True):
         if n.buffer is None and n.param is None and not n.again and not n.scalars and n not in apart:
             equal.setdefault(c, []).append(n)
+    # node -> all nodes of its class, the first of `order` first
     leader = {n: same for same in equal.values() if len(same) > 1 for n in same}
     now: dict[Node, Node] = {}
+    # Without repetitions nothing is copied and the lists stay empty.
     for n in order if leader else ():
         same = leader.get(n, (n,))
-        now[n] = now[same[0]] if n is not same[0] else _copied(n, now, min(m.serial for m in same))
+        # A merged node keeps the least serial: it may be needed as early as the earliest of them.
+        now[n] = now[same[0]] if n is not same[0] else _copy_reading(n, now, min(m.serial for m in same))
     merged_order = list(now.values()) or order
     pairs = enumerate(zip(merged_order, places, strict=True))
+    # Leaves and sources are classes of their own.
     classes = {n: c if n.inputs else i for i, (n, c) in pairs}
     times = {now[same[0]]: len(same) for same in leader.values()}
     walk = list(dict.fromkeys(merged_order))
@@ -78,8 +81,8 @@ def _is_fill(n: Node) -> bool:
     return n.op.kind == "source"
 
 
-def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:
-    """A node that reads what its inputs are now; the node itself where nothing changes."""
+def _copy_reading(n: Node, now: dict[Node, Node], serial: int) -> Node:
+    """A copy of a node on the current inputs; the node itself if they are the same."""
     if n.buffer is not None:
         return n
     inputs, after = tuple([now[x] for x in n.inputs]), tuple([now[x] for x in n.after])

@@ -1,6 +1,6 @@
-"""Elementwise ops of 64-bit integers in 32-bit words, and in int32 where a value is known to fit.
+"""Computes elementwise ops of 64-bit integers in 32-bit words, or in int32 if the value is known to fit.
 
-A rule takes values (`Integer`, or tensors where an input is of another dtype) and gives one.
+A rule takes values (`Integer`, or tensors for inputs of other dtypes) and returns one.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from ..core.node import Node
 from ..core.op import OPS, Op, apply, constant
 from ..core.shape import Shape, broadcast
 from . import words as w
-from .pair import Pair, Words, applied, tensor_of
+from .pair import Pair, Words, call_op, tensor_of
 
 Range = tuple[int, int]  # the least and the largest that a value may be
 INT32: Range = (-(2**31), 2**31 - 1)
 
 
 class Integer(Pair):
-    """A value of 64 bits whose range is known: `narrow` is an int32 tensor that has it, where one can."""
+    """A 64-bit value with a known range. narrow: the value as an int32 tensor, if the range fits."""
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Integer(Pair):
     ):
         super().__init__(dtype, shape, words, packed)
         info = dt.INTS[dtype]
+        # A range beyond the dtype's means that values may wrap around: then nothing is known of them.
         fits = within is not None and info.min <= within[0] and within[1] <= info.max
         self.range: Range = within if fits and within is not None else (info.min, info.max)
         self._narrow = narrow
@@ -41,12 +42,12 @@ class Integer(Pair):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether 32 bits with a sign hold it."""
+        """Whether the range fits int32."""
         return INT32[0] <= self.range[0] and self.range[1] <= INT32[1]
 
     @property
     def narrow(self) -> Any:
-        """The value in int32, where that holds it."""
+        """The value as int32; only valid if `is_narrow`."""
         if self._narrow is None:
             self._narrow = self.words[0].to(dt.int32)
         return self._narrow
@@ -55,7 +56,8 @@ class Integer(Pair):
     def words(self) -> Words:
         if not self.has_words:
             x = self.narrow
-            high = (x >> 31).to(dt.uint32) if self.range[0] < 0 else filled(x, 0)
+            # The sign bit in all bits of the high word, or 0.
+            high = (x >> 31).to(dt.uint32) if self.range[0] < 0 else fill_like(x, 0)
             self._words = x.to(dt.uint32), high
         return super().words
 
@@ -65,12 +67,12 @@ class Integer(Pair):
 
     @property
     def top(self) -> Any:
-        """The high word as it is compared: with its sign, where it has one."""
+        """The high word for comparisons: as int32 if the dtype is signed, else as uint32."""
         return self.words[1].to(dt.int32) if self.is_signed else self.words[1]
 
     @property
     def is_negative(self) -> Any:
-        """Whether it is below 0, of what has a sign."""
+        """Whether the value is below 0; for signed dtypes."""
         return self.narrow < 0 if self.is_narrow else self.top < 0
 
     def nodes(self) -> list[Node]:
@@ -79,50 +81,51 @@ class Integer(Pair):
     def of(self, words: Words) -> "Integer":
         return Integer(self.dtype, words[0].shape, words)
 
-    def mapped(self, f: Callable[[Any], Any]) -> "Integer":
+    def map_words(self, f: Callable[[Any], Any]) -> "Integer":
         low, high = self.range
+        # f may insert zeros (padding).
         within = min(low, 0), max(high, 0)
         if self.is_narrow:
-            return narrowed(self.dtype, f(self.narrow), within)
+            return from_narrow(self.dtype, f(self.narrow), within)
         words = self.words
-        made = f(words[0]), f(words[1])
-        return Integer(self.dtype, made[0].shape, made, within=within)
+        mapped = f(words[0]), f(words[1])
+        return Integer(self.dtype, mapped[0].shape, mapped, within=within)
 
-    def repacked(self, packed: Any) -> "Integer":
+    def with_packed(self, packed: Any) -> "Integer":
         low, high = self.range
         return Integer(self.dtype, packed.shape[:-1], packed=packed, within=(min(low, 0), max(high, 0)))
 
 
-def narrowed(dtype: dt.DType, x: Any, within: Range = INT32) -> Integer:
+def from_narrow(dtype: dt.DType, x: Any, within: Range = INT32) -> Integer:
     """An int32 tensor as a value of a wider dtype."""
     return Integer(dtype, x.shape, narrow=x, within=(max(within[0], INT32[0]), min(within[1], INT32[1])))
 
 
-def widened(dtype: dt.DType, low: Any, high: Any, within: Range | None = None) -> Integer:
-    """Two words as a value."""
+def from_words(dtype: dt.DType, low: Any, high: Any, within: Range | None = None) -> Integer:
+    """A value of two words, which broadcast."""
     shape = broadcast(low.shape, high.shape)
     low, high = (x if x.shape == shape else x.expand(*shape) for x in (low, high))
     return Integer(dtype, shape, (low, high), within=within)
 
 
-def filled(like: Any, value: int, dtype: dt.DType = dt.uint32) -> Any:
-    """One value in the shape of a tensor, wherever that is."""
+def fill_like(like: Any, value: int, dtype: dt.DType = dt.uint32) -> Any:
+    """A tensor of one value in the shape and on the device of another."""
     return full(like.shape, value, dtype, like.node.device)
 
 
 def full(shape: Shape, value: int, dtype: dt.DType, device: Any) -> Any:
-    """One value in a shape."""
+    """A tensor of one value in a shape."""
     return tensor_of(apply(OPS["expand"], (constant(value, dtype=dtype),), {"shape": shape}, device=device))
 
 
 def number(dtype: dt.DType, value: int, like: Any) -> Integer:
     """A small number in the shape of a tensor."""
-    return narrowed(dtype, filled(like, value, dt.int32), (value, value))
+    return from_narrow(dtype, fill_like(like, value, dt.int32), (value, value))
 
 
-def spread(x: Integer, shape: Shape) -> Integer:
+def expand_to(x: Integer, shape: Shape) -> Integer:
     """A value broadcast to a shape."""
-    return x if x.shape == shape else x.mapped(lambda t: t.expand(*shape))
+    return x if x.shape == shape else x.map_words(lambda t: t.expand(*shape))
 
 
 # --- sums and products ---
@@ -135,18 +138,19 @@ def _fits(within: Range) -> bool:
 def add(a: Integer, b: Integer) -> Integer:
     within = a.range[0] + b.range[0], a.range[1] + b.range[1]
     if a.is_narrow and b.is_narrow and _fits(within):
-        return narrowed(a.dtype, a.narrow + b.narrow, within)
+        return from_narrow(a.dtype, a.narrow + b.narrow, within)
     (a0, a1), (b0, b1) = a.words, b.words
     low = a0 + b0
-    return widened(a.dtype, low, a1 + b1 + (low < a0).to(dt.uint32), within)
+    # The low words' sum wrapped around iff it is below an operand: that is the carry.
+    return from_words(a.dtype, low, a1 + b1 + (low < a0).to(dt.uint32), within)
 
 
 def subtract(a: Integer, b: Integer) -> Integer:
     within = a.range[0] - b.range[1], a.range[1] - b.range[0]
     if a.is_narrow and b.is_narrow and _fits(within) and dt.INTS[a.dtype].min <= within[0]:
-        return narrowed(a.dtype, a.narrow - b.narrow, within)
+        return from_narrow(a.dtype, a.narrow - b.narrow, within)
     (a0, a1), (b0, b1) = a.words, b.words
-    return widened(a.dtype, a0 - b0, a1 - b1 - (a0 < b0).to(dt.uint32), within)
+    return from_words(a.dtype, a0 - b0, a1 - b1 - (a0 < b0).to(dt.uint32), within)  # minus the borrow
 
 
 def negate(a: Integer) -> Integer:
@@ -155,18 +159,19 @@ def negate(a: Integer) -> Integer:
 
 
 def multiply(a: Integer, b: Integer) -> Integer:
-    corners = [x * y for x in a.range for y in b.range]
+    corners = [x * y for x in a.range for y in b.range]  # the extremes of a product are at corners
     within = min(corners), max(corners)
     if a.is_narrow and b.is_narrow and _fits(within):
-        return narrowed(a.dtype, a.narrow * b.narrow, within)
+        return from_narrow(a.dtype, a.narrow * b.narrow, within)
     (a0, a1), (b0, b1) = a.words, b.words
-    return widened(a.dtype, a0 * b0, w.word(w.MULTIPLY_HIGH, a0, b0) + a0 * b1 + a1 * b0, within)
+    # Modulo 2**64: a1 * b1 would only reach bits above 63.
+    return from_words(a.dtype, a0 * b0, w.word(w.MULTIPLY_HIGH, a0, b0) + a0 * b1 + a1 * b0, within)
 
 
 def _long(ops: list[Op], a: Integer, b: Integer) -> Integer:
-    """An op of two whole numbers that gives each of its words by itself."""
+    """A function of two 64-bit numbers, by the two ops that compute its words."""
     low, high = (w.word(op, *a.words, *b.words) for op in ops)
-    return widened(a.dtype, low, high)
+    return from_words(a.dtype, low, high)
 
 
 def absolute(a: Integer) -> Integer:
@@ -175,8 +180,9 @@ def absolute(a: Integer) -> Integer:
     return choose(a.is_negative, negate(a), a)
 
 
-def _divided(a: Integer, b: Integer) -> tuple[Integer, Integer]:
-    """(the quotient towards 0, what is left)"""
+def _divide(a: Integer, b: Integer) -> tuple[Integer, Integer]:
+    """(quotient rounded towards 0, remainder). Division by 0 gives (0, 0)."""
+    # The magnitude of -2**63 wraps to the words of 2**63, which are right as unsigned ones.
     quotient = _long(w.DIVIDE, absolute(a), absolute(b))
     if a.is_signed and (a.range[0] < 0 or b.range[0] < 0):
         quotient = choose(a.is_negative ^ b.is_negative, negate(quotient), quotient)
@@ -185,17 +191,17 @@ def _divided(a: Integer, b: Integer) -> tuple[Integer, Integer]:
 
 
 def _divides_narrow(a: Integer, b: Integer) -> bool:
-    """Whether int32 divides them: -2**31 by -1 it does not."""
+    """Whether int32 can divide them: not -2**31 / -1, which overflows."""
     return a.is_narrow and b.is_narrow and a.range[0] > INT32[0]
 
 
 def _is_off(left: Integer, b: Integer) -> Any:
-    """Whether what is left has not the sign of the divisor: the floor is one lower."""
+    """Whether the remainder is nonzero and has another sign than the divisor: the floor is one lower."""
     return ~is_zero(left) & (left.is_negative ^ b.is_negative)
 
 
 def _within_divisor(a: Integer, b: Integer) -> Range:
-    most = max(abs(b.range[0]), abs(b.range[1]), 1) - 1
+    most = max(abs(b.range[0]), abs(b.range[1]), 1) - 1  # |remainder| < |divisor|
     low = -most if a.is_signed and (a.range[0] < 0 or b.range[0] < 0) else 0
     return low, most
 
@@ -204,8 +210,8 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
     most = max(abs(a.range[0]), abs(a.range[1]))
     within = (-most if a.is_signed else 0), most
     if _divides_narrow(a, b):
-        return narrowed(a.dtype, a.narrow // b.narrow, within)
-    quotient, left = _divided(a, b)
+        return from_narrow(a.dtype, a.narrow // b.narrow, within)
+    quotient, left = _divide(a, b)
     if a.is_signed:
         off = number(a.dtype, 1, left.words[0])
         quotient = choose(_is_off(left, b), subtract(quotient, off), quotient)
@@ -214,26 +220,27 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
 
 def remainder(a: Integer, b: Integer) -> Integer:
     if _divides_narrow(a, b):
-        return narrowed(a.dtype, a.narrow % b.narrow, _within_divisor(a, b))
-    _, left = _divided(a, b)
-    found = choose(_is_off(left, b), add(left, b), left) if a.is_signed else left
-    return widened(a.dtype, *found.words, _within_divisor(a, b))
+        return from_narrow(a.dtype, a.narrow % b.narrow, _within_divisor(a, b))
+    _, left = _divide(a, b)
+    floored = choose(_is_off(left, b), add(left, b), left) if a.is_signed else left
+    return from_words(a.dtype, *floored.words, _within_divisor(a, b))
 
 
 def truncated_remainder(a: Integer, b: Integer) -> Integer:
     if _divides_narrow(a, b):
-        return narrowed(a.dtype, applied("fmod", a.narrow, b.narrow), _within_divisor(a, b))
-    return widened(a.dtype, *_divided(a, b)[1].words, _within_divisor(a, b))
+        return from_narrow(a.dtype, call_op("fmod", a.narrow, b.narrow), _within_divisor(a, b))
+    return from_words(a.dtype, *_divide(a, b)[1].words, _within_divisor(a, b))
 
 
 def power(a: Integer, b: Integer) -> Integer:
-    """1 and -1 alone have negative powers that are not 0, and those are their positive ones."""
-    made = _long(w.POWER, a, absolute(b))
+    """a to the power b. Negative powers are 0, except of 1 and -1, whose negative powers equal the
+    positive."""
+    result = _long(w.POWER, a, absolute(b))
     if not a.is_signed or b.range[0] >= 0:
-        return made
-    one = number(a.dtype, 1, made.words[0])
+        return result
+    one = number(a.dtype, 1, result.words[0])
     lost = b.is_negative & ~equal(absolute(a), one)
-    return choose(lost, number(a.dtype, 0, made.words[0]), made)
+    return choose(lost, number(a.dtype, 0, result.words[0]), result)
 
 
 def common_divisor(a: Integer, b: Integer) -> Integer:
@@ -257,22 +264,23 @@ def equal(a: Integer, b: Integer) -> Any:
 def less(a: Integer, b: Integer) -> Any:
     if a.is_narrow and b.is_narrow:
         return a.narrow < b.narrow
+    # Low words compare as unsigned, whatever the sign of the value.
     return (a.top < b.top) | ((a.words[1] == b.words[1]) & (a.words[0] < b.words[0]))
 
 
 def choose(condition: Any, a: Integer, b: Integer) -> Integer:
     within = min(a.range[0], b.range[0]), max(a.range[1], b.range[1])
     if a.is_narrow and b.is_narrow:
-        return narrowed(a.dtype, condition.where(a.narrow, b.narrow), within)
+        return from_narrow(a.dtype, condition.where(a.narrow, b.narrow), within)
     pairs = zip(a.words, b.words, strict=True)
-    return widened(a.dtype, *[condition.where(x, y) for x, y in pairs], within=within)
+    return from_words(a.dtype, *[condition.where(x, y) for x, y in pairs], within=within)
 
 
 def sign(a: Integer) -> Integer:
     above = (~is_zero(a)).to(dt.int32)
     if not a.is_signed:
-        return narrowed(a.dtype, above, (0, 1))
-    return narrowed(a.dtype, a.is_negative.where(-1, above), (-1, 1))
+        return from_narrow(a.dtype, above, (0, 1))
+    return from_narrow(a.dtype, a.is_negative.where(-1, above), (-1, 1))
 
 
 # --- bits ---
@@ -282,73 +290,78 @@ def _bitwise(name: str) -> Callable[..., Integer]:
     def rule(a: Integer, *b: Integer) -> Integer:
         both = (a, *b)
         if all(x.is_narrow for x in both) and (a.is_signed or name != "bitwise_not"):
+            # Bitwise ops can't set a bit above the highest of their operands, except for the sign.
             bits = max(max(abs(x.range[0]), abs(x.range[1])).bit_length() for x in both)
             low = 0 if all(x.range[0] >= 0 for x in both) and name != "bitwise_not" else -(2**bits)
-            return narrowed(a.dtype, applied(name, *[x.narrow for x in both]), (low, 2**bits - 1))
-        words = [applied(name, *part) for part in zip(*[x.words for x in both], strict=True)]
+            return from_narrow(a.dtype, call_op(name, *[x.narrow for x in both]), (low, 2**bits - 1))
+        words = [call_op(name, *part) for part in zip(*[x.words for x in both], strict=True)]
+        # `and` with a value that is not negative gives at most that value.
         known = [x.range[1] for x in both if x.range[0] >= 0] if name == "bitwise_and" else []
-        return widened(a.dtype, *words, within=(0, min(known)) if known else None)
+        return from_words(a.dtype, *words, within=(0, min(known)) if known else None)
 
     return rule
 
 
 def _count(b: Integer) -> Any:
-    """By how many bits to shift: 64 for what is outside 0 to 63."""
+    """The number of bits to shift by: 64 if it is outside 0 to 63."""
     inside = (b.narrow >= 0) & (b.narrow < 64) if b.is_narrow else (b.words[1] == 0) & (b.words[0] < 64)
     return inside.where(b.words[0], 64)
 
 
 def shift_left(a: Integer, b: Integer) -> Integer:
-    """A word shifted by 32 or more is 0, and so is one by less than 0: what crosses over comes out right."""
+    """Shift both words. Our shifts of a word by 32 or more, or by less than 0, give 0, so the bits that cross
+    from the low to the high word need no case distinction."""
     low, high = a.words
     n = _count(b)
-    return widened(a.dtype, low << n, (high << n) | (low >> (32 - n)) | (low << (n - 32)))
+    return from_words(a.dtype, low << n, (high << n) | (low >> (32 - n)) | (low << (n - 32)))
 
 
 def shift_right(a: Integer, b: Integer) -> Integer:
     within = min(a.range[0], 0, -1 if a.range[0] < 0 else 0), max(a.range[1], 0)
     n = _count(b)
     if a.is_narrow:
-        return narrowed(a.dtype, a.narrow >> n.to(dt.int32), within)
+        return from_narrow(a.dtype, a.narrow >> n.to(dt.int32), within)
     low, high = a.words
     crossed = (low >> n) | (high << (32 - n))
     if not a.is_signed:
-        return widened(a.dtype, crossed | (high >> (n - 32)), high >> n, within)
+        return from_words(a.dtype, crossed | (high >> (n - 32)), high >> n, within)
     top = high.to(dt.int32)
+    # Arithmetic shifts fill with the sign, so here the case n >= 32 has to be chosen.
     far = (top >> (n - 32).to(dt.int32)).to(dt.uint32)
-    return widened(a.dtype, (n < 32).where(crossed, far), (top >> n.to(dt.int32)).to(dt.uint32), within)
+    return from_words(a.dtype, (n < 32).where(crossed, far), (top >> n.to(dt.int32)).to(dt.uint32), within)
 
 
 # --- casts ---
 
 
 def from_float(x: Any, dtype: dt.DType) -> Integer:
-    """A float towards 0: its halves by powers of 2 are exact. What does not fit has no defined value."""
+    """A float rounded towards 0. Splitting it by powers of 2 is exact. Values out of range are undefined."""
     x = x.float()
     size = x.abs().trunc()
     high = (size * 2.0**-32).trunc()
-    made = widened(dtype, (size - high * 2.0**32).to(dt.uint32), high.to(dt.uint32))
-    return choose(x < 0, negate(made), made)
+    magnitude = from_words(dtype, (size - high * 2.0**32).to(dt.uint32), high.to(dt.uint32))
+    return choose(x < 0, negate(magnitude), magnitude)
 
 
 def to_float(a: Integer, dtype: dt.DType) -> Any:
-    """The nearest float, halves to even."""
+    """The nearest float; ties to even."""
     if a.is_narrow:
         return a.narrow.to(dtype)
+    # |a| to float with one rounding; converting the words one by one would round twice.
     size = w.word(w.FLOAT, *absolute(a).words)
     return (a.is_negative.where(-size, size) if a.is_signed else size).to(dtype)
 
 
 def cast(x: Any, to: dt.DType) -> Any:
-    """From or to 64 bits, or both."""
+    """Cast from or to a 64-bit integer, or both."""
     if not isinstance(x, Integer):
-        return from_float(x, to) if x.dtype.is_float else extended(x, to)
+        return from_float(x, to) if x.dtype.is_float else extend(x, to)
     if to.is_pair:
         words = x.words if not x.is_narrow else None
         same = x.range[0] >= 0
         if x.is_narrow and same:
-            return narrowed(to, x.narrow, x.range)
-        return widened(to, *(words or x.words), within=x.range)
+            return from_narrow(to, x.narrow, x.range)
+        return from_words(to, *(words or x.words), within=x.range)
     if to.is_float:
         return to_float(x, to)
     if to.kind == "b":
@@ -356,22 +369,22 @@ def cast(x: Any, to: dt.DType) -> Any:
     return x.narrow.to(to) if x.is_narrow else x.words[0].to(to)
 
 
-def extended(x: Any, to: dt.DType) -> Integer:
-    """An integer of 32 bits or less, or a bool, in 64."""
+def extend(x: Any, to: dt.DType) -> Integer:
+    """An integer of 32 bits or less, or a bool, as a 64-bit integer."""
     if x.dtype is dt.uint32:
-        return widened(to, x, filled(x, 0), (0, 2**32 - 1))
+        return from_words(to, x, fill_like(x, 0), (0, 2**32 - 1))
     within = range_of(x.node)
     x = x.to(dt.int32)
     if to.kind == "u" and within[0] < 0:
-        return widened(to, x.to(dt.uint32), (x >> 31).to(dt.uint32))
-    return narrowed(to, x, within)
+        return from_words(to, x.to(dt.uint32), (x >> 31).to(dt.uint32))
+    return from_narrow(to, x, within)
 
 
 def range_of(node: Node) -> Range:
-    """What the values of 32 bits or less lie in, as far as the graph says."""
+    """Bounds of a node's values (32 bits or less), as far as the graph implies them."""
     zero = False
     while node.buffer is None and (node.op.kind == "movement" or node.op.kind == "composite"):
-        zero |= node.op.name in ("_pad", "_windows")
+        zero |= node.op.name in ("_pad", "_windows")  # these insert zeros
         node = node.inputs[0]
     low, high = _range_here(node)
     return (min(low, 0), max(high, 0)) if zero else (low, high)
@@ -381,9 +394,9 @@ def _range_here(node: Node) -> Range:
     if node.dtype.kind == "b":
         return 0, 1
     info = dt.INTS[node.dtype]
-    found = (info.min, info.max)
+    full_range = (info.min, info.max)
     if node.buffer is not None:
-        return found
+        return full_range
     if node.op.name == "iota":
         return 0, max(node.attrs["n"] - 1, 0)
     if node.op.name == "_inside":
@@ -392,22 +405,22 @@ def _range_here(node: Node) -> Range:
         return 0, max(max(node.shape, default=1) - 1, 0)
     if node.op.name == "cast" and node.inputs[0].dtype.kind in "iub" and not node.inputs[0].dtype.is_pair:
         low, high = range_of(node.inputs[0])
-        return (low, high) if found[0] <= low and high <= found[1] else found
-    return found
+        return (low, high) if full_range[0] <= low and high <= full_range[1] else full_range
+    return full_range
 
 
 def from_constant(node: Node, word: Callable[[int, dt.DType], Any]) -> Integer:
     """A host number: word(i, dtype) is a tensor of its i-th word."""
     bits = node.attrs.get("bits", 64)
     if bits < 32:
-        size = 2**bits - (bits == 31)
+        size = 2**bits - (bits == 31)  # `bits` bounds the magnitude
         low = -size if node.dtype.kind == "i" else 0
-        return narrowed(node.dtype, word(0, dt.int32), (low, size))
-    return widened(node.dtype, word(0, dt.uint32), word(1, dt.uint32))
+        return from_narrow(node.dtype, word(0, dt.int32), (low, size))
+    return from_words(node.dtype, word(0, dt.uint32), word(1, dt.uint32))
 
 
 def index_of(x: Any) -> Any:
-    """Places in int32: what does not fit is as far outside as can be."""
+    """An index as int32; one that does not fit is clamped, so that it stays out of range."""
     if not isinstance(x, Integer):
         return x
     if x.is_narrow:

@@ -1,8 +1,7 @@
-"""A graph with values of two words into one of words alone: kernels know no 64-bit integers and no
-complex numbers.
+"""Rewrites 64-bit integers and complex numbers of a graph to pairs of 32-bit words, which kernels compute.
 
-A table says of each op what it is in words (integers.py, integer_heads.py, complex_numbers.py); what moves
-elements is the same for all pairs (pair.py). A root is stored as it lies on the host.
+Tables map each op to a rule on words (integers.py, integer_heads.py, complex_numbers.py). Movement ops are
+the same for all pairs (pair.py). A root is stored packed, as on the host.
 """
 
 from collections.abc import Callable, Generator
@@ -16,9 +15,9 @@ from ..core.op import Op
 from ..kernels.lower import Planned
 from . import complex_numbers, integer_heads, integers
 from .complex_numbers import Parts
-from .cse import Merged, merged, places_of
+from .cse import Merged, merge, places_of
 from .integers import Integer
-from .pair import Pair, moved, tensor_of
+from .pair import Pair, move, tensor_of
 
 
 def _itself(xp: Any, x: Any) -> Any:
@@ -43,19 +42,21 @@ class PairTable(NamedTuple):
 INTEGERS = PairTable(Integer, integers.from_constant, integers.RULES | integer_heads.RULES)
 COMPLEX = PairTable(Parts, complex_numbers.from_constant, complex_numbers.RULES)
 TABLES: dict[DType, PairTable] = {int64: INTEGERS, uint64: INTEGERS, complex64: COMPLEX}
-# ops of other dtypes that take places: of those the low words do, once they are known to be inside
+# Ops of 32-bit data with 64-bit indices: they get int32 indices, which an `_inside` has checked.
 INDEXED = ("_back", "_count", "_gather", "_last", "_put", "_row_order", "_scatter_sorted")
 
 
-def legalized(roots: list[Node], order: list[Node]) -> Merged:
-    """The merged graph of what kernels can compute; each place of the order has a node that stands for it."""
+def legalize(roots: list[Node], order: list[Node]) -> Merged:
+    """Rewrite a graph to ops that kernels can compute, and merge equal nodes. Each place of `order` keeps a
+    node."""
     with no_grad(), _shallow(order):
-        return _Legalizing(roots, order).merged()
+        return _Legalizing(roots, order).legalize()
 
 
 @contextmanager
 def _shallow(order: list[Node]) -> Generator[None]:
-    """Nodes that are about to be computed, as if their inputs were: what is made of them is not deep."""
+    """Reset the depths of nodes for a while: rules that build on them must not trigger the computation of
+    deep graphs."""
     depths = [n.depth for n in order]
     for n in order:
         n.depth = NONE
@@ -72,57 +73,62 @@ class _Legalizing:
     def __init__(self, roots: list[Node], order: list[Node]):
         self.roots, self.order, self.asked = roots, order, set(roots)
         self.now: dict[Node, Node | Pair] = {}
-        self.known = set(order)  # nodes that were there, or are somebody's
+        self.known = set(order)  # nodes of the original graph, and new ones that are already adopted
 
-    def merged(self) -> Merged:
+    def legalize(self) -> Merged:
         for place, n in enumerate(self.order):
-            made = self._made(n, place)
+            result = self._legalize_node(n, place)
             if n in self.asked:
-                made = made.stored() if isinstance(made, Pair) else _own(made, n)
-            self._adopt(made, n)
-            self.now[n] = made
-        roots = [self._stored(r) for r in self.roots]
+                result = result.as_root() if isinstance(result, Pair) else _own(result, n)
+            self._adopt(result, n)
+            self.now[n] = result
+        roots = [self._node_for(r) for r in self.roots]
+        # Rules also build nodes that no root needs: the walk from the roots leaves them out.
         walk = toposort(roots)
-        graph = merged(roots, walk)
+        graph = merge(roots, walk)
         became = dict(zip(walk, graph.order, strict=True))
-        order = [_standing(n, became.get(self._stored(n), n)) for n in self.order]
+        order = [_standing(n, became.get(self._node_for(n), n)) for n in self.order]
         first = set(order)
+        # Values are places in `order`: new nodes come after the original places.
         order += dict.fromkeys(n for n in graph.order if n not in first)
         return graph._replace(order=order, places=places_of(order), in_order=False)
 
-    def _stored(self, n: Node) -> Node:
-        made = self.now[n]
-        if not isinstance(made, Pair):
-            return made
-        return made.packed.node if n in self.asked or n.buffer is not None else made.node
+    def _node_for(self, n: Node) -> Node:
+        result = self.now[n]
+        if not isinstance(result, Pair):
+            return result
+        return result.packed.node if n in self.asked or n.buffer is not None else result.node
 
-    def _made(self, n: Node, place: int) -> Node | Pair:
-        """What a node becomes: itself, where it is made of nothing that changed."""
+    def _legalize_node(self, n: Node, place: int) -> Node | Pair:
+        """The replacement of a node; the node itself if none of its inputs changed."""
         if n.buffer is not None:
             return _leaf(n) if n.dtype.is_pair else n
         inputs = [self.now[x] for x in n.inputs]
         if n.op.kind == "composite":
-            return inputs[0] if n.dtype.is_pair else self._copied(n, inputs)
+            # A composite is a shell around its graph; pairs go on with the graph's result.
+            return inputs[0] if n.dtype.is_pair else self._copy(n, inputs)
         if n.op.name == "constant" and n.dtype.is_pair:
             return TABLES[n.dtype].number(n, lambda part, dtype: _word(n, place, part, dtype))
         if n.dtype.is_pair or any(isinstance(x, Pair) for x in inputs):
             return _in_words(n, inputs)
-        return self._copied(n, inputs)
+        return self._copy(n, inputs)
 
-    def _copied(self, n: Node, inputs: list[Node | Pair]) -> Node:
+    def _copy(self, n: Node, inputs: list[Node | Pair]) -> Node:
         nodes = tuple([integers.index_of(x).node if isinstance(x, Pair) else x for x in inputs])
         after = tuple([_node_of(self.now[x]) for x in n.after])
         same = all(a is b for a, b in zip((*nodes, *after), (*n.inputs, *n.after), strict=True))
         return n if same else n.copied(nodes, after)
 
-    def _adopt(self, made: Node | Pair, like: Node) -> None:
-        """Have new nodes be computed when the node that they are for would have been; numbers among them are
-        the plan's own."""
-        nodes = made.nodes() if isinstance(made, Pair) else [made]
+    def _adopt(self, result: Node | Pair, like: Node) -> None:
+        """Give new nodes the serial, segment and origin of the node that they replace, so that they are
+        computed at its time. Constants among them become numbers of the plan."""
+        nodes = result.nodes() if isinstance(result, Pair) else [result]
         fresh = [n for n in reached(nodes, self._new_inputs) if n not in self.known]
         after = tuple([_node_of(self.now[x]) for x in like.after])
         for n in sorted(fresh, key=lambda n: n.serial):  # as they were made: inputs first
             self.known.add(n)
+            # Recomputed nodes wait for their gradient, so their parts do too. Otherwise a part can be
+            # computed as soon as its inputs are.
             behind = [x.serial for x in n.inputs if x.op.kind != "source"]
             is_late = like.again or like.segment is not None
             n.serial = like.serial if is_late else max(behind, default=like.serial)
@@ -136,56 +142,58 @@ class _Legalizing:
 
 
 def _standing(n: Node, for_it: Node) -> Node:
-    """What stands at a node's place: a leaf where that is one."""
+    """The node at a place of the order: the replacement, unless only one of the two is a leaf."""
     return for_it if (for_it.buffer is None) == (n.buffer is None) else n
 
 
-def _own(made: Node, n: Node) -> Node:
-    """What becomes of a root: a copy, where it is a buffer that is there already."""
-    is_there = made is not n and made.buffer is not None
-    return tensor_of(made).detach().node if is_there else made
+def _own(result: Node, n: Node) -> Node:
+    """The replacement of a root; a copy if it is an existing buffer."""
+    is_there = result is not n and result.buffer is not None
+    return tensor_of(result).detach().node if is_there else result
 
 
-def _node_of(made: Node | Pair) -> Node:
-    return made.node if isinstance(made, Pair) else made
+def _node_of(result: Node | Pair) -> Node:
+    return result.node if isinstance(result, Pair) else result
 
 
 def _leaf(n: Node) -> Pair:
-    """What lies in a buffer, as its words."""
+    """A leaf of pairs as a leaf of words. [...] -> [..., 2]"""
+    # The buffer is shared: words of [..., 2] lie exactly as the pairs do.
     words = Node(WORDS, (), {}, (*n.shape, 2), DTYPES[n.dtype.word], n.device)
     words.buffer = n.buffer
     return TABLES[n.dtype].value(n.dtype, n.shape, packed=tensor_of(words))
 
 
 def _word(n: Node, place: int, part: int, dtype: DType) -> Any:
-    """A word of a host number, which is found at a place of the graph at each run."""
+    """A word of a host number, which each run reads at that place of the graph."""
     number = Planned(("scalar", place, part))
     return tensor_of(Node(n.op, (), {}, (), dtype, None, (number,)))
 
 
 def _in_words(n: Node, inputs: list[Node | Pair]) -> Node | Pair:
-    """An op of pairs by its row; TypeError where it has none."""
+    """Apply the rule of an op on pairs; TypeError if it has none."""
     values = [x if isinstance(x, Pair) else tensor_of(x) for x in inputs]
+    # The family of rules: complex before integers, and the wider integer, as dtypes promote.
     dtype = max(
         (n.dtype, *(x.dtype for x in values if isinstance(x, Pair))), key=lambda d: (d.is_pair, d.rank)
     )
     rule = TABLES[dtype].rows.get(n.op.name)
     if n.op.kind == "movement" and rule is None:
-        return moved(values[0], n.op.name, **n.attrs)
+        return move(values[0], n.op.name, **n.attrs)
     if not n.dtype.is_pair and n.op.name in INDEXED:
         nodes = tuple([integers.index_of(x).node for x in values])
         return n.copied(nodes, ())
     try:
-        made = None if rule is None else rule(*values, **n.attrs)
-    except LookupError:
-        made = None
-    if made is None:
+        result = None if rule is None else rule(*values, **n.attrs)
+    except LookupError:  # a rule for some dtypes or options only
+        result = None
+    if result is None:
         raise refusal(n)
-    return made if isinstance(made, Pair) else made.node
+    return result if isinstance(result, Pair) else result.node
 
 
 def refusal(n: Node) -> TypeError:
-    """What is said of an op that has no row."""
+    """The error of an op without a rule for pairs."""
     dtype = next((x.dtype for x in (n, *n.inputs) if x.dtype.is_pair), n.dtype)
     use = "take .real and .imag" if dtype.is_complex else "cast with .int(), or .to(fb.int32)"
     return TypeError(

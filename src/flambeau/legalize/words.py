@@ -1,5 +1,4 @@
-"""Elementwise ops of 32-bit words that no op of the table is: what 64-bit integers need beside sums and
-bits.
+"""Declares elementwise ops of 32-bit words that 64-bit integers need and the op table lacks.
 
 Each is a macro of its name in wgsl/lib/elementwise.wgsl; the functions behind them are in lib/words.wgsl.
 """
@@ -16,13 +15,14 @@ Reference = Callable[..., Any]  # an op on arrays, of a namespace as NumPy's and
 
 
 def _both(f: Callable[[Any, Any, Any], Any]) -> tuple[Reference, Reference]:
-    """A reference on whole numbers of 64 bits, of which an op gives one word."""
+    """References of the two ops that compute the low and the high word of f, a function of 64-bit numbers."""
 
     def word(part: int) -> Reference:
         def reference(xp: Any, *words: Any) -> Any:
+            # words: low and high of each operand in turn.
             wide = [xp.astype(w, "uint64") for w in words]
-            whole = [low | high << 32 for low, high in zip(wide[::2], wide[1::2], strict=True)]
-            return xp.astype(f(xp, *whole) >> 32 * part & 0xFFFFFFFF, "uint32")
+            values = [low | high << 32 for low, high in zip(wide[::2], wide[1::2], strict=True)]
+            return xp.astype(f(xp, *values) >> 32 * part & 0xFFFFFFFF, "uint32")
 
         return reference
 
@@ -30,19 +30,19 @@ def _both(f: Callable[[Any, Any, Any], Any]) -> tuple[Reference, Reference]:
 
 
 def _quotient(xp: Any, a: Any, b: Any) -> Any:
-    return xp.where(b == 0, 0, a // xp.where(b == 0, 1, b))
+    return xp.where(b == 0, 0, a // xp.where(b == 0, 1, b))  # NumPy warns if it divides by 0
 
 
 def _float(xp: Any, low: Any, high: Any) -> Any:
-    whole = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
-    return xp.astype(whole, "float32")
+    value = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
+    return xp.astype(value, "float32")
 
 
 def _index(signed: bool) -> Reference:
     def reference(xp: Any, low: Any, high: Any) -> Any:
-        whole = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
-        whole = xp.astype(whole, "int64") if signed else xp.minimum(whole, 2**31 - 1)
-        return xp.astype(xp.clip(whole, -(2**31), 2**31 - 1), "int32")
+        value = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
+        value = xp.astype(value, "int64") if signed else xp.minimum(value, 2**31 - 1)
+        return xp.astype(xp.clip(value, -(2**31), 2**31 - 1), "int32")
 
     return reference
 
@@ -58,6 +58,7 @@ def _op(name: str, xp: Reference, cost: int, dtype: dt.DType = dt.uint32) -> Op:
     return Op("elementwise", xp=xp, dtype=dtype_of, cost=cost, name=name)
 
 
+# The last number is the cost of an element (Op.cost): 64 for those that loop over the bits.
 MULTIPLY_HIGH = _op("multiply_high", _high_product, 4)
 DIVIDE = [_op(f"divide_{w}", f, 64) for w, f in zip(("low", "high"), _both(_quotient), strict=True)]
 POWER = [
@@ -70,7 +71,7 @@ DIVISOR = [
 ]
 FLOAT = _op("whole_to_float", _float, 8, dt.float32)
 
-# a place that does not fit in 32 bits is as far outside as can be
+# The index as int32; one that does not fit is clamped, so that it stays out of range.
 INDEX = {kind: _op(f"index_{kind}64", _index(kind == "i"), 2, dt.int32) for kind in "iu"}
 
 
@@ -88,10 +89,10 @@ def _int32(*_: dt.DType, **__: Any) -> dt.DType:
     return dt.int32
 
 
-# `_inside` of a place, with the words of the index (of `kind` i or u) that it was: the fault tells these
+# `_inside` of an int32 index, with the two words of the 64-bit index (kind i or u), which the fault reports.
 INSIDE = Op("elementwise", xp=_inside, shape=_shape_of_index, dtype=_int32, name="_inside")
 
 
 def word(op: Op, *words: Any) -> Any:
-    """An op of words, of tensors."""
+    """Apply an op of words to tensors."""
     return tensor_of(apply(op, tuple([w.node for w in words]), {}))
