@@ -326,8 +326,8 @@ REFUSED = [
     ),
     (lambda z: z.reshape(1, 2, 1).H, "H(c64[1, 2, 1]): takes a matrix: use mH for the last two dims"),
     (
-        lambda z: fb.geqrf(z * z.reshape(2, 1)),
-        "geqrf(c64[2, 2]): does not support complex matrices: use solve, inv, det, lu, cholesky, qr, svd,"
+        lambda z: fb.lobpcg(z * z.reshape(2, 1), 1),
+        "lobpcg(c64[2, 2], 1): does not support complex matrices: use solve, inv, det, lu, cholesky, qr, svd,"
         " eigh, eig, pinv or lstsq, which run on the host",
     ),
 ]

@@ -135,9 +135,9 @@ def test_singular_ones_have_a_place_and_powers_and_exponentials_are_of_the_eigen
 def test_others_say_what_there_is():
     x = fb.ones(2, 2, dtype=fb.complex64, device="cpu")
     with pytest.raises(TypeError) as e:
-        fb.geqrf(x)
+        fb.lobpcg(x, 1)
     rule = "does not support complex matrices: use solve, inv, det, lu, cholesky, qr, svd, eigh, eig, pinv or"
-    assert str(e.value) == f"geqrf(c64[2, 2]): {rule} lstsq, which run on the host"
+    assert str(e.value) == f"lobpcg(c64[2, 2], 1): {rule} lstsq, which run on the host"
 
 
 # Functions of both libraries whose value depends on no free phase.
@@ -160,6 +160,7 @@ CASES = {
     "qr": (lambda L, a, b: L.qr(a)[0] * 1j + L.qr(a)[1], "square"),
     "tall qr": (lambda L, a, b: L.qr(a)[0] @ L.qr(a)[1] ** 2, "tall"),
     "wide qr": (lambda L, a, b: L.qr(a)[0] @ L.qr(a)[1] ** 2, "wide"),
+    "reflections": (lambda L, a, b: L.householder_product(a, b[0, :3] * 0.7), "tall"),
     "eigenvalues": (lambda L, a, b: L.eigvalsh(a + a.mH), "batch"),
     "eigenvectors": (lambda L, a, b: (L.eigh(a + a.mH)[1].abs() ** 2) @ b.real, "batch"),
     "singular values": (lambda L, a, b: L.svdvals(a), "wide"),

@@ -43,6 +43,12 @@ CASES = {
     "std_mean": (lambda m, z, w: m.std_mean(z, 0)[0] + m.std_mean(z, 0)[1], Z, W),
     "logsumexp": (lambda m, z, w: m.logsumexp(z, 1), LARGE, LARGE),
     "logaddexp": (lambda m, z, w: m.logaddexp(z, w), LARGE, LARGE * 1.01),
+    "logcumsumexp": (lambda m, z, w: m.logcumsumexp(z, 1), LARGE, LARGE),
+    "logcumsumexp turns": (lambda m, z, w: m.logcumsumexp(m.cat([z * 4, w * 3], 1), 1), Z, W),
+    "geqrf": (lambda m, z, w: m.geqrf(z.detach())[0] * w, Z, W),
+    "geqrf tau": (lambda m, z, w: m.geqrf(z.detach())[1] * w[:, 0], Z, W),
+    "ormqr": (lambda m, z, w: m.ormqr(z, w[0, :3], w), Z, W),
+    "ormqr from the right": (lambda m, z, w: m.ormqr(z, w[0, :3], w[:, :3], False, True), Z, W),
     "cholesky_solve": (lambda m, z, w: m.cholesky_solve(w, m.linalg.cholesky(z)), POSITIVE, W),
     "cholesky_solve upper": (
         lambda m, z, w: m.cholesky_solve(w, m.linalg.cholesky(z).mH, upper=True), POSITIVE, W
@@ -77,7 +83,18 @@ def test_values_and_gradients_are_torchs(name, torch):
 
 
 def test_values_on_a_gpu_are_those_of_the_host(device):
-    names = ("norm", "vector_norm 3", "dist", "vecdot", "cov", "sinc", "var", "logsumexp", "logaddexp")
+    names = (
+        "norm",
+        "vector_norm 3",
+        "dist",
+        "vecdot",
+        "cov",
+        "sinc",
+        "var",
+        "logsumexp",
+        "logaddexp",
+        "ormqr",
+    )
     for name in names:
         function, *given = CASES[name]
         y = function(fb, *[fb.tensor(a, device=device) for a in given])
@@ -113,7 +130,6 @@ def test_what_takes_no_complex_numbers_says_so():
         "binomial": lambda: fb.binomial(z, z),
         "grid_sample": lambda: fb.nn.functional.grid_sample(z[None, None], fb.zeros(1, 1, 1, 2)),
         "scaled_dot_product_attention": lambda: fb.nn.functional.scaled_dot_product_attention(z, z, z),
-        "logcumsumexp": lambda: fb.logcumsumexp(z, 0),
     }
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"^{name}\(.*complex numbers"):

@@ -111,6 +111,13 @@ def _qr_reference(xp: Any, a: Any, complete: bool) -> Any:
     return xp.concatenate([q, xp.swapaxes(r, -1, -2)], axis=-2)
 
 
+def _geqrf_reference(xp: Any, a: Any) -> Any:
+    factors, tau = xp.linalg.qr(a, mode="raw")  # LAPACK's columns as rows
+    last = xp.zeros((*a.shape[:-2], 1, a.shape[-1]), dtype=a.dtype)
+    last[..., 0, : tau.shape[-1]] = tau
+    return xp.concatenate([xp.swapaxes(factors, -1, -2), last], axis=-2)
+
+
 def _eigh_reference(xp: Any, a: Any) -> Any:
     values, vectors = xp.linalg.eigh(a)
     return xp.concatenate([xp.astype(values[..., None, :], a.dtype), vectors], axis=-2)
@@ -213,7 +220,9 @@ def _first_dtype(d: DType, *_: DType, **__: Any) -> DType:
     return d
 
 
-def _op(shape: ShapeRule, xp: Reference, grad: Gradient) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
+def _op(
+    shape: ShapeRule, xp: Reference, grad: Gradient | None
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     return kernel("opaque", shape=shape, dtype=_first_dtype, dtypes="fc", xp=xp, grad=grad, holomorphic=False)
 
 
@@ -243,6 +252,11 @@ class Host:
     def _qr_on_host(self, complete: bool) -> Prepared:
         """Q over R transposed. [..., m, n] -> [..., m + n, k]"""
         return (self,), {"complete": complete}
+
+    @_op(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _geqrf_reference, None)
+    def _geqrf_on_host(self) -> Prepared:
+        """LAPACK's packed form with the factors tau as a last row. [..., m, n] -> [..., m + 1, n]"""
+        return (self,), {}
 
     @_op(lambda s: (*s[:-2], s[-1] + 1, s[-1]), _eigh_reference, _eigh_grad)
     def _eigh_on_host(self) -> Prepared:
@@ -290,6 +304,11 @@ def qr(a: Tensor, complete: bool) -> tuple[Tensor, Tensor]:
     """Q and R. [..., m, n] -> [..., m, k], [..., k, n]"""
     m, packed = a.shape[-2], on_host(Host._qr_on_host, a, complete=complete)
     return packed[..., :m, :], packed[..., m:, :].mT
+
+
+def reflect(a: Tensor) -> Tensor:
+    """As lf.reflect. [..., m, n] -> [..., m + 1, n]"""
+    return on_host(Host._geqrf_on_host, a)
 
 
 def slogdet(a: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.declare import composed
@@ -113,7 +114,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
     low, b = lf.broadcast_batches(low.mH if upper else low, b)
-    solve = host.triangular if is_complex(low) else lf.triangular
+    solve = _triangular_for(low)
     return solve(low.mH, solve(low, b, upper=False, unit=False), upper=True, unit=False)
 
 
@@ -156,29 +157,35 @@ def geqrf(input: Tensor) -> Geqrf:
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
-    a = matrices(input).detach()
+    a = matrices(input, complex_too=True).detach()
     m, n = a.shape[-2:]
-    packed = lf.reflect(a) if 0 not in a.shape else lf.zeros(a, *a.shape[:-2], m + 1, n)
+    reflect = host.reflect if is_complex(a) else lf.reflect
+    packed = reflect(a) if 0 not in a.shape else a.new_zeros(*a.shape[:-2], m + 1, n)
     return Geqrf(packed[..., :m, :], packed[..., m, : min(m, n)])
 
 
 @composed
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q @ other (other @ Q if not left; Q^T if transpose) for the square Q of geqrf's factors, which is never
+    """Q @ other (other @ Q if not left; Q^H if transpose) for the square Q of geqrf's factors, which is never
     computed. [..., m, k], [..., k], [..., m, n] -> [..., m, n], or other [..., n, m] -> [..., n, m]
 
-    transpose: multiply by the transpose of Q. ValueError if sizes do not fit.
+    transpose: multiply by the conjugate transpose of Q. ValueError if sizes do not fit.
     tau: the factors of the reflections
     """
-    a, b = matrices(input), matrices(other)
+    a, b = matrices(input, complex_too=True), matrices(other, complex_too=True)
     m, k = a.shape[-2], tau.shape[-1]
     if b.shape[-2 if left else -1] != m or k > min(a.shape[-2:]):
         side = "rows" if left else "columns"
         rule = f"it must have {m} {side}, and tau at most {min(a.shape[-2:])} factors, not {k}"
         raise ValueError(f"other has shape {list(b.shape)}: {rule}")
-    v, t = lf.reflectors(a[..., :k], tau)
-    t = mT(t) if transpose else t
-    return b - v @ (t @ (mT(v) @ b)) if left else b - ((b @ v) @ t) @ mT(v)
+    v, t = lf.reflectors(a[..., :k], tau, _triangular_for(a))
+    t = t.mH if transpose else t
+    return b - v @ (t @ (v.mH @ b)) if left else b - ((b @ v) @ t) @ v.mH
+
+
+def _triangular_for(a: Tensor) -> Callable[..., Tensor]:
+    """What solves triangular systems of the dtype of a."""
+    return host.triangular if is_complex(a) else lf.triangular
 
 
 @composed
@@ -189,10 +196,10 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
     tau: the factors of the reflections
     Raises ValueError if there are fewer rows than columns, or columns than factors.
     """
-    a, k = matrices(A), tau.shape[-1]
+    a, k = matrices(A, complex_too=True), tau.shape[-1]
     if not a.shape[-2] >= a.shape[-1] >= k:
         raise ValueError(f"shape {list(a.shape)} with {k} factors: needs rows >= columns >= factors")
-    return lf.product(a[..., :k], tau, a.shape[-1])
+    return lf.product(a[..., :k], tau, a.shape[-1], _triangular_for(a))
 
 
 # --- eigenvalues, singular values ---

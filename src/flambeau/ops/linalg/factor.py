@@ -226,22 +226,25 @@ def _cholesky(a: Tensor) -> Tensor:
 # --- QR ---
 
 
-def reflectors(packed: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """V and T of the product I - V T V^T of Householder reflections. [..., m, k], [..., k]
+def reflectors(
+    packed: Tensor, tau: Tensor, solve: Callable[..., Tensor] = _triangular
+) -> tuple[Tensor, Tensor]:
+    """V and T of the product I - V T V^H of Householder reflections. [..., m, k], [..., k]
 
-    T solves one triangular system made of V^T V (Joffrain et al., 2006).
+    T solves one triangular system made of V^H V (Joffrain et al., 2006). solve: solves it, as `triangular`
+    does.
     """
     m, k = packed.shape[-2:]
     v = packed.tril(-1) + identity(packed, m, k)
     tau = tau.unsqueeze(-1)
-    system = identity(packed, k) + tau * (mT(v) @ v).triu(1)
-    return v, _triangular(system, tau * identity(packed, k), upper=True, unit=True)
+    system = identity(packed, k) + tau * (v.mH @ v).triu(1)
+    return v, solve(system, tau * identity(packed, k), upper=True, unit=True)
 
 
-def product(packed: Tensor, tau: Tensor, columns: int) -> Tensor:
+def product(packed: Tensor, tau: Tensor, columns: int, solve: Callable[..., Tensor] = _triangular) -> Tensor:
     """The first columns of the product of Householder reflections. -> [..., m, columns]"""
-    v, t = reflectors(packed, tau)
-    return identity(packed, packed.shape[-2], columns) - v @ (t @ mT(v[..., :columns, :]))
+    v, t = reflectors(packed, tau, solve)
+    return identity(packed, packed.shape[-2], columns) - v @ (t @ v[..., :columns, :].mH)
 
 
 def reflect(a: Tensor) -> Tensor:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, prod
+from math import inf, pi, prod
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
@@ -14,6 +14,7 @@ from ...core.declare import P, composed, composite, kernel
 from ...core.modes import is_grad_enabled
 from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
+from ..complex import complex
 from ..elementwise import ANY, as_float
 from ..index.indices import Chosen, as_places
 from ..join import cat
@@ -279,7 +280,40 @@ def cumprod(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
     x, dtype = in_float32(input)
+    if dtype.is_complex:
+        return _complex_logcumsumexp(x, normal_dim(dim, max(x.ndim, 1)))
     return _scan_along(x, dim, "_logcumsumexp").to(dtype)
+
+
+def _complex_logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    """The sums of exp(x), relative to those of their absolute values, have no overflow.
+
+    As in PyTorch, an angle continues that of the larger summand: of the sum so far, or of the new element.
+    """
+    if not x.ndim:
+        return x
+    sizes, angles = x.real, x.imag
+    sums = sizes._logcumsumexp(dim)
+    re, im = (_shares_before(part, sizes, sums, dim=dim) for part in (angles.cos(), angles.sin()))
+    log = complex(re, im).log()
+    size, angle = sums + log.real, log.imag
+    return complex(size, angle + _turns(x.detach(), size.detach(), angle.detach(), dim))
+
+
+def _turns(x: Tensor, size: Tensor, angle: Tensor, dim: int) -> Tensor:
+    """The multiples of 2 pi to add to the angles of cumulative sums, whose logarithms have the real part
+    `size`.
+
+    A new element that is at least as large as the sum before it sets the number of turns. After a smaller one
+    it changes where the angle crosses pi.
+    """
+    before, smaller = _shift(angle, 1, dim, 0.0), _shift(size, 1, dim, -inf)
+    set_to = ((x.imag - angle) / (2 * pi)).round()
+    crossed = ((before - angle) / (2 * pi)).round()._cumsum(dim)
+    places = type(x).arange(x.shape[dim], dtype=dt.int32, device=x.device)
+    places = places.reshape(*(-1 if d == dim else 1 for d in range(x.ndim)))
+    start = (x.real >= smaller).where(places, -1)._cummax(dim)
+    return ((set_to - crossed)._gather(start, dim) + crossed) * (2 * pi)
 
 
 @composed
