@@ -45,19 +45,26 @@ def cov(
     x, dtype = in_float32(input)
     x = x.reshape(1, -1) if input.ndim < 2 else x
     weights = _column_weights(x.shape[1], fweights, aweights)
-    if not weights:
-        deviation = x - x.mean(1, keepdim=True)
-        deviation = deviation - deviation.detach().mean(1, keepdim=True)  # the mean's rounding error
-        c = deviation @ deviation.mH / max(x.shape[1] - correction, 0)
+    w = weights[0] * weights[1] if len(weights) == 2 else next(iter(weights), None)
+    if w is None:
+        total, divisor = x.shape[1], max(x.shape[1] - correction, 0)
     else:
-        w = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
         total = w.sum()
         total = valid(total, total == 0, "cov sum")
-        deviation = x - (x * w).sum(1, keepdim=True) / total
-        deviation = deviation - (deviation * w).sum(1, keepdim=True).detach() / total.detach()
         lost = correction if aweights is None else (w * aweights).sum() / total * correction
-        c = (deviation * w) @ deviation.mH / (total - lost).clamp(min=0.0)
+        divisor = (total - lost).clamp(min=0.0)
+    # in two passes: products of deviations, corrected by the mean's rounding error (Chan, Golub and LeVeque,
+    # 1983). A driver may compute (x - mean) - error as x - (mean + error), which loses the error.
+    deviation = x - _weighted_mean(x, w, total).detach()
+    error = _weighted_mean(deviation, w, total)
+    weighted = deviation if w is None else deviation * w
+    c = (weighted @ deviation.mH - error * error.mH * total) / divisor
     return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
+
+
+def _weighted_mean(x: Tensor, w: Tensor | None, total: Tensor | int) -> Tensor:
+    """The mean of each row; total: the sum of the weights. [n, m], [m] -> [n, 1]"""
+    return x.mean(1, keepdim=True) if w is None else (x * w).sum(1, keepdim=True) / total
 
 
 @composed
