@@ -19,6 +19,7 @@ PARTS = {
     "adaptive_max": "adaptive_max_pool1d to 3d",
     "adaptive_sum": "adaptive_avg_pool1d to 3d",
     "conv": "conv1d to 3d and conv_transpose1d to 3d",
+    "conv_transpose": "conv_transpose1d to 3d",
     "max_pool": "max_pool1d to 3d",
     "resize": "interpolate",
     "window_sum": "avg_pool1d to 3d and lp_pool1d to 3d",

@@ -64,7 +64,11 @@ CASES = {  # name: (module or function, input, its dynamic dims)
     "bilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), IMAGES, ROWS),
     "nearest": (lambda x: F.interpolate(x, scale_factor=2), IMAGES, ROWS),
     "conv_transpose": (
-        lambda x: F.conv_transpose2d(x, fb.ones(3, 4, 2, 2, device="cpu"), stride=2),
+        lambda x: (
+            F.conv_transpose2d(x, fb.ones(3, 4, 2, 2, device="cpu"), stride=2),
+            F.conv_transpose2d(x, fb.ones(3, 1, 4, 3, device="cpu"), None, (3, 2), (1, 2), (2, 0), 3, 1),
+            F.conv_transpose2d(x, fb.ones(3, 4, 2, 3, device="cpu"), dilation=2),
+        ),
         IMAGES,
         ROWS,
     ),

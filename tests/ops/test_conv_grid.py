@@ -10,6 +10,7 @@ from references.conv import conv_gradients, conv_transpose
 
 import flambeau as fb
 from flambeau.nn import functional as F
+from flambeau.ops.conv import conv as phases
 
 TOLERANCE = 2e-5  # of the largest magnitude
 # (kernel, stride, padding) of layers that people use, where less is padded than the reach of a phase
@@ -102,6 +103,22 @@ def test_on_numpy():
 def test_on_kernels(software, gpu):
     with planned_for(gpu, software):
         compared(gpu, "convolutions on kernels", 3)
+
+
+@pytest.mark.parametrize("cost", [0, 30])
+def test_phases_by_kernels_of_their_own(cost, monkeypatch):
+    """Strides where a kernel more is cheap: none, some or all dims have a kernel for each phase."""
+    chosen, rule = set(), phases._apart
+    monkeypatch.setattr(phases, "PART", cost)
+    monkeypatch.setattr(phases, "_apart", lambda *given: chosen.add(rule(*given)) or rule(*given))
+    compared("cpu", "phases", 60)
+    assert {sum(apart) for apart in chosen} == {0, 1, 2, 3}
+
+
+def test_phases_by_kernels_of_their_own_on_a_gpu(gpu, monkeypatch):
+    monkeypatch.setattr(phases, "PART", 30)
+    with planned_for(gpu, False):
+        compared(gpu, "phases on kernels", 2)
 
 
 def second(lib, call, given, v):

@@ -52,7 +52,7 @@ TOL = {"float16": 2e-2, "bfloat16": 1e-1}
 # PyTorch has them by no such name, or as parts of other ops
 ABSENT = {
     "adaptive_max", "adaptive_sum", "buffer", "cast", "cauchy", "col2im", "constant", "conv",
-    "deform_conv2d", "exponent", "exponential",
+    "conv_transpose", "deform_conv2d", "exponent", "exponential",
     "gather_nd",
     "geometric", "gumbel", "im2col", "iota", "laplace", "log_normal", "max_pool", "put_rows", "quantize",
     "quantized_linear", "quiet_softmax", "random_bits", "rnnt_loss", "scatter_nd", "shrink", "slice_assign",

@@ -91,6 +91,10 @@ CONV: dict[str, Row] = {
     # the products that `winograd` adds up, where it is forced, are some times as large as the taps'
     "conv2d": Row(conv, (In((2, 3, 5, 5)), In((4, 3, 3, 3)), In((4,))), {"padding": 1}, tol=6e-6),
     "conv3d": Row(conv, (In((1, 2, 4, 4, 4)), In((3, 2, 2, 2, 2))), {"dilation": 2, "padding": 1}),
+    "conv_transpose": Row(
+        lambda x, w, size, **attrs: conv_transpose(x, w, output_padding=(1, 0), **attrs),
+        (In((2, 4, 3, 5)), In((4, 3, 3, 2))), {"size": (6, 3), **PAIR},
+    ),
     "conv_transpose1d": Row(
         conv_transpose, (In((2, 4, 5)), In((4, 3, 3)), In((6,))),
         {"stride": 3, "padding": 1, "output_padding": 2, "groups": 2, "dilation": 2},

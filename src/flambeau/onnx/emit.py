@@ -436,20 +436,36 @@ FITS: dict[str, Callable[[TracedNode], bool]] = {
 }
 
 
+def _windows_of(n: TracedNode) -> dict[str, Any]:
+    a = n.node.attrs
+    return {
+        "kernel_shape": _fixed_numbers(n.parents[1].shape[2:]),
+        "strides": a["stride"],
+        "dilations": a["dilation"],
+        "group": a["groups"],
+        "pads": [*a["padding"], *a["padding"]],
+    }
+
+
 @emits("conv")
 def _conv(e: Emitter, n: TracedNode, x: str, w: str) -> str:
-    a = n.node.attrs
-    pads = [*a["padding"], *a["padding"]]
-    return e.add(
-        "Conv",
-        x,
-        w,
-        kernel_shape=_fixed_numbers(n.parents[1].shape[2:]),
-        strides=a["stride"],
-        dilations=a["dilation"],
-        group=a["groups"],
-        pads=pads,
-    )
+    return e.add("Conv", x, w, **_windows_of(n))
+
+
+@emits("conv_transpose")
+def _conv_transpose(e: Emitter, n: TracedNode, x: str, w: str) -> str:
+    windows = _windows_of(n)
+    names = ("kernel_shape", "strides", "pads", "dilations")
+    each = zip(n.attrs["size"], n.parents[0].shape[2:], *(windows[name] for name in names), strict=False)
+    extra = [_output_padding(*of_dim) for of_dim in each]
+    return e.add("ConvTranspose", x, w, output_padding=extra, **windows)
+
+
+def _output_padding(size: SizeFormula, n: SizeFormula, k: int, s: int, p: int, d: int) -> int:
+    """How much longer a dim of a transposed convolution is than its n windows need."""
+    if size.terms != tuple([(name, factor * s) for name, factor in n.terms]):
+        raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")
+    return size.base - ((n.base - 1) * s - 2 * p + d * (k - 1) + 1)
 
 
 @emits("max_pool")

@@ -5,20 +5,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 from ...core.declare import composed, composite
 from ...core.shape import Window
 from ...core.sizes import integers
 from ..contract import contract, same_rank
-from ..join import stack
+from ..join import cat
 from ..movement import fold
 
 if TYPE_CHECKING:
     from ...core.shape import Shape
     from ...tensor import Tensor
+
+
+class Settings(TypedDict):
+    """What a convolution takes beside its tensors, for each dim but `groups`."""
+
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
 
 
 def pair(value: int | Sequence[int], n: int = 2) -> tuple[int, ...]:
@@ -58,9 +68,20 @@ def _conv_views(
     groups: int,
 ) -> tuple[Tensor, Tensor]:
     """x as windows [n, g, c, oh, ow, kh, kw] and w as [g, o, c, kh, kw]."""
+    return _windows(x, w.shape[2:], stride, padding, dilation, groups), _by_group(w, groups)
+
+
+def _windows(
+    x: Tensor,
+    kernel: Shape,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Tensor:
+    """x as windows [n, g, c, oh, ow, kh, kw]."""
     n, c, *size = x.shape
-    xw = x.reshape(n, groups, c // groups, *size)._windows(spec_of(w.shape[2:], stride, padding, dilation))
-    return xw, _by_group(w, groups)
+    return x.reshape(n, groups, c // groups, *size)._windows(spec_of(kernel, stride, padding, dilation))
 
 
 def _conv_grad(
@@ -73,14 +94,15 @@ def _conv_grad(
     dilation: tuple[int, ...],
     groups: int,
 ) -> list[Tensor | None]:
-    settings = (stride, padding, dilation, groups)
-    return [spread_back(g, w, x.shape[2:], *settings), _conv_weight(g, x, w, *settings)]
+    settings: Settings = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return [conv_transpose(g, w, size=x.shape[2:], **settings), _conv_weight(g, x, w, **settings)]
 
 
 def _conv_weight(
     g: Tensor,
     x: Tensor,
     w: Tensor,
+    *,
     stride: tuple[int, ...],
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
@@ -88,7 +110,7 @@ def _conv_weight(
 ) -> Tensor:
     """The gradient by the weight, [g, o, c, *taps], summed over n and the output positions."""
     nd = x.ndim - 2
-    xw, _ = _conv_views(x, w, stride, padding, dilation, groups)
+    xw = _cut(_windows(x, w.shape[2:], stride, padding, dilation, groups), 3, g.shape[2:])
     gg = g.reshape(g.shape[0], groups, g.shape[1] // groups, *g.shape[2:])  # [n, g, o, *out]
     out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
     gw = gg.permute(1, 2, 0, *out).reshape(groups, gg.shape[2], *(1,) * (1 + nd), gg.shape[0], *g.shape[2:])
@@ -96,32 +118,78 @@ def _conv_weight(
     return dw.reshape(*w.shape)
 
 
-def spread_back(
-    g: Tensor,
+def _cut(x: Tensor, dim: int, sizes: Shape) -> Tensor:
+    """The first elements of the dims from `dim` on."""
+    for d, n in enumerate(sizes, dim):
+        x = x if x.shape[d] == n else x.narrow(d, 0, n)
+    return x
+
+
+def _conv_transpose_grad(
+    g: Tensor, y: Tensor, x: Tensor, w: Tensor, size: Shape, **settings: Unpack[Settings]
+) -> list[Tensor | None]:
+    # more windows than x has elements fit in `size` if output_padding is a stride or more
+    by_input = _cut(conv(g, w, **settings), 2, x.shape[2:])
+    return [by_input, _conv_weight(x, g, w, **settings)]
+
+
+@composite(grad=_conv_transpose_grad)
+def conv_transpose(
+    x: Tensor,
     w: Tensor,
+    *,
     size: Shape,
     stride: tuple[int, ...],
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
 ) -> Tensor:
-    """The adjoint of conv by its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]"""
+    """The adjoint of conv by its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]
+
+    size: the sizes of the result's dims from the third, such that conv's windows of them are x's elements
+    stride: the distance of windows, for each dim
+    padding: elements cut off at both ends, for each dim
+    dilation: the distance between elements of a window, for each dim
+    groups: parts that channels are divided into; each result sees the inputs of its own part
+    """
+    if all(s == 1 for s in stride):
+        return _flipped(x, w, size, padding, dilation, groups)
+    if all(d == 1 for d in dilation):
+        return _by_phases(x, w, size, stride, padding, groups)
+    return _folded(x, w, size, Settings(stride=stride, padding=padding, dilation=dilation, groups=groups))
+
+
+def _flipped(
+    g: Tensor, w: Tensor, size: Shape, padding: tuple[int, ...], dilation: tuple[int, ...], groups: int
+) -> Tensor:
+    """conv_transpose with stride 1: a convolution with the flipped weight."""
     nd = g.ndim - 2
     wg = _by_group(w, groups)
     o, c = wg.shape[1:3]
-    if all(s == 1 for s in stride):
-        # zeros at both ends, or cuts if negative; what both ends have in common is the convolution's padding
-        reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
-        before = [r - p for r, p in zip(reach, padding, strict=True)]
-        after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
-        shared = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
-        rest = [(0, 0, *(e - b for e, b in zip(end, shared, strict=True))) for end in (before, after)]
-        g = g._pad(*rest) if any(map(any, rest)) else g
-        flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
-        return conv(g, flipped, stride=stride, padding=shared, dilation=dilation, groups=groups)
-    if all(d == 1 for d in dilation):
-        return _by_phases(g, w, size, stride, padding, groups)
-    # the gradient by each element of each window, [n, g, c, *out, *taps], then summed by element
+    reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
+    before = [r - p for r, p in zip(reach, padding, strict=True)]
+    after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
+    g, shared = _padded(g, before, after)
+    flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
+    return conv(g, flipped, stride=(1,) * nd, padding=shared, dilation=dilation, groups=groups)
+
+
+def _padded(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, tuple[int, ...]]:
+    """x with zeros at both ends of the dims from the third, or cuts if negative; the zeros that both ends
+    have in common are returned as a convolution's padding."""
+    shared = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
+    rest = [(0, 0, *(e - b for e, b in zip(end, shared, strict=True))) for end in (before, after)]
+    return x._pad(*rest) if any(map(any, rest)) else x, shared
+
+
+def _folded(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
+    """conv_transpose with strides and dilations: each element of each window, [n, g, c, *out, *taps], then
+    summed by element."""
+    stride, padding = settings["stride"], settings["padding"]
+    dilation, groups = settings["dilation"], settings["groups"]
+    nd = g.ndim - 2
+    wg = _by_group(w, groups)
+    o, c = wg.shape[1:3]
     gg = g.reshape(g.shape[0], groups, o, *g.shape[2:])
     gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
     weights = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
@@ -137,26 +205,117 @@ def spread_back(
     return back.reshape(g.shape[0], groups * c, *size)
 
 
+class Phases(NamedTuple):
+    """How a kernel computes one dim of a transposed convolution without dilation. Results that are `stride`
+    apart use the same taps: the result at stride * j + phase, before the padding is cut off, is the sum
+    over t of x[j - t] * w[stride * t + phase].
+
+    phase, phases: the first phase, and how many the kernel computes. results: how many results of each j it
+    stands for: phases beyond the kernel's size are zero. taps: how many each phase has, with zeros where one
+    has fewer. first, places: the first j, and how many.
+    """
+
+    phase: int
+    phases: int
+    results: int
+    taps: int
+    first: int
+    places: int
+
+
+def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list[Phases]:
+    """One part for all phases of a dim of n results, or, `apart`, one for each, with just its taps."""
+    if not apart:
+        first, last = padding // stride, (padding + n - 1) // stride
+        taps = -(-kernel // stride)
+        return [Phases(0, min(kernel, stride), stride, taps, first, last - first + 1)]
+    parts: list[Phases] = []
+    for at in range(stride):
+        first, phase = divmod(at + padding, stride)
+        parts.append(Phases(phase, 1, 1, len(range(phase, kernel, stride)), first, -(-n // stride)))
+    return parts
+
+
+PART = 5e7  # multiply-adds that take as long as a kernel more
+
+
+def _apart(work: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
+    """Of which dims each phase is computed by a kernel of its own: where that saves more than the kernels
+    take."""
+
+    def time(apart: tuple[bool, ...]) -> float:
+        each = zip(apart, kernel, stride, strict=True)
+        filled = prod(1 if a else -(-k // s) * min(k, s) / k for a, k, s in each)
+        return work * filled + PART * prod(s for a, s in zip(apart, stride, strict=True) if a)
+
+    return min(product(*((False, True) if s > 1 else (False,) for s in stride)), key=time)
+
+
 def _by_phases(
-    g: Tensor, w: Tensor, size: Shape, stride: tuple[int, ...], padding: tuple[int, ...], groups: int
+    x: Tensor, w: Tensor, size: Shape, stride: tuple[int, ...], padding: tuple[int, ...], groups: int
 ) -> Tensor:
-    """spread_back for a stride, one dim at a time: outputs that are `stride` apart use the same taps, so
-    each phase is a convolution with every stride-th tap, and the phases are interleaved."""
-    at = next(i for i, s in enumerate(stride) if s != 1)
-    step, dim, ones = stride[at], 2 + at, (1,) * len(size)
-    each, steps = ((*xs[:at], x, *xs[at + 1 :]) for xs, x in ((size, -(-size[at] // step)), (stride, 1)))
-    parts: list[Tensor] = []
-    for first in range(step):
-        zeros, phase = divmod(first + padding[at], step)
-        taps = w[(slice(None),) * dim + (slice(phase, None, step),)]
-        before = (*padding[:at], zeros, *padding[at + 1 :])
-        parts.append(
-            spread_back(g, taps, each, steps, before, ones, groups)
-            if taps.shape[dim]
-            else type(g).zeros(g.shape[0], groups * w.shape[1], *each, dtype=g.dtype, device=g.device)
-        )
-    y = stack(parts, dim + 1).flatten(dim, dim + 1)
-    return y if y.shape[dim] == size[at] else y.narrow(dim, 0, size[at])
+    """conv_transpose without dilation: products for each phase, with every stride-th tap, interleaved.
+
+    A value that is not finite also reaches results next to those that depend on it: taps that a phase lacks
+    are zeros.
+    """
+    apart = _apart(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[2:], stride)
+    dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, apart, strict=True)]
+    y = _interleaved(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
+    counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
+    y = y.reshape(x.shape[0], groups * w.shape[1], *counts)
+    before = [0 if a else -(p % s) for a, p, s in zip(apart, padding, stride, strict=True)]
+    after = [n - b - m for n, b, m in zip(size, before, counts, strict=True)]
+    return y._pad((0, 0, *before), (0, 0, *after)) if any(before + after) else y
+
+
+def _interleaved(
+    part_of: Callable[[tuple[Phases, ...]], Tensor], dims: list[list[Phases]], each: tuple[Phases, ...]
+) -> Tensor:
+    """The results of all parts, [n, groups, c, count, phase, ...]; `each` has the parts of the first dims."""
+    at = len(each)
+    if at == len(dims):
+        return part_of(each)
+    parts = [_interleaved(part_of, dims, (*each, part)) for part in dims[at]]
+    while len(parts) > 1:  # two are joined as padded views, and all such joins are computed by one kernel
+        parts = [cat(parts[i : i + 2], 4 + 2 * at) for i in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def _of_phases(
+    x: Tensor, w: Tensor, dims: tuple[Phases, ...], stride: tuple[int, ...], groups: int
+) -> Tensor:
+    """The results of some phases of each dim, [n, groups, c, count, phase, ...]."""
+    nd, n, o, c = len(dims), x.shape[0], w.shape[0] // groups, w.shape[1]
+    taps = tuple([d.taps for d in dims])
+    sizes = [size for d in dims for size in (d.places, d.results)]
+    if not all(taps):
+        return type(x).zeros(n, groups, c, *sizes, dtype=x.dtype, device=x.device)
+    for at, (d, s) in enumerate(zip(dims, stride, strict=True), 2):
+        # one phase takes every stride-th tap; the taps of several lie beside each other
+        w = w[(slice(None),) * at + (slice(d.phase, None, s if d.phases == 1 else 1),)]
+        w = _extended(w, at, d.taps * d.phases)
+    wp = w.reshape(groups, o, c, *[size for d in dims for size in (d.taps, d.phases)])
+    tap, phase = range(3, 3 + 2 * nd, 2), range(4, 4 + 2 * nd, 2)
+    wp = wp.flip(tuple(tap)).permute(0, *phase, 2, 1, *tap)  # [groups, *phases, c, o, *taps]
+    before = [d.taps - 1 - d.first for d in dims]
+    after = [d.first + d.places - m for d, m in zip(dims, x.shape[2:], strict=True)]
+    x, padding = _padded(x, before, after)
+    xw = _windows(x, taps, (1,) * nd, padding, (1,) * nd, groups)  # [n, groups, o, *count, *taps]
+    xw = xw.permute(0, 1, *range(3, 3 + nd), 2, *range(3 + nd, 3 + 2 * nd))
+    xw = xw.reshape(n, groups, *(1,) * (nd + 1), *xw.shape[2:])
+    wp = wp.reshape(1, *wp.shape[: nd + 2], *(1,) * nd, *wp.shape[nd + 2 :])
+    y = contract(xw, wp, 1 + nd, f"conv_transpose{nd}d")  # [n, groups, *phases, c, *count]
+    y = y.permute(0, 1, 2 + nd, *[at for i in range(nd) for at in (3 + nd + i, 2 + i)])
+    for at, d in zip(range(4, 4 + 2 * nd, 2), dims, strict=True):
+        y = _extended(y, at, d.results)
+    return y
+
+
+def _extended(x: Tensor, dim: int, size: int) -> Tensor:
+    """x with zeros at the end of a dim, up to `size`."""
+    missing = [size - x.shape[dim] if d == dim else 0 for d in range(x.ndim)]
+    return x._pad((0,) * x.ndim, tuple(missing)) if any(missing) else x
 
 
 @composite(grad=_conv_grad)
@@ -301,7 +460,7 @@ def _conv_transpose(nd: int):
         stride, padding, dilation = pair(stride, nd), pair(padding, nd), pair(dilation, nd)
         extra = pair(output_padding, nd)
         size = transposed_size(x.shape[2:], w.shape[2:], stride, padding, extra, dilation)
-        y = spread_back(x, w, size, stride, padding, dilation, groups)
+        y = conv_transpose(x, w, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups)
         y = y if bias is None else y + bias.reshape(-1, *(1,) * nd)
         return y.squeeze(0) if single else y
 
